@@ -574,6 +574,7 @@ PLACES: Mapping[str, Place] = {
             "Go to the summary, to the facts at risk, or back to the options.",
             hint="next part", rank=2, priority=True,
         ),
+        KeyBinding("review.add", "a", "add", "Add a fact", "Put the marked fact at risk into the summary."),
         KeyBinding(
             "review.edit", "e", "edit", "Edit", "Change the text of the summary.", hint="edit", rank=1
         ),

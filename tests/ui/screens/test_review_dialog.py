@@ -15,7 +15,7 @@ from tui_app.events import CompactionComplete, CompactionProgress, CompactionPro
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.compaction import SentText
-from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, numbers_line
+from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, head_rows, numbers
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.type_ahead import QUIET_S
@@ -76,12 +76,26 @@ class Host(ThemedApp):
 
 
 def test_numbers() -> None:
-    line = "203 messages leave, 9 stay · 3 of their results are in files · 91.5k → about 6.2k tokens · $0.004"
-    assert numbers_line(PROPOSED, UNICODE) == line
-    assert numbers_line(PROPOSED, PLAIN).isascii()
-    facts = "2 facts at risk · enter adds one"
-    assert facts_line(PROPOSED, UNICODE) == facts
+    what, price = numbers(PROPOSED, UNICODE)
+    assert what == "203 messages leave, 9 stay · 3 of their results are in files"
+    assert price == "91.5k → about 6.2k tokens · $0.004"
+    assert "".join(numbers(PROPOSED, PLAIN)).isascii()
+    facts = str(facts_line(PROPOSED, UNICODE))
+    assert facts == "2 facts at risk · a adds one"
     assert len(facts) < 72, "it fits 80 columns"
+
+
+@pytest.mark.parametrize(
+    ("width", "head", "below"),
+    [
+        (60, "⊖ Proposal  9 leave                             91.5k → 6.2k", ""),
+        (30, "⊖ Proposal        91.5k → 6.2k", "9 leave"),
+        (20, "⊖ Proposal", "9 leave · 91.5k → 6.2k"),
+    ],
+)
+def test_what_has_no_room_in_the_first_row_is_in_the_second(width: int, head: str, below: str) -> None:
+    rows = head_rows("Proposal", "9 leave", "91.5k → 6.2k", width, UNICODE)
+    assert [str(row).rstrip() for row in rows] == [head, below]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +103,31 @@ def test_numbers() -> None:
     [(1, 9, "1 message leaves, 9 stay"), (1_203, 1, "1,203 messages leave, 1 stays")],
 )
 def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
-    line = numbers_line(replace(PROPOSED, messages_leave=leave, messages_stay=stay), UNICODE)
+    line, _ = numbers(replace(PROPOSED, messages_leave=leave, messages_stay=stay), UNICODE)
     assert line.startswith(f"{said} · ")
+
+
+async def test_the_text_has_the_room_of_a_usual_terminal_and_says_when_words_came() -> None:
+    passages = (("model", "Sail at noon."), ("user", "## Your words\n- #3: Reef first.\n- #9: Then sail."))
+    app, dialog = ThemedApp(), None
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = ReviewScreen(replace(PROPOSED, passages=passages), fill=FILL, said={"#3": "you, 12:14"})
+        await app.push_screen(dialog)
+        await pilot.pause()
+        sent = dialog.query_one(SentText)
+        assert sent.size.height >= 10
+        rows = [row.text for row in map(sent.render_line, range(sent.size.height))]
+        assert next(row for row in rows if "Reef first." in row).rstrip().endswith("12:14")
+
+
+async def test_a_letter_adds_one_fact_after_the_other() -> None:
+    app = Host()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("a", "a", "a")
+        assert app.results == []
+        await pilot.press("up", "enter")
+        kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
+        assert app.results == [Reviewed(kept)]
 
 
 @SIZES

@@ -109,7 +109,7 @@ class MarkedList(OptionList):
         return Strip.join([Strip([Segment(UNICODE.collapsed, style + accent)], 1), rest])
 
 
-_FIGURE = re.compile(r"(~?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
 
 
 def figures(text: str) -> Content:

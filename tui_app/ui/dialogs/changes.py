@@ -186,8 +186,8 @@ class CommitScreen(ReviewScreen):
         self._problem = problem or reason
         self.propose(CompactionProposed(job="commit", summary=proposal.text))
 
-    def numbers(self, proposed: CompactionProposed) -> str:
-        return f" {self._glyphs.separator} ".join(self._figures)
+    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
+        return "", f" {self._glyphs.separator} ".join(self._figures)
 
     def problem(self, proposed: CompactionProposed) -> str:
         return self._problem

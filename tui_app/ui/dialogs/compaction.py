@@ -25,6 +25,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, fact_counts
 from tui_app.records import frozen
+from tui_app.session.entries import Entry, EntryKind
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
@@ -492,6 +493,20 @@ def _notes_head(author: str, painter: Painter) -> list[Line]:
     return [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
 
 
+_SAID_BY: dict[EntryKind, str] = {
+    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
+}  # fmt: skip
+
+
+def said_at(entries: Iterable[Entry]) -> dict[str, str]:
+    """Whose words messages are and when they came, such as ``you, 12:14``, by ``#N``."""
+    return {
+        f"#{each.message}": f"{_SAID_BY[each.kind]}, {clock(each.time)}"
+        for each in entries
+        if each.kind in _SAID_BY
+    }
+
+
 class SentText(LongText):
     """What the model gets in place of what left, to read, select and copy."""
 
@@ -742,7 +757,8 @@ class CompactionView:
     @property
     def sent(self) -> Replacement:
         """What the model gets in place of what left."""
-        return Replacement(self.passages, self.done.model, summary_text(self.done), self.said)
+        held = () if self.original else self.done.claims_held
+        return Replacement(self.passages, self.done.model, summary_text(self.done), self.said, held)
 
 
 class CompactionDetail(Dialog[Decision]):

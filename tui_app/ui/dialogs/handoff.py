@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from textual.content import Content
+
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import what_leaving_costs
@@ -64,10 +66,10 @@ class BriefScreen(ReviewScreen):
         self._figures = parts
         self.propose(CompactionProposed(job=JOB, summary=brief.text))
         if brief.reason:
-            self._say("#review-problem", f"No model wrote notes: {one_line(brief.reason, 200)}.")
+            self._say("#review-problem", Content(f"No model wrote notes: {one_line(brief.reason, 200)}."))
 
-    def numbers(self, proposed: CompactionProposed) -> str:
-        return f" {self._glyphs.separator} ".join(self._figures)
+    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
+        return "", f" {self._glyphs.separator} ".join(self._figures)
 
 
 async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:

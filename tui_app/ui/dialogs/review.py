@@ -4,11 +4,13 @@ The question may come up while the user is writing: so it starts on the way that
 is still typed goes back to the prompt.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -32,8 +34,17 @@ from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, EditDialog, MarkedList, readable, way_row, write_on
-from tui_app.ui.dialogs.compaction import COLOURS, STATES, Replacement, SentText
+from tui_app.ui.dialogs.base import (
+    ConfirmDialog,
+    Dialog,
+    EditDialog,
+    MarkedList,
+    figures,
+    readable,
+    way_row,
+    write_on,
+)
+from tui_app.ui.dialogs.compaction import COLOURS, INSETS, STATES, Replacement, SentText, said_at
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
@@ -115,38 +126,53 @@ def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
     return clean(f"{of}{count(progress.tokens_written, 'token')} so far{by}")
 
 
-def numbers_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``203 messages leave, 9 stay · 3 results are in files · 91.5k → about 6.2k tokens · $0.004``."""
+def numbers(proposed: CompactionProposed, glyphs: Glyphs) -> tuple[str, str]:
+    """``203 messages leave, 9 stay``, and ``91.5k → about 6.2k tokens · $0.004``."""
     leave, stay = proposed.messages_leave, proposed.messages_stay
     parts = [f"{count(leave, 'message')} {_verb(leave, 'leave')}, {stay:,} {_verb(stay, 'stay')}"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
         parts.append(f"{proposed.in_files} of their results {where}")
-    parts.append(
-        f"{tokens(proposed.tokens_before)} {glyphs.arrow} about {tokens(proposed.tokens_after)} tokens"
-    )
-    if proposed.cost_usd is not None:
-        parts.append(cost(proposed.cost_usd))
-    return f" {glyphs.separator} ".join(parts)
+    size = f"{tokens(proposed.tokens_before)} {glyphs.arrow} about {tokens(proposed.tokens_after)} tokens"
+    price = [cost(proposed.cost_usd)] if proposed.cost_usd is not None else []
+    dot = f" {glyphs.separator} "
+    return dot.join(parts), dot.join((size, *price))
+
+
+def head_rows(title: str, what: str, price: str, width: int, glyphs: Glyphs) -> tuple[Content, Content]:
+    """The first row, ``⊖ Proposal  203 messages leave …  91.5k → about 6.2k``, and what has no room in it."""
+    below = ""
+    if cell_len(f"@ {title}  {what}  {price}") > width:
+        what, below = "", what
+    if cell_len(f"@ {title}  {price}") > width:
+        price, below = "", f" {glyphs.separator} ".join(filter(None, (below, price)))
+    gap = " " * (width - cell_len(f"@ {title}  {what}{price}"))
+    head = Content.assemble(
+        (f"{glyphs.load_line} ", "$text-accent"), (title, "bold"), (f"  {what}{gap}", "not bold"),
+        figures(price).stylize_before("not bold"),
+    )  # fmt: skip
+    return head, Content(below)
 
 
 def _verb(number: int, verb: str) -> str:
     return f"{verb}s" if number == 1 else verb
 
 
-def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> str:
-    """``8 facts at risk · enter adds one · 4 put back by Plimsoll``; empty where none were found."""
+def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
+    """``8 facts at risk · a adds one · 2 claims not in the log``; empty where none were found."""
     if proposed.retention is None:
-        return ""
+        return Content()
     missing, back = len(at_risk(proposed.facts)), fact_counts(proposed.facts)["put_back"]
-    parts = ["All facts are kept"]
+    parts = [Content("All facts are kept")]
     if missing:
-        parts = [f"{count(missing, 'fact')} at risk", f"enter adds {'it' if missing == 1 else 'one'}"]
-    if back:
-        parts.append(f"{back} put back by Plimsoll")
+        adds = Content.assemble(("a", "$foreground"), f" adds {'it' if missing == 1 else 'one'}")
+        parts = [Content.styled(f"{count(missing, 'fact')} at risk", "$text-warning"), adds]
     if proposed.claims_marked:
-        parts.append(f"{count(proposed.claims_marked, 'claim')} not in the log")
-    return f" {glyphs.separator} ".join(parts)
+        marked = f"{count(proposed.claims_marked, 'claim')} not in the log"
+        parts.append(Content.styled(marked, "$text-warning"))
+    if back:
+        parts.append(Content(f"{back} put back by Plimsoll"))
+    return Content(f" {glyphs.separator} ").join(parts)
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
@@ -197,7 +223,7 @@ class Words:
 
 SUMMARY = Words(
     "Writing the summary …",
-    "Review the summary before it is applied",
+    "Proposal",
     (
         ("Apply", "the summary replaces what leaves"),
         ("Edit", "change its text"),
@@ -234,6 +260,7 @@ class ReviewScreen(Dialog[Reviewed]):
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS = place_bindings("review")
     HINTS = place_hints("review", "enter", "e", "f", "tab", "esc")
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
         Hint("esc", "back to the options", 0, "screen.close"),
@@ -248,6 +275,7 @@ class ReviewScreen(Dialog[Reviewed]):
         *,
         job: str = "",
         fill: "Fill | None" = None,
+        said: Mapping[str, str] = MappingProxyType({}),
         glyphs: Glyphs = UNICODE,
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -257,11 +285,12 @@ class ReviewScreen(Dialog[Reviewed]):
             proposed: What would be applied; None while it is still written.
             job: Which compaction this is about, where nothing is proposed yet.
             fill: How full the context is now; None where that is not shown.
+            said: Whose words messages are and when they came, such as ``you, 12:14``, by ``#N``.
             glyphs: Signs to draw with.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__()
-        self._proposed, self._fill, self._glyphs = proposed, fill, glyphs
+        self._proposed, self._fill, self._said, self._glyphs = proposed, fill, said, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
         self._heard: CompactionProgress | None = None
@@ -319,9 +348,9 @@ class ReviewScreen(Dialog[Reviewed]):
             self.app.screen.dismiss(None)
         self._end(Reviewed(None, later=True))
 
-    def numbers(self, proposed: CompactionProposed) -> str:
-        """The row of figures."""
-        return numbers_line(proposed, self._glyphs)
+    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
+        """What would change, and the figures."""
+        return numbers(proposed, self._glyphs)
 
     def problem(self, proposed: CompactionProposed) -> str:
         """What is wrong with it; empty for nothing."""
@@ -332,14 +361,14 @@ class ReviewScreen(Dialog[Reviewed]):
         if not self._built:
             return  # it is shown with the rest
         if self._proposed is not None:
-            self.query_one(".dialog-title", Static).update(Content(self.WORDS.ready))
-            self.query_one("#review-numbers", Static).update(Content(self.numbers(self._proposed)))
-            self._say("#review-problem", self.problem(self._proposed))
+            self._show_head(self._proposed)
+            self._say("#review-problem", Content(self.problem(self._proposed)))
             self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
             self._area.complete(self._proposed.summary)
             proposed = self._proposed
-            sent = Replacement(proposed.passages, proposed.model, held=proposed.claims_held)
-            self._sent.show_sent(sent)
+            self._sent.show_sent(
+                Replacement(proposed.passages, proposed.model, said=self._said, held=proposed.claims_held)
+            )
             self._show_fill(self._proposed)
             self._risks = at_risk(self._proposed.facts)
             self._facts.display = bool(self._risks)
@@ -351,6 +380,17 @@ class ReviewScreen(Dialog[Reviewed]):
         elif self._heard is not None:
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
+
+    def _show_head(self, proposed: CompactionProposed) -> None:
+        width = self.app.size.width - INSETS
+        head, below = head_rows(self.WORDS.ready, *self.numbers(proposed), width, self._glyphs)
+        self.query_one(".dialog-title", Static).add_class("-signed").update(head)
+        self._say("#review-numbers", below)
+
+    def on_resize(self) -> None:
+        """Write the head for the new width."""
+        if self._built and self._proposed is not None:
+            self._show_head(self._proposed)
 
     def _show_fill(self, proposed: CompactionProposed) -> None:
         gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
@@ -390,9 +430,9 @@ class ReviewScreen(Dialog[Reviewed]):
         else:
             self.key_row.hints = self.HINTS if self._ways.has_focus else self._ASIDE
 
-    def _say(self, name: str, text: str) -> None:
+    def _say(self, name: str, text: Content) -> None:
         row = self.query_one(name, Static)
-        row.update(Content(text))
+        row.update(text)
         row.display = bool(text)
 
     def on_key(self, event: events.Key) -> None:
@@ -403,7 +443,7 @@ class ReviewScreen(Dialog[Reviewed]):
                 event.stop()
                 self._area.insert(event.character)
         # Bindings act only after this.
-        elif self._stray.catch(event, {"e", "f"} if not self.writing else ()):
+        elif self._stray.catch(event, {"a", "e", "f"} if not self.writing else ()):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -431,13 +471,22 @@ class ReviewScreen(Dialog[Reviewed]):
 
     @on(OptionList.OptionSelected, "#review-facts")
     def _keep(self, event: OptionList.OptionSelected) -> None:
-        """Put a fact into the text, word for word."""
         event.stop()
-        fact = self._risks[event.option_index]
-        self._area.add_line(clean(verbatim(fact)))
+        self._add(event.option_index)
+
+    def _add(self, at: int) -> None:
+        """Put a fact into the text, word for word."""
+        self._area.add_line(clean(verbatim(self._risks[at])))
         self._show_text()
-        row = risk_row(fact, self._glyphs, kept=True)
-        self._facts.replace_option_prompt_at_index(event.option_index, row)
+        row = risk_row(self._risks[at], self._glyphs, kept=True)
+        self._facts.replace_option_prompt_at_index(at, row)
+
+    def action_add(self) -> None:
+        """Put the marked fact at risk into the text, and mark the next."""
+        at = self._facts.highlighted
+        if at is not None and not self.writing:
+            self._add(at)
+            self._facts.highlighted = min(at + 1, len(self._risks) - 1)
 
     def action_other(self) -> None:
         if not self.writing:
@@ -577,13 +626,17 @@ def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
         case CompactionProposed() if shown is not None:
             shown.propose(event)
         case CompactionProposed():
-            _begin(app, session, ReviewScreen(event, fill=fill_of(app, session), glyphs=session.glyphs))
+            _begin(app, session, _screen_of(app, session, event))
         case CompactionStart():
-            _begin(app, session, _written_on(app, session, event.job))
+            _begin(app, session, _screen_of(app, session, None, event.job))
 
 
-def _written_on(app: "Host", session: ChatSession, job: str) -> ReviewScreen:
-    return ReviewScreen(None, job=job, fill=fill_of(app, session), glyphs=session.glyphs)
+def _screen_of(
+    app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str = ""
+) -> ReviewScreen:
+    said = said_at(session.presenter.view.entries)
+    fill = fill_of(app, session)
+    return ReviewScreen(proposed, job=job, fill=fill, said=said, glyphs=session.glyphs)
 
 
 def _begin(app: "Host", session: ChatSession, screen: ReviewScreen) -> None:
@@ -602,7 +655,7 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
         if wanted.focus is not None:
             if session.conversation is not None:
                 session.engine.call(session.conversation.reviews.refocus, job, wanted.focus)
-            screen = _written_on(app, session, job)
+            screen = _screen_of(app, session, None, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
 

@@ -25,17 +25,16 @@ from tui_app.events import (
     ToolCall,
 )
 from tui_app.session.database import Database, open_store
-from tui_app.session.entries import Entry, EntryKind
+from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.text import count
 from tui_app.ui.audit_text import read_audit
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, undo
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords, said_at
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on, exclude
 from tui_app.ui.log_texts import why_no_record
-from tui_app.ui.text import clock
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Transcript
 
@@ -176,11 +175,6 @@ def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
     return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
 
 
-_SAID_BY: dict[EntryKind, str] = {
-    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
-}  # fmt: skip
-
-
 async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: Record) -> None:
     written = record.data
     assert isinstance(written, CompactionComplete)
@@ -206,11 +200,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         else None,
         checkpoint_text=lambda: read_checkpoint(done),
         scale=session.state.scale,
-        said={
-            f"#{each.message}": f"{_SAID_BY[each.kind]}, {clock(each.time)}"
-            for each in session.presenter.view.entries
-            if each.kind in _SAID_BY
-        },
+        said=said_at(session.presenter.view.entries),
     )
     match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
         case "undo" | "redo" as choice:
