@@ -445,6 +445,8 @@ class Picture:
     size: tuple[int, int] = WIDE
     settings: Mapping[str, object] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    others: Sequence[tuple[str, str, int]] = ()
+    """Sessions beside it: titles, folders and how many turns."""
 
 
 CHAT = full(39_700, draft("and what about easter?"))
@@ -465,7 +467,16 @@ PICTURES: Mapping[str, Picture] = {
     "10-models": Picture(full(91_500, opens(ModelPicker, "ctrl+l"))),
     "11-switch": Picture(full(91_500, pushes(lambda: SwitchDialog(SWITCH)))),
     "12-review": Picture(full(101_100, reviews)),
-    "13-sessions": Picture(full(39_700, opens(SessionsScreen, command="/resume"))),
+    "13-sessions": Picture(
+        full(39_700, opens(SessionsScreen, command="/resume")),
+        others=(
+            ("Two timetables in one file", "ferry-timetable", 24),
+            ("Fares by zone", "ferry-timetable", 7),
+            ("Zero level readings", "tidewatch", 21),
+            ("Importer for the north operator", "ferry-timetable", 38),
+            ("Interpolate the passage windows", "tidewatch", 17),
+        ),
+    ),
     "14-settings": Picture(full(39_700, opens(SettingsScreen, command="/settings"))),
     "15-help": Picture(full(39_700, opens(HelpScreen, "f1"))),
     "16-palette": Picture(full(39_700, commands)),
@@ -525,6 +536,8 @@ async def draw(picture: Picture, folder: Path) -> str:
         desk.change(model=MODEL)
     desk.change(**picture.settings)
     session = ""
+    for title, beside, turns in picture.others:
+        desk.store(Story(title, model=MODEL, cwd=str(project.parent / beside)).turns(turns))
     if picture.story is not None:
         story = picture.story()
         story.start = replace(story.start, cwd=str(project))

@@ -1,7 +1,7 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -59,11 +59,15 @@ def folder_name(launch: "Launch") -> str:
     """The folder, with ``~`` for the user's own."""
     if launch.stage is not None:
         return f"{launch.cwd.name}, a throw-away copy"
-    home = launch.env.get("HOME")
-    if home and launch.cwd.is_relative_to(home):
-        rest = launch.cwd.relative_to(home).as_posix()
-        return "~" if rest == "." else f"~/{rest}"
-    return str(launch.cwd)
+    return from_home(launch.cwd, launch.env.get("HOME", ""))
+
+
+def from_home(path: PurePath, home: str) -> str:
+    """A path with ``~`` for the user's own folder."""
+    if not home or not path.is_relative_to(home):
+        return str(path)
+    rest = path.relative_to(home).as_posix()
+    return "~" if rest == "." else f"~/{rest}"
 
 
 def first_look(launch: "Launch") -> Beginning:

@@ -646,6 +646,7 @@ def test_session_rows_line_up_and_are_clean(width: int) -> None:
 
 
 SPENT = SessionStats(
+    turns=38,
     models=(ModelStats(model="m", cost_usd=1.2),),
     compactions=(
         CompactionRow(trigger="manual", outcome="success", count=4, undone=1, cost_usd=0.7),
@@ -673,20 +674,35 @@ def test_what_a_session_has_spent_is_said_where_it_is_known(
 @pytest.mark.parametrize("wide", [True, False])
 async def test_sessions_say_how_often_they_were_compacted_and_what_they_cost(wide: bool) -> None:
     def read(session: str) -> SessionStats:
-        return SPENT if session == "885c8601" else SessionStats()
+        return SPENT if session == "885c8601" else SessionStats(turns=2)
 
-    app = PickersHost(SessionsScreen(SESSIONS, here="/home/ada/Tide", stats=read, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS, stats=read, tz=UTC))
     async with app.run_test(size=(120, 40) if wide else (80, 24)) as pilot:
         await pilot.press("down")
         await until(pilot, lambda: not wide or "3×" in app.rows[1])
         header = str(app.screen.query_one(".dialog-header", Static).render())
         assert ("context  compacted     cost  " in header) == wide
-        assert re.search(r"Tide notes +14 +6\.2k +3× +\$1\.90 +2025", app.rows[1]) or not wide
-        assert re.search(r"ferry timetable  ferry +14 +6\.2k +2025", app.rows[0]) or not wide
+        assert re.search(r"Tide notes +38 +6\.2k +3× +\$1\.90 +2025", app.rows[1]) or not wide
+        assert re.search(r"ferry timetable +2 +6\.2k +2025", app.rows[0]) or not wide
         assert ("$" in app.rows[1]) == wide
         assert {cell_len(row) for row in app.rows} == {cell_len(header)}
         await pilot.press("enter")
     assert app.results == [SessionChoice("open", "885c8601")]
+
+
+async def test_sessions_stand_under_their_folders_this_one_first() -> None:
+    rows = [replace(SESSIONS[at], cwd=f"/home/ada/{name}") for at, name in enumerate(("a", "b", "a"))]
+    app = PickersHost(SessionsScreen(rows, here="/home/ada/b", home="/home/ada", tz=UTC))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert str(app.screen.query_one(".dialog-title", Static).render()) == "Sessions  3 · ~/b"
+        options = app.screen.query_one(OptionList)
+        seen = [options.render_line(y).text.strip() for y in range(4)]
+        assert seen[0].startswith("▸ Tide notes")
+        assert seen[1] == "~/a"
+        assert seen[2].startswith("ferry timetable")
+        await pilot.press("down", "enter")
+    assert app.results == [SessionChoice("open", "885c8600")]
 
 
 async def test_sessions_whose_figures_cannot_be_read_are_listed_all_the_same() -> None:

@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
@@ -27,7 +28,7 @@ from textual.worker import WorkerCancelled, get_current_worker
 from tui_app.ui.clipboard import copy
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.prompt.editor import normalise
-from tui_app.ui.text import UNICODE, clean, one_line
+from tui_app.ui.text import UNICODE, clean, cut_cells, one_line
 from tui_app.ui.transcript.pieces import clip
 from tui_app.ui.type_ahead import LoneLetter, StrayKeys
 from tui_app.ui.widgets import HintRow, ReadArea, SelectsWhatIsSeen, TellsFailures, WrittenLine
@@ -91,15 +92,21 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
 class MarkedList(OptionList):
     """A list whose chosen row has a sign as well where keys act on it: no state is told by colour alone."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"option-list--sign"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"option-list--sign", "option-list--head"}
+    heads: Mapping[int, str] = MappingProxyType({})
+    """What stands in the blank row in front of an option, by its place."""
 
     def render_line(self, y: int) -> Strip:
-        """Put the sign in the cell that the rows keep free at the left."""
+        """Put the sign in the cell that the rows keep free at the left, and heads between the rows."""
         strip = super().render_line(y)
         try:
             at, first = self._lines[self.scroll_offset.y + y]
         except IndexError:
             return strip
+        if (head := self.heads.get(at + 1)) and first == self._heights[at] - 1:
+            style = self.get_component_rich_style("option-list--head")
+            text = cut_cells(f"  {head}", strip.cell_length)
+            return Strip([Segment(text, style)]).extend_cell_length(strip.cell_length, style)
         acts = self.has_focus or self.has_class("-led")
         if first or not acts or at != self.highlighted or not strip.cell_length:
             return strip

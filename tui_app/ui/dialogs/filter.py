@@ -134,6 +134,10 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         """Where a row belongs; a blank row stands between two sections."""
         return ""
 
+    def head_of(self, section: str) -> str:
+        """What stands in the row between a section and the one before it."""
+        return ""
+
     def header(self, width: int) -> Content:
         """The names of the columns; empty for none."""
         return Content()
@@ -166,16 +170,18 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         self.options.clear_options()
         width = self.row_width
         lines = [self.line(row, width) for row in rows]
-        apart = 0
+        heads: dict[int, str] = {}
         for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
-            if at and self.section_of(row) != self.section_of(rows[at - 1]):
+            if at and (section := self.section_of(row)) != self.section_of(rows[at - 1]):
                 self.options.add_option(None)
-                apart += 1
+                heads[at] = self.head_of(section)
             self.options.add_option(Option(line))
+        self.options.heads = heads
         header = self.query_one(".dialog-header", Static)
         header.update(named := self.header(width))
         header.display = bool(named)
-        self._most_lines = max(self._most_lines, apart + sum(line.plain.count("\n") + 1 for line in lines))
+        high = len(heads) + sum(line.plain.count("\n") + 1 for line in lines)
+        self._most_lines = max(self._most_lines, high)
         self._size_box()
         self._name_keys()
         if rows:
@@ -219,8 +225,8 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
             yield self.hints()
 
     @property
-    def options(self) -> OptionList:
-        return self.query_one(OptionList)
+    def options(self) -> MarkedList:
+        return self.query_one(MarkedList)
 
     def note(self, text: str) -> None:
         self.query_one(f"#{self.NAME}-note", Static).update(Content(text))

@@ -34,6 +34,7 @@ from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clean, cost, count, one_line, padded, tokens, window_text
+from tui_app.ui.welcome import from_home
 from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class SessionChoice:
 _NO_OTHER = "There is no other session yet."
 _USED_CELLS = 18
 _ROOMY = 90
-"""Cells of a row from which it has what a session has spent, and the name of another folder."""
+"""Cells of a row from which it has what a session has spent."""
 
 
 def last_used(moment: datetime, now: datetime) -> str:
@@ -90,33 +91,32 @@ def session_line(
     tz: tzinfo | None = None,
     *,
     is_current: bool = False,
-    here: str = "",
     stats: SessionStats | None = None,
 ) -> Content:
-    """One row: title, messages, tokens, when it was last used, and where there is room what it has spent.
+    """One row: title, turns, tokens, when it was last used, and where there is room what it has spent.
 
     Args:
         row: What it is about.
         width: Cells there are.
         tz: Time zone of the date; ``None`` for that of the machine.
         is_current: Whether it is the one that is open here.
-        here: The folder that goes without saying.
-        stats: What it has spent, once that is read.
+        stats: What was done in it and what that has cost, once that is read.
     """
     moment = datetime.fromtimestamp(row.updated, tz)
     roomy = width >= _ROOMY
-    elsewhere = f"  {one_line(PurePath(row.cwd).name, 18)}" if roomy and row.cwd != here else ""
+    turns = f"{stats.turns:,}" if stats is not None else ""
 
     def named(cells: int) -> Content:
-        mark = THIS_ONE if is_current else elsewhere
+        mark = THIS_ONE if is_current else ""
         title = one_line(row.title, cells - cell_len(mark)) or "untitled"
-        return Content.assemble((title, "bold"), (padded(mark, cells - cell_len(title)), "$text-muted"))
+        return Content.assemble(title, (padded(mark, cells - cell_len(title)), "$text-muted"))
 
     if width < 50:
+        unit = "turn " if turns == "1" else "turns"
         return Content.assemble(
-            named(width - 16), f" {row.messages:>4} msg", (f"  {moment:%m-%d}", "$text-muted")
+            named(width - 18), f" {turns:>4} {unit}", (f"  {moment:%m-%d}", "$text-muted")
         )
-    size = f"{row.messages:>10}{tokens(row.tokens) if row.tokens else '?':>10}"
+    size = f"{turns:>7}{tokens(row.tokens) if row.tokens else '?':>10}"
     compacted, price = spent_text(stats)
     spent = f"{compacted:>11}{price:>9}" if roomy else ""
     used = f"  {last_used(moment, datetime.now(tz)):>{_USED_CELLS - 2}}"
@@ -142,6 +142,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         windows: Mapping[str, int] = MappingProxyType({}),
         held: Callable[[str], str] = lambda _: "",
         here: str = "",
+        home: str = "",
         stats: Callable[[str], SessionStats] | None = None,
         tz: tzinfo | None = None,
     ) -> None:
@@ -152,16 +153,20 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
             current: Id of the one that is open here, which stays as it is; another one is marked at first.
             windows: Tokens that models hold, where that is known.
             held: Says where the session with an id is open, empty where it is not; asked in a thread.
-            here: The folder whose sessions need not name it.
+            here: The folder whose sessions come first.
+            home: The user's own folder.
             stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
         self._current, self._windows, self._held, self._tz = current, windows, held, tz
-        self._here, self._read_stats = here, stats
+        self._home, self._read_stats = home, stats
         self._stats: dict[str, SessionStats] = {}
         """By session, as far as they are read."""
-        self.offer(rows)
+        # By folder: this one, then the one used last.
+        folders = dict.fromkeys((here, *(row.cwd for row in rows)))
+        place = {folder: at for at, folder in enumerate(folders)}
+        self.offer(sorted(rows, key=lambda row: place[row.cwd]))
 
     def on_mount(self) -> None:
         """List the sessions; what each has spent comes later."""
@@ -180,7 +185,15 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
     @property
     def title_text(self) -> str:
-        return f"Sessions · {self.how_many}"
+        if not self.shown:
+            return f"Sessions · {self.how_many}"
+        return f"Sessions · {self.how_many} · {self.head_of(self.section_of(self.shown[0]))}"
+
+    def section_of(self, row: SessionInfo) -> str:
+        return row.cwd
+
+    def head_of(self, section: str) -> str:
+        return one_line(from_home(PurePath(section), self._home), 80)
 
     def text_of(self, row: SessionInfo) -> str:
         return f"{row.title} {row.cwd} {row.model} {row.id}"
@@ -188,7 +201,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
     def header(self, width: int) -> Content:
         if width < 50:
             return Content()
-        figures = f"{'messages':>10}{'context':>10}"
+        figures = f"{'turns':>7}{'context':>10}"
         if width >= _ROOMY:
             figures += f"{'compacted':>11}{'cost':>9}"
         cells = width - len(figures) - _USED_CELLS
@@ -196,7 +209,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
 
     def line(self, row: SessionInfo, width: int) -> Content:
         current, stats = row.id == self._current, self._stats.get(row.id)
-        return session_line(row, width, self._tz, is_current=current, here=self._here, stats=stats)
+        return session_line(row, width, self._tz, is_current=current, stats=stats)
 
     def first(self) -> int:
         return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
@@ -213,7 +226,7 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
         # What was never sent has not been counted.
         share = percent_text(row.tokens, window) if window and row.tokens else ""
         full = f"opens at {share} of {window_text(window)} · " if share else ""
-        self.note(f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {one_line(row.cwd, 80)}")
+        self.note(f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {self.head_of(row.cwd)}")
 
     def use(self, row: SessionInfo) -> None:
         self.dismiss(SessionChoice("open", row.id))
@@ -501,6 +514,7 @@ async def choose_session(
             windows=windows,
             held=partial(held_elsewhere, launch),
             here=next((row.cwd for row in rows if row.id == current), str(launch.cwd)),
+            home=launch.env.get("HOME", ""),
             stats=lambda id: StatsReader(launch.database, id).read(),
         )
         screen.written = written
