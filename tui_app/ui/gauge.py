@@ -1,5 +1,6 @@
 """The context gauge: one row with a bar, its two load lines, and the same number in words."""
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
@@ -30,7 +31,12 @@ FIELD = 29
 """Cells of the words: the load lines stand still while numbers change."""
 EXPLAINED = 60
 """Columns from which the words also say why there is no limit."""
-COLOURS: dict[Zone, str] = {"ok": "$accent", "near": "$text-warning", "full": "$text-error"}
+COLOURS: dict[Zone, str] = {"ok": "$text-muted", "near": "bold $text-warning", "full": "bold $text-error"}
+"""Of the word for a state; one that needs no attention has none."""
+STROKES: dict[Zone, str] = {"ok": "$accent", "near": "$warning", "full": "$error"}
+"""Of the bar."""
+_SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
+"""What is read first in the words: the share, or by how much it is over."""
 
 
 class Bar(NamedTuple):
@@ -42,6 +48,8 @@ class Bar(NamedTuple):
     marks: tuple[int, ...]
     leaving: int = 0
     """Of the used ones, the last that a compaction under way would free."""
+    half: bool = False
+    """Whether half a cell more is used."""
 
 
 def measure_bar(
@@ -69,7 +77,9 @@ def measure_bar(
     used = min(width, max(int(usage.total > 0), width * usage.total // limit))
     end = min(width, width * (usage.total + pending) // limit)
     frees = min(used - 1, width * leaving // limit) if leaving and used else 0
-    return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks, frees)
+    half = not pending and not frees and used == width * usage.total // limit < width
+    half = half and 2 * (width * usage.total % limit) >= limit
+    return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks, frees, half)
 
 
 class ContextGauge(Widget):
@@ -128,24 +138,20 @@ class ContextGauge(Widget):
 
     def render(self) -> Content:
         """Draw bar and words; the words have a field of their own, so that the marks stand still."""
-        colour = COLOURS[self._zone]
         text = self._words().replace("·", self.glyphs.separator)
         field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
         bar_width = self.size.width - field - 1
         if bar_width < MIN_BAR:
             return Content(" " * max(0, self.size.width - len(text))) + self._styled(text)
         spaces = Content(" " * (1 + field - len(text)))
-        return self._bar(bar_width, colour) + spaces + self._styled(text)
+        return self._bar(bar_width) + spaces + self._styled(text)
 
     def _styled(self, text: str) -> Content:
         """The share and a state that needs attention stand out; the rest is read when it is looked for."""
-        share, space, rest = text.partition(" ")
-        if self._zone == "ok":
-            return Content.assemble((share, "$foreground"), (space + rest, "$text-muted"))
-        before, dot, word = rest.rpartition(" ")
-        colour = COLOURS[self._zone]
+        share = found.group() if (found := _SHARE.match(text)) else ""
+        before, space, word = text[len(share) :].rpartition(" ")
         return Content.assemble(
-            (share, colour), (space + before + dot, "$text-muted"), (word, f"bold {colour}")
+            (share, "$foreground"), (before + space, "$text-muted"), (word, COLOURS[self._zone])
         )
 
     @property
@@ -159,7 +165,8 @@ class ContextGauge(Widget):
             return f"{self.text} · limit not known yet"
         return self.text
 
-    def _bar(self, width: int, colour: str) -> Content:
+    def _bar(self, width: int) -> Content:
+        colour = STROKES[self._zone]
         bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
         if not self.window_known:
             bar = Bar(width, 0, 0, ())  # a share of an unknown limit cannot be drawn
@@ -169,11 +176,13 @@ class ContextGauge(Widget):
                 reached = cell < bar.used
                 cells.append((self.glyphs.load_mark, f"bold {colour}" if reached else "$text-muted"))
             elif bar.used - bar.leaving <= cell < bar.used:
-                cells.append((self.glyphs.leaves, "$accent-soft"))
+                cells.append((self.glyphs.leaves, "$accent-soft" if self._zone == "ok" else colour))
             elif cell < bar.used:
                 cells.append((self.glyphs.gauge_full, colour))
             elif cell < bar.used + bar.pending:
-                cells.append((self.glyphs.gauge_part, "$accent-soft"))
+                cells.append((self.glyphs.gauge_part, colour))
+            elif cell == bar.used and bar.half:
+                cells.append((self.glyphs.gauge_half, colour))
             else:
                 cells.append((self.glyphs.gauge_empty, "$line-strong"))
         return Content.assemble(*cells)

@@ -328,6 +328,8 @@ class Glyphs(NamedTuple):
     gauge_full: str
     gauge_part: str
     """What the typed prompt or the streaming answer would add."""
+    gauge_half: str
+    """Half a cell of what is used."""
     gauge_empty: str
     mark: str
     """Thresholds on the gauge, and the bar beside a focused row."""
@@ -371,15 +373,15 @@ class Glyphs(NamedTuple):
 
 UNICODE = Glyphs(
     load_line="⊖", bullet="●", pipe="│", checkpoint="◇", collapsed="▸", expanded="▾", cross="✗", check="✓",
-    recoverable="↺", gauge_full="━", gauge_part="╍", gauge_empty="─", mark="┃", arrow="→", down="↓",
-    prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
+    recoverable="↺", gauge_full="━", gauge_part="╍", gauge_half="╾", gauge_empty="─", mark="┃", arrow="→",
+    down="↓", prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
     bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
     subagent="◈", server="⇄", model="◆", at_work="◐", blocks="█▓▒░",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
-    recoverable="<", gauge_full="=", gauge_part="~", gauge_empty="-", mark="|", arrow="->", down="v",
-    prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
+    recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",
+    down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
     subagent="-", server="-", model="=", at_work="o", blocks="#%+:",
 )  # fmt: skip

@@ -92,6 +92,18 @@ def test_bar_shows_something_for_little_and_never_overflows() -> None:
     assert measure_bar(40, None, 0, 0.8, 0.95).used == 0
 
 
+def test_a_bar_is_exact_to_half_a_cell() -> None:
+    limit = 128_000
+    shown = [
+        measure_bar(40, usage(limit * eighths // 320), 0, 0.8, 0.95) for eighths in (80, 84, 87, 88, 320)
+    ]
+    assert [(bar.used, bar.half) for bar in shown] == [
+        (10, False), (10, True), (10, True), (11, False), (40, False),
+    ]  # fmt: skip
+    assert not measure_bar(40, usage(33_600), 3_000, 0.8, 0.95).half, "a draft goes on there"
+    assert not measure_bar(40, usage(33_600), 0, 0.8, 0.95, 8_000).half
+
+
 class GaugeApp(ThemedApp):
     def __init__(self) -> None:
         super().__init__()
@@ -135,6 +147,29 @@ async def test_pending_is_drawn_lighter_than_what_is_used() -> None:
         gauge.usage, gauge.pending = usage(40_000), 12_000
         drawn = row(app)
         assert drawn.index("━") < drawn.index("╍") < drawn.index("─")
+
+
+@pytest.mark.parametrize(
+    ("total", "colour", "word"),
+    [
+        (39_700, "$accent", "$text-muted"),
+        (106_000, "$warning", "bold $text-warning"),
+        (131_100, "$error", "bold $text-error"),
+    ],
+)
+async def test_a_state_colours_the_bar_and_its_word(total: int, colour: str, word: str) -> None:
+    app = GaugeApp()
+    async with app.run_test(size=(120, 5)):
+        gauge = app.query_one(ContextGauge)
+        gauge.usage = usage(total)
+        spans = gauge.render().spans
+        assert spans[0].style == colour
+        assert (spans[-3].style, spans[-1].style) == ("$foreground", word)
+        gauge.leaving = 20_000
+        assert any(
+            span.style == ("$accent-soft" if total < 100_000 else colour)
+            for span in gauge.render().spans[1:-3]
+        )
 
 
 async def test_no_share_of_an_unknown_limit_is_drawn() -> None:
