@@ -212,7 +212,8 @@ class Deck:
     @property
     def queue(self) -> list[str]:
         """What waits, without the row that says how it may go on at once."""
-        return [row for row in self.widget(QueueView).splitlines() if not row.startswith(LET_IN[:17])]
+        rows = [row[SIGNED:] for row in self.widget(QueueView).splitlines()]
+        return [row for row in rows if not row.startswith(LET_IN[:17])]
 
     @property
     def transcript(self) -> Transcript:

@@ -21,7 +21,7 @@ from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.slash import ParsedCommand, is_command, parse
-from tui_app.ui.text import UNICODE, Glyphs, clean, duration, one_line, tokens, wrap_spans
+from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, duration, one_line, tokens, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionComplete
@@ -69,7 +69,7 @@ class Status:
     notes: tuple[str, ...] = ()
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
     hint: str = ""
-    """What Esc does next, when it is not the usual: ``esc takes back "queued two"``."""
+    """What Esc does next, when it is not the usual: ``esc edits the last``."""
     failed: "CompactionComplete | None" = None
     """The compaction by hand that it tells the failure of: its extract can be kept instead."""
     under: "Status | None" = None
@@ -315,10 +315,8 @@ class StatusRow(Widget):
         tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""
         if not self.status.busy:
             return tasks if cell_len(tasks) <= room else ""
-        # What Esc does next, without its quotation where there is no room for that.
         usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
-        hint = one_line(self.status.hint, self._width) or usual
-        escape = hint if cell_len(hint) <= room else hint.partition(' "')[0]
+        escape = self.status.hint or usual
         both = f"{tasks} {self.glyphs.separator} {escape}"
         return both if tasks and cell_len(both) <= room else escape
 
@@ -368,7 +366,7 @@ class QueueView(Widget, can_focus=True):
     BINDINGS = place_bindings("waiting")
     HELP = "Queued prompts. Enter opens the queue: edit, remove, move."
     DEFAULT_CSS = """
-    QueueView { height: auto; width: 1fr; padding: 0 2 0 4; color: $text-muted; display: none; }
+    QueueView { height: auto; width: 1fr; padding: 0 2 0 2; color: $text-muted; display: none; }
     QueueView.-waiting { display: block; }
     QueueView:focus { color: $foreground; text-style: bold; }
     """
@@ -402,7 +400,10 @@ class QueueView(Widget, can_focus=True):
     watch_sending = watch_prompts
 
     def render(self) -> Content:
-        return Content("\n".join(self._lines(max(1, self.size.width))))
+        glyphs = PLAIN if self.app.has_class("-plain") else UNICODE
+        bar = Content.styled(f"{glyphs.queued} ", "$accent-soft")
+        lines = self._lines(max(1, self.size.width - SIGNED))
+        return Content("\n").join(bar + Content(line) for line in lines)
 
     def get_content_height(self, *_: object) -> int:
         return len(self._lines(80))

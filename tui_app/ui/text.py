@@ -367,6 +367,8 @@ class Glyphs(NamedTuple):
     """In front of a change of model or policy."""
     at_work: str
     """In front of what runs."""
+    queued: str
+    """In front of a prompt that waits."""
     blocks: str
     """What a bar is made of; without colours two neighbours differ by them."""
 
@@ -376,14 +378,14 @@ UNICODE = Glyphs(
     recoverable="↺", gauge_full="━", gauge_part="╍", gauge_half="╾", gauge_empty="─", mark="┃", arrow="→",
     down="↓", prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
     bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
-    subagent="◈", server="⇄", model="◆", at_work="◐", blocks="█▓▒░",
+    subagent="◈", server="⇄", model="◆", at_work="◐", queued="┆", blocks="█▓▒░",
 )  # fmt: skip
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",
     down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", server="-", model="=", at_work="o", blocks="#%+:",
+    subagent="-", server="-", model="=", at_work="o", queued=":", blocks="#%+:",
 )  # fmt: skip
 
 

@@ -118,7 +118,7 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
     async with shown(served.app()) as deck:
         await deck.ready()
         await queued(deck, fake_openai)
-        assert deck.status.endswith('esc takes back "queued two"')
+        assert deck.status.endswith("  esc edits the last")
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "queued two", "the last one back")
         assert deck.status.endswith("esc stops")
@@ -136,7 +136,7 @@ async def test_what_escape_does_is_readable_at_forty_columns(served: Desk, fake_
         await deck.ready()
         await queued(deck, fake_openai)
         assert deck.status.startswith("Answering · ")
-        assert deck.status.endswith("  esc takes back")
+        assert deck.status.endswith("  esc edits the last")
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "queued two", "the last one back")
         assert deck.status.endswith("  esc stops")

@@ -53,9 +53,9 @@ def said(app: App[None], sign: str | None = None) -> str:
         (Status(kind="connecting", started=98.0, model="m"), "Connecting to m · 2 s", "esc stops"),
         (Status(kind="tool", text="grep", started=100.0), "Running grep · 0 s", "esc stops"),
         (
-            Status(kind="answering", started=94.0, hint='esc takes back "queued two"'),
+            Status(kind="answering", started=94.0, hint="esc edits the last"),
             "Answering · 6 s",
-            'esc takes back "queued two"',
+            "esc edits the last",
         ),
         (
             Status(
@@ -141,29 +141,15 @@ async def test_a_pause_says_why_as_far_as_there_is_room(width: int, text: str) -
         assert said(app).partition("esc stops")[0].rstrip() == text
 
 
-TAKES_BACK = 'esc takes back "and now also the holidays"'
-
-
-@pytest.mark.parametrize(
-    ("width", "kind", "right"),
-    [
-        (80, "answering", TAKES_BACK),
-        (60, "answering", TAKES_BACK),
-        (56, "answering", "esc takes back"),
-        (40, "answering", "esc takes back"),
-        (40, "connecting", "esc takes back"),
-        (40, "compacting", "esc takes back"),
-        (30, "compacting", "esc takes back"),
-    ],
-)
-async def test_what_escape_does_is_said_whole_or_shorter_but_never_cut(
-    width: int, kind: Kind, right: str
-) -> None:
+@pytest.mark.parametrize("width", [80, 56, 40, 30])
+@pytest.mark.parametrize("kind", ["answering", "connecting", "compacting"])
+async def test_what_escape_does_is_never_cut(width: int, kind: Kind) -> None:
     app = Rows()
     async with app.run_test(size=(width + INSET, 5)):
         row = app.query_one(StatusRow)
-        row.status = Status(kind=kind, started=94.0, tokens=214, model="harbour:scripted", hint=TAKES_BACK)
-        assert said(app).endswith(f"  {right}")
+        hint = "esc edits the last"
+        row.status = Status(kind=kind, started=94.0, tokens=214, model="harbour:scripted", hint=hint)
+        assert said(app).endswith(f" {hint}")
         assert len(said(app)) == width
 
 

@@ -446,8 +446,8 @@ class ChatPane(TellsFailures, Vertical):
         if self.questions is None:
             return
         prompts, row = self.query_one(QueueView).prompts, self.query_one(StatusRow)
-        takes_back = prompts and self.prompt.editor.is_empty
-        row.status = replace(row.status, hint=f'esc takes back "{prompts[-1]}"' if takes_back else "")
+        edits = prompts and self.prompt.editor.is_empty
+        row.status = replace(row.status, hint="esc edits the last" if edits else "")
 
     def _show_pending(self) -> None:
         self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
