@@ -27,6 +27,7 @@ ENDINGS = {
     "SIGTERM": (signal.SIGTERM, 143),
     "SIGHUP": (signal.SIGHUP, 129),
     "SIGQUIT": (signal.SIGQUIT, 131),
+    "SIGUSR1": (signal.SIGUSR1, 138),
 }
 
 

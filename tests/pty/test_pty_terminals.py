@@ -177,6 +177,29 @@ def test_ctrl_z_without_a_shell_stops_nothing(machine: Machine) -> None:
     terminal.wait_for("Not suspended", "▐ a draft")
 
 
+@pytest.mark.parametrize(
+    "env",
+    [{"COLUMNS": "300", "LINES": "90"}, {"TEXTUAL_COLOR_SYSTEM": "nonsense"}],
+    ids=lambda env: next(iter(env)),
+)
+def test_what_the_environment_says_wrongly_of_the_terminal_is_ignored(
+    machine: Machine, env: dict[str, str]
+) -> None:
+    terminal = machine.start(env=env, size=(80, 24))
+    terminal.wait_for("no key needed", READY)
+    terminal.write("\x11")
+    assert terminal.wait_exit() == 0
+
+
+def test_the_screen_needs_one_way_to_the_terminal(machine: Machine) -> None:
+    quiet = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh", *PROGRAM)
+    terminal = machine.start(command=quiet, size=(80, 24))
+    terminal.wait_for("no key needed", READY)
+    terminal.write("\x11")
+    assert terminal.wait_exit() == 0
+    assert terminal.cooked
+
+
 def test_a_terminal_without_a_screen_gets_a_sentence(machine: Machine) -> None:
     terminal = machine.start(env={"TERM": "dumb"})
     assert terminal.wait_exit() == 1

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tui_app.api_keys import ApiKeys
 from tui_app.cli.output import tell
@@ -27,6 +27,7 @@ from tui_app.settings.sources import stored_at
 from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES, parse_rule
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
+from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.session.store import SessionStore
@@ -346,6 +347,49 @@ def confirmed(question: str, unasked: str) -> bool:
         raise WrongUsage(unasked)
     tell(question)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def need_screen(env: Mapping[str, str], instead: str) -> None:
+    """Refuse to show a screen where none can be.
+
+    Args:
+        env: The environment; a driver that it names brings its own screen, as a browser does.
+        instead: What to use there.
+
+    Raises:
+        CommandFailed: if there is no terminal, or none that can place signs.
+    """
+    if env.get("TEXTUAL_DRIVER"):
+        return
+    # Either of them leads to the screen; the other may go to a file.
+    if not _is_terminal(sys.stdin) or not (_is_terminal(sys.stderr) or _is_terminal(sys.stdout)):
+        raise CommandFailed(f"The screen needs a terminal. In scripts, use: {instead}")
+    if not _can_place_signs(kind := env.get("TERM", "")):
+        raise CommandFailed(
+            f"A terminal with TERM={one_line(kind, 40)} cannot show full screens. "
+            f"Use: {instead}. Or set TERM to your terminal type, such as xterm-256color."
+        )
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # it was closed
+        return False
+
+
+def _can_place_signs(kind: str) -> bool:
+    """Whether a terminal can put its cursor anywhere; one that nobody has described is believed to."""
+    if not kind or kind.startswith(("xterm", "tmux", "screen")):
+        return True
+    try:
+        # Imported when it is needed: the usual terminals are known to.
+        import curses
+
+        curses.setupterm(kind, 0)
+        return curses.tigetstr("cup") is not None
+    except (ImportError, ValueError, curses.error):
+        return kind not in ("dumb", "unknown")
 
 
 def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool]) -> Path:

@@ -1,9 +1,8 @@
 """``plimsoll demo``: a recorded session to try everything on, without key or network."""
 
 import argparse
-import sys
 
-from tui_app.cli.command import Command, CommandFailed, Program
+from tui_app.cli.command import Command, CommandFailed, Program, need_screen
 from tui_app.demo.stage import set_up
 
 
@@ -19,11 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Show the demo until the user leaves; its folder is removed then, and nothing else was written."""
     settings = program.settings(plain=args.plain)
-    own_screen = program.env.get("TEXTUAL_DRIVER") or (sys.stdin.isatty() and sys.stderr.isatty())
-    if not own_screen:
-        raise CommandFailed(
-            "The demo needs a terminal. In scripts, use: plimsoll simulate demo --window 12000"
-        )
+    need_screen(program.env, "plimsoll simulate demo --window 12000")
     # Only now: what comes before must answer at once.
     from tui_app.ui.demo import on_stage
     from tui_app.ui.launch import Launch

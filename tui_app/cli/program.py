@@ -2,12 +2,11 @@
 
 import logging
 import os
-import sys
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from tui_app.cli.command import (
     OK,
@@ -25,6 +24,7 @@ from tui_app.cli.command import (
     add_policy,
     add_read_only,
     add_trust,
+    need_screen,
 )
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
@@ -167,15 +167,7 @@ def show_screen(program: Program, args: Namespace) -> int:
     flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only, "mode": args.mode}
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
-    # A driver named by the environment brings its own screen, as a browser does.
-    own_screen = program.env.get("TEXTUAL_DRIVER") or (_is_terminal(sys.stdin) and _is_terminal(sys.stderr))
-    if not own_screen:
-        raise CommandFailed('The screen needs a terminal. In scripts, use: plimsoll run "…"')
-    if not program.env.get("TEXTUAL_DRIVER") and not _can_place_signs(kind := program.env.get("TERM", "")):
-        raise CommandFailed(
-            f"A terminal with TERM={one_line(kind, 40)} cannot show full screens. "
-            'Use: plimsoll run "…". Or set TERM to your terminal type, such as xterm-256color.'
-        )
+    need_screen(program.env, 'plimsoll run "…"')
     session = _session(program, args, cwd)
     begins = not session and args.resume is None
     paths, notice = program.paths.writable() if begins else (program.paths, "")
@@ -231,27 +223,6 @@ def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:
     if not spoken:
         raise CommandFailed(NO_SESSIONS)
     return (here or spoken)[0].id
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    try:
-        return stream is not None and stream.isatty()
-    except ValueError:  # it was closed
-        return False
-
-
-def _can_place_signs(kind: str) -> bool:
-    """Whether a terminal can put its cursor anywhere; one that nobody has described is believed to."""
-    if not kind or kind.startswith(("xterm", "tmux", "screen")):
-        return True
-    try:
-        # Imported when it is needed: the usual terminals are known to.
-        import curses
-
-        curses.setupterm(kind, 0)
-        return curses.tigetstr("cup") is not None
-    except (ImportError, ValueError, curses.error):
-        return kind not in ("dumb", "unknown")
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:

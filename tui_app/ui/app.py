@@ -47,8 +47,11 @@ SIGNAL_LIMIT_S = 8.0
 """Seconds a signalled program may take to close its session before it is ended."""
 
 _SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+    if hasattr(signal, name)
 ]
+"""What would end the program without giving the terminal back."""
 
 
 class PlimsollApp(TellsFailures, Host):

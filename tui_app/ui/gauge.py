@@ -31,8 +31,8 @@ FIELD = 29
 """Cells of the words: the load lines stand still while numbers change."""
 EXPLAINED = 60
 """Columns from which the words also say why there is no limit."""
-COLOURS: dict[Zone, str] = {"ok": "$text-muted", "near": "bold $text-warning", "full": "bold $text-error"}
-"""Of the word for a state; one that needs no attention has none."""
+COLOURS: dict[Zone, str] = {"near": "bold $text-warning", "full": "bold $text-error"}
+"""Of the word for a state that needs attention."""
 STROKES: dict[Zone, str] = {"ok": "$accent", "near": "$warning", "full": "$error"}
 """Of the bar."""
 _SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
@@ -149,10 +149,11 @@ class ContextGauge(Widget):
     def _styled(self, text: str) -> Content:
         """The share and a state that needs attention stand out; the rest is read when it is looked for."""
         share = found.group() if (found := _SHARE.match(text)) else ""
-        before, space, word = text[len(share) :].rpartition(" ")
-        return Content.assemble(
-            (share, "$foreground"), (before + space, "$text-muted"), (word, COLOURS[self._zone])
-        )
+        rest, word, colour = text[len(share) :], "", COLOURS.get(self._zone, "")
+        if colour:
+            rest, space, word = rest.rpartition(" ")
+            rest += space
+        return Content.assemble((share, "$foreground"), (rest, "$text-muted"), (word, colour))
 
     @property
     def _zone(self) -> Zone:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tui_app.ui.launch import Launch
 
+_COLOUR_SYSTEMS = ("auto", "standard", "256", "truecolor")
 _SWITCH_S = 0.001
 """Seconds after which a busy thread lets the screen's go on; with Python's own 5 ms, frames come late."""
 
@@ -20,6 +21,7 @@ def run_app(launch: Launch) -> int:
     """
     # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
     gc.disable()
+    _heed_terminal()
     from tui_app.ui.app import FaultConsole, PlimsollApp
 
     sys.setswitchinterval(_SWITCH_S)
@@ -47,6 +49,17 @@ def run_app(launch: Launch) -> int:
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
+
+
+def _heed_terminal() -> None:
+    """Believe the terminal rather than an environment that says otherwise, before Textual reads that."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+    if os.environ.get("TEXTUAL_COLOR_SYSTEM") not in _COLOUR_SYSTEMS:
+        os.environ.pop("TEXTUAL_COLOR_SYSTEM", None)
+    if not os.isatty(2) and os.isatty(1):
+        # Textual paints there.
+        vars(sys)["__stderr__"] = sys.__stdout__
 
 
 def _paints_signs() -> bool:

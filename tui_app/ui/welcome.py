@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tui_app.records import frozen
 from tui_app.settings import OFFLINE_MODEL
-from tui_app.ui.text import Glyphs, one_line, tokens
+from tui_app.ui.text import Glyphs, one_line, tokens, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.launch import Launch
@@ -143,7 +143,11 @@ class Welcome(Widget):
         plain = self.glyphs.gauge_full.isascii()
         drawn = width >= WIDE and height >= HIGH and not plain
         label, value = (_LABEL, _VALUE) if drawn else (4, 4 + _NARROW_VALUE)
-        rows = [*(_drawn_mark() if drawn else _words()), Content(""), *self._facts(label, value, width)]
+        rows = [
+            *(_drawn_mark() if drawn else _words(width - 6)),
+            Content(""),
+            *self._facts(label, value, width),
+        ]
         above = max(0, (height - len(rows)) // 2 - 1) if drawn else min(1, max(0, height - len(rows)))
         return Content("\n").join([*[Content("")] * above, *rows])
 
@@ -186,9 +190,10 @@ def _row(label: int, value: int, name: str, said: Content) -> Content:
     return Content.assemble(" " * label, (f"{name:<{value - label}}", "$text-muted"), said)
 
 
-def _words() -> list[Content]:
+def _words(room: int) -> list[Content]:
+    sentence = [_SENTENCE[start:stop] for start, stop, _ in wrap_spans(_SENTENCE, max(1, room))]
     return [
-        Content.assemble(" " * 4, (_SENTENCE, "bold $foreground")),
+        *(Content.assemble(" " * 4, (row, "bold $foreground")) for row in sentence),
         Content.assemble(" " * 4, (_VERBS, "$text-muted")),
     ]
 
