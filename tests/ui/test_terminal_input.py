@@ -61,6 +61,7 @@ SLOW, FAST = 0.75 * SPLIT_S, BY_HAND_S / 2
         pytest.param([b"\x1bO", SLOW, b"A"], ["up"], id="another arrow in two packets"),
         pytest.param([b"\x1b[1;", SLOW, b"5C"], ["ctrl+right"], id="a longer key in two packets"),
         pytest.param([b"\x1b[<35;1", SLOW, b"0;3M"], ["MouseMove"], id="the mouse in two packets"),
+        pytest.param([b"\x1b/Zx"], ["'x'"], id="a terminal of old says what it is"),
         pytest.param([b"\x1b[<35;-1;5M"], [], id="the mouse beyond the window"),
         pytest.param([b"\x1b[M \x90\x85"], [], id="the mouse in bytes"),
         pytest.param([b"\x1b[M \xc4\x80\xc4\x81a"], ["'a'"], id="the mouse in UTF-8"),

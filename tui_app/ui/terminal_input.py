@@ -75,7 +75,7 @@ _TYPED = re.compile(
     rb"\[(?:M(?:" + _COORDINATE + rb"{3}|[ -\xff]{3})|(?P<old>\[[A-E]|[0-9]+\$(?!y))"
     rb"|(?P<given>[0-?\-]{0,256})(?P<more>[ -/]{0,4})(?P<final>[@-LN-~]|(?<!\[)M))"
     rb"|O(?P<mods>[0-9]?)(?P<pad>[ -/:-~])"
-    rb"|(?P<answer>" + _ANSWER + _ANSWERED + rb"(?:\x07|\x1b\\|\xc2\x9c))"
+    rb"|(?P<answer>/Z|" + _ANSWER + _ANSWERED + rb"(?:\x07|\x1b\\|\xc2\x9c))"
     rb")|\x1b(?P<letter>[\r\n\t\x7f\x08 -NQ-WYZ\\`-~]|[\xc2-\xdf][\x80-\xbf]"
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
 )
