@@ -1,6 +1,7 @@
 """The program's own tools, each declared once: what rules, titles, facts, stages and editors know of it.
 
-The functions that do the work are in ``agent/tools``; their names are the names here.
+The functions that do the work are in ``agent/tools``, most of them in ``toolset.py``; a method there that has
+the name of a tool is one.
 """
 
 from collections.abc import Mapping
@@ -134,15 +135,9 @@ SUB_AGENT_TOOLS = frozenset({EXPLORE.name, DELEGATE.name})
 """Names of the tools that send sub-agents."""
 
 TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
-    {
-        spec.name: spec
-        for spec in (
-            READ_FILE, LS, GLOB, GREP, SEARCH_HISTORY, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TASKS, WEB_FETCH,
-            TODO, PLAN, ASK_USER, COMPACT_CONTEXT, USE_SKILL, EXPLORE, DELEGATE,
-        )
-    }
-)  # fmt: skip
-"""The tools of a conversation by name, those among them that are switched off."""
+    {spec.name: spec for spec in tuple(globals().values()) if isinstance(spec, ToolSpec)}
+)
+"""Those above by name: the tools of a conversation, those among them that are switched off."""
 FILE_LOOKERS = frozenset(spec.name for spec in TOOLS.values() if spec.rule == "file" and not spec.changes)
 """Names of the tools that look at files. Each asks for itself what rules say of the file."""
 FILE_CHANGERS = frozenset({WRITE_FILE.name, EDIT_FILE.name})

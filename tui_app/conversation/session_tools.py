@@ -12,7 +12,15 @@ from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, AgentGate, Judge
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.toolset import AskTool, CommandTool, FileTools, Notes, NoteTools, TaskTool
+from tui_app.agent.tools.toolset import (
+    AskTool,
+    CommandTool,
+    FileTools,
+    Notes,
+    NoteTools,
+    TaskTool,
+    tools_of,
+)
 from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compaction_tool import ContextToolset
@@ -138,10 +146,8 @@ def make_tooling(
             settings.sandbox == "require",
             tasks,
         )
-        tools: list[Callable[..., Any]] = [writing.write_file, writing.edit_file, command.run_command]
-        if settings.web_fetch != "off":
-            tools.append(WebTool(gate, private=settings.web_fetch == "any").web_fetch)
-        return tools
+        web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
+        return tools_of(writing, command, *web)
 
     working = asking_tools(approvals)
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
@@ -161,7 +167,7 @@ def make_tooling(
     context = ContextToolset(lambda _run: compactor, permit)
     notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
     news = (TaskNews(tasks, history),)
-    working += [TaskTool(tasks).tasks, notes.todo, notes.plan, AskTool(questions).ask_user]
+    working += tools_of(TaskTool(tasks), notes, AskTool(questions))
     searches = (ProviderSearch(),) if settings.web_search else ()
     return Tooling(
         approvals,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from functools import partial
+from inspect import isfunction
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -50,7 +51,7 @@ from tui_app.processes import NotStarted
 from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, Confinement, refused
 from tui_app.text import count
-from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, USE_SKILL
+from tui_app.tool_specs import READ_FILE, RUN_COMMAND, SEARCH_HISTORY, TOOLS, USE_SKILL
 
 # Rules about tools that only look: asked before they do, and what they leave out of a folder.
 
@@ -258,6 +259,16 @@ class ReadTools:
         return await search_project(self.project, query, limit, start, lines, offset, call=call)
 
 
+def tools_of(*owners: object) -> list[Callable[..., Any]]:
+    """The methods of some objects that are tools, by their names."""
+    return [
+        getattr(owner, name)
+        for owner in owners
+        for name, value in vars(type(owner)).items()
+        if name in TOOLS and isfunction(value)
+    ]
+
+
 def build_toolset(
     ws: Workspace,
     search: HistorySearch,
@@ -274,12 +285,8 @@ def build_toolset(
         working: Further tools, which ask for themselves before they change anything.
         project: The sessions of the repository.
     """
-    tools = ReadTools(search, Looking(ws, gate), project)
-    return FunctionToolset(
-        [tools.read_file, tools.ls, tools.glob, tools.grep, tools.search_history, *working],
-        max_retries=MAX_RETRIES,
-        docstring_format="google",
-    )
+    looking = tools_of(ReadTools(search, Looking(ws, gate), project))
+    return FunctionToolset([*looking, *working], max_retries=MAX_RETRIES, docstring_format="google")
 
 
 def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
