@@ -33,7 +33,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.importers.formats import FORMATS, Imported, ImportFormatError, import_file
+from tui_app.session.importers.formats import FORMATS, SHAPES, Imported, ImportFormatError, import_file
 from tui_app.session.importers.other_programs import program_of
 from tui_app.session.importers.source import Closed, closed, read_source
 
@@ -170,7 +170,7 @@ SIGNED_LINES: list[tuple[str, list[foreign.Json]]] = [
 def test_a_file_with_a_sign_is_of_nobody_else(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
-    assert program_of(read_source(path)) == name
+    assert program_of(read_source(path), SHAPES) == name
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,36 @@ from typing import Any
 from tui_app.session.importers.chat_exports import text_block
 from tui_app.session.importers.editors import QUERY, SURROUNDINGS
 from tui_app.session.importers.gemini_cli import part_block
-from tui_app.session.importers.reader import block_list, object_at, objects_at, record_text, text_at, value_at
+from tui_app.session.importers.places import files_in, stores_in
+from tui_app.session.importers.reader import (
+    block_list,
+    has_blocks,
+    has_items,
+    list_at,
+    object_at,
+    objects_at,
+    record_text,
+    text_at,
+    value_at,
+)
 from tui_app.session.importers.shapes import ASIDE, NOTE, THOUGHT, USUAL, Shape
-from tui_app.session.importers.source import Json
+from tui_app.session.importers.source import ROLES, Json
 
 _OPENAI_TOKENS = (
     "usage.prompt_tokens", "usage.completion_tokens", "usage.prompt_tokens_details.cached_tokens",
 )  # fmt: skip
 
+
+def _is_amp(record: Json) -> bool:
+    is_thread = record_text(record, "id").startswith("T-") and "messages" in record
+    return is_thread or ("role" in record and type(record.get("messageId")) is int)
+
+
 AMP = Shape(
+    name="amp",
+    program="Amp",
+    sign=_is_amp,
+    places=(files_in("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"),),
     talk=("messages",),
     time=("meta.sentAt",),
     model=("usage.model",),
@@ -35,6 +56,9 @@ def _atif(step: Json) -> Json:
 
 
 ATIF = Shape(
+    name="atif",
+    program="ATIF",
+    sign=lambda each: record_text(each, "schema_version").startswith("ATIF"),
     talk=("steps",),
     role=("source",),
     model=("model_name",),
@@ -53,7 +77,20 @@ def _factory(record: Json) -> Json:
     return {**object_at(record, "message"), "timestamp": record.get("timestamp")}
 
 
+def _is_factory(record: Json) -> bool:
+    kind = record.get("type")
+    return (kind == "session_start" and "id" in record) or (
+        kind == "message"
+        and "role" in object_at(record, "message")
+        and has_blocks(record, "tool_use", "tool_result")
+    )
+
+
 FACTORY = Shape(
+    name="factory",
+    program="Factory",
+    sign=_is_factory,
+    places=(files_in("", ".factory", "sessions/**/*.jsonl"),),
     title=("title", "sessionTitle"),
     cwd=("cwd",),
     models=("model",),
@@ -83,8 +120,18 @@ def gemini_parts(parts: Any) -> list[Any]:
     return blocks
 
 
+def _is_gemini(record: Json) -> bool:
+    if record.get("role") in ("user", "model") and "content" not in record:
+        return any("type" not in part for part in objects_at(record, "parts"))
+    return has_items(record, "history", "parts") or has_items(record, "contents", "parts")
+
+
 GEMINI_SETUP = re.compile(r"\s*(?:This is the (?:Gemini|Qwen)|<session_context>|My setup is complete\.)")
 GEMINI = Shape(
+    name="gemini-api",
+    program="Gemini API",
+    sign=_is_gemini,
+    places=(files_in("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"),),
     talk=("clientHistory", "history", "contents"),
     note=GEMINI_SETUP,
     turned=lambda record: {**record, "content": gemini_parts(record.get("parts"))},
@@ -106,6 +153,10 @@ def _qwen(record: Json) -> Json:
 
 
 QWEN = Shape(
+    name="qwen-code",
+    program="Qwen Code",
+    sign=lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts")),
+    places=(files_in("", ".qwen", "projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"),),
     tokens=(
         "usageMetadata.promptTokenCount", "usageMetadata.candidatesTokenCount",
         "usageMetadata.cachedContentTokenCount",
@@ -138,7 +189,19 @@ def _goose(record: Json) -> Json:
     }
 
 
+def _is_goose(record: Json) -> bool:
+    headed = "working_dir" in record and ("message_count" in record or "conversation" in record)
+    return headed or ("role" in record and has_blocks(record, "toolRequest", "toolResponse"))
+
+
 GOOSE = Shape(
+    name="goose",
+    program="Goose",
+    sign=_is_goose,
+    places=(
+        files_in("XDG_DATA_HOME", ".local/share", "goose/sessions/*.jsonl"),
+        stores_in("XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db"),
+    ),
     talk=("conversation", "conversation.messages"),
     time=("created",),
     title=("description", "name"),
@@ -156,7 +219,18 @@ def _grok(record: Json) -> Json:
     return record
 
 
+def _is_grok(record: Json) -> bool:
+    kind = record.get("type")
+    if "message" in record or "content" not in record:
+        return False
+    return kind == "assistant" or (kind == "tool_result" and "tool_call_id" in record)
+
+
 GROK = Shape(
+    name="grok",
+    program="Grok",
+    sign=_is_grok,
+    places=(files_in("GROK_HOME", ".grok", "sessions/*/*/chat_history.jsonl"),),
     role=("type",),
     roles={**USUAL, "reasoning": THOUGHT, "tool_result": "tool"},
     model=("model_id", "model"),
@@ -169,14 +243,32 @@ GROK = Shape(
     turned=_grok,
 )
 
+
+def _is_kimi(record: Json) -> bool:
+    return record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
+
+
 KIMI = Shape(
+    name="kimi",
+    program="Kimi",
+    sign=_is_kimi,
+    places=(files_in("KIMI_SHARE_DIR", ".kimi", "sessions/*/*/context.jsonl"),),
     roles={**USUAL, "_system_prompt": "system", "_checkpoint": ASIDE, "_usage": ASIDE},
     title=("custom_title", "title"),
     cwd=("work_dir",),
     sidecar="state.json",
 )
 
+
+def _is_vibe(record: Json) -> bool:
+    return "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
+
+
 VIBE = Shape(
+    name="vibe",
+    program="Vibe",
+    sign=_is_vibe,
+    places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
     talk=("messages",),
     tokens=_OPENAI_TOKENS,
     title=("title", "metadata.title"),

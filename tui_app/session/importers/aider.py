@@ -1,7 +1,10 @@
 """Chat histories of aider: Markdown. Prompts stand behind ``####``, what the program printed behind ``>``."""
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
+from tui_app.session.importers.places import Env, Transcript
 from tui_app.session.importers.reader import Reader, seconds
 from tui_app.session.importers.source import Imported, Source
 
@@ -11,6 +14,12 @@ _MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>\S+)")
 _BLANK = " \t\r\v\f"
 _BREAK = "  "
 """The program ends its own lines with a Markdown line break; what a model writes seldom does."""
+
+
+def aider_place(env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+    path = cwd / (env.get("AIDER_CHAT_HISTORY_FILE", "").strip() or ".aider.chat.history.md")
+    if path.is_file():
+        yield Transcript(path)
 
 
 def is_aider(source: Source) -> bool:

@@ -2,10 +2,14 @@
 
 import html
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+from tui_app.session.importers.places import Env, Transcript
 from tui_app.session.importers.reader import (
     block_list,
+    has_items,
     list_at,
     object_at,
     objects_at,
@@ -14,7 +18,7 @@ from tui_app.session.importers.reader import (
     value_at,
 )
 from tui_app.session.importers.shapes import ASIDE, BESIDE, NOTE, USUAL, Shape, elements
-from tui_app.session.importers.source import Json
+from tui_app.session.importers.source import Json, parse_json
 
 
 def text_block(text: Any) -> Json:
@@ -24,6 +28,35 @@ def text_block(text: Any) -> Json:
 def attached(name: str, text: str) -> Json:
     """A file as the model read it beside a prompt."""
     return {"type": BESIDE, "text": f"{name}\n{text}"}
+
+
+# Conversations in exports that lie in the current folder.
+
+_MAX_EXPORT = 100_000_000
+"""Bytes of an export in which the conversations are counted up."""
+_EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
+            ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
+            ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
+"""Format, what nobody else's conversations have, and where title, id and time stand."""
+
+
+def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+    for path in [cwd / "conversations.json", *cwd.glob("chat-export-*.json")]:
+        if not path.is_file() or path.stat().st_size > _MAX_EXPORT:
+            continue
+        try:
+            listed = parse_json(path.read_bytes().decode("utf-8", "replace"))
+        except ValueError:
+            continue
+        for each in listed if isinstance(listed, list) else []:
+            for program, sign, (title, name, updated) in _EXPORTS:
+                if isinstance(each, dict) and each.get(sign):
+                    info = {
+                        "title": each.get(title),
+                        "time": {"updated": each.get(updated) or path.stat().st_mtime},
+                    }
+                    part = record_text(each, name)
+                    yield Transcript(path.with_name(f"{path.name}#{part}") if part else path, info, program)
 
 
 # ChatGPT: a table of messages that form a tree; code is sent to tools by naming them as the recipient.
@@ -71,6 +104,10 @@ def _chatgpt_part(part: Any) -> Any:
 
 
 CHATGPT = Shape(
+    name="chatgpt",
+    program="ChatGPT",
+    sign=lambda each: "mapping" in each and ("current_node" in each or "create_time" in each),
+    places=(_exports,),
     talk=("mapping",),
     time=("time",),
     links=("id", "parent", ("current_node",)),
@@ -95,6 +132,9 @@ def _claude_ai(message: Json) -> Json:
 
 
 CLAUDE_AI = Shape(
+    name="claude-ai",
+    program="Claude.ai",
+    sign=lambda each: "chat_messages" in each,
     talk=("chat_messages",),
     role=("sender",),
     time=("created_at",),
@@ -131,7 +171,16 @@ def _librechat(message: Json) -> Json:
     return {**message, "role": said_by, "content": blocks}
 
 
+def _is_librechat(record: Json) -> bool:
+    return "isCreatedByUser" in record or any(
+        has_items(record, path, "isCreatedByUser") for path in ("messages", "messagesTree")
+    )
+
+
 LIBRECHAT = Shape(
+    name="librechat",
+    program="LibreChat",
+    sign=_is_librechat,
     talk=("messages", "messagesTree"),
     nested="children",
     time=("createdAt", "updatedAt"),
@@ -174,6 +223,9 @@ def _open_webui(message: Json) -> Json:
 
 
 OPEN_WEBUI = Shape(
+    name="open-webui",
+    program="Open WebUI",
+    sign=lambda each: {"messages", "history"} <= object_at(each, "chat").keys(),
     talk=("chat.history.messages", "chat.messages"),
     models=("chat.models",),
     tokens=("usage.prompt_tokens", "usage.completion_tokens", "usage.prompt_tokens_details.cached_tokens"),

@@ -4,13 +4,17 @@ import json
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from heapq import merge
+from pathlib import Path
 from typing import Any
 
 from tui_app.events import Error, ErrorKind, Trigger
+from tui_app.paths import from_home
 from tui_app.session.importers import event_builder as messages
 from tui_app.session.importers.event_builder import Timeline, ToolOutcome
+from tui_app.session.importers.places import Env, Transcript
 from tui_app.session.importers.reader import (
     ContentReader,
     LineReader,
@@ -29,6 +33,16 @@ from tui_app.session.importers.reader import (
     value_at,
 )
 from tui_app.session.importers.source import Imported, Json, Line, Source, shown
+
+
+def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
+    own = env.get("CLAUDE_CONFIG_DIR", "").strip()
+    for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
+        for path in (root / "projects").glob("*/*.jsonl"):
+            # Sub-agents have files of their own in some versions; they belong to another conversation.
+            if not path.name.startswith("agent-"):
+                yield Transcript(path)
+
 
 # Which records of a Claude Code transcript make up the conversation, and in which order.
 #

@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tui_app.paths import from_home
 from tui_app.records import frozen
-from tui_app.session.importers import agents, editors
-from tui_app.session.importers.databases import stored_sessions
-from tui_app.session.importers.opencode import database_sessions
+from tui_app.session.importers.formats import TABLE, Format
+from tui_app.session.importers.places import Transcript
 from tui_app.session.importers.reader import (
     PLACEHOLDER,
     block_list,
@@ -30,164 +28,6 @@ from tui_app.session.importers.source import (
     open_regular,
     parse_json,
 )
-
-# Where other programs keep their transcripts on this machine.
-
-Env = Mapping[str, str]
-
-
-@frozen
-class Found:
-    """A transcript that was found, before it is opened."""
-
-    path: Path
-    """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
-    info: Json | None = None
-    """Title, folder and time, where the place has them apart from the transcript."""
-    program: str = ""
-    """Name of the format, where it is not that of the place."""
-
-
-@frozen
-class Place:
-    """The transcripts of one program."""
-
-    program: str
-    """Name of the format its transcripts are in."""
-    search: Callable[[Env, Path, Path], Iterator[Found]]
-    """Takes the environment, the home folder and the current folder."""
-    shape: Shape | None = None
-    """How to find the title in a format that is a map of names."""
-
-
-def _claude(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    own = env.get("CLAUDE_CONFIG_DIR", "").strip()
-    for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
-        for path in (root / "projects").glob("*/*.jsonl"):
-            # Sub-agents have files of their own in some versions; they belong to another conversation.
-            if not path.name.startswith("agent-"):
-                yield Found(path)
-
-
-def _opencode(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-    root = _folder(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
-    database = root / "opencode.db"
-    if database.is_file():
-        for session, info in database_sessions(database):
-            yield Found(database.with_name(f"{database.name}#{session}"), info)
-    else:
-        yield from map(Found, (root / "storage" / "session").glob("*/*.json"))
-
-
-def _aider(env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
-    path = cwd / (env.get("AIDER_CHAT_HISTORY_FILE", "").strip() or ".aider.chat.history.md")
-    if path.is_file():
-        yield Found(path)
-
-
-def _folder(env: Env, variable: str, usual: Path) -> Path:
-    value = env.get(variable, "").strip()
-    return from_home(value) if value else usual
-
-
-def _files(variable: str, usual: str, *patterns: str) -> Callable[[Env, Path, Path], Iterator[Found]]:
-    """Search the folder that a variable names, else the usual one in the home folder."""
-
-    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-        root = _folder(env, variable, home / usual)
-        for pattern in patterns:
-            yield from map(Found, root.glob(pattern))
-
-    return search
-
-
-def _stores(variable: str, usual: str, *patterns: str) -> Callable[[Env, Path, Path], Iterator[Found]]:
-    """Search databases in the folder that a variable names, else the usual one in the home folder."""
-
-    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Found]:
-        root = _folder(env, variable, home / usual)
-        for path in (path for pattern in patterns for path in root.glob(pattern)):
-            for info in stored_sessions(path):
-                yield Found(path.with_name(f"{path.name}#{info['id']}"), info)
-
-    return search
-
-
-_MAX_EXPORT = 100_000_000
-"""Bytes of an export in which the conversations are counted up."""
-_EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
-            ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
-            ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
-"""Format, what nobody else's conversations have, and where title, id and time stand."""
-
-
-def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Found]:
-    """The conversations in exports that lie in the current folder."""
-    for path in [cwd / "conversations.json", *cwd.glob("chat-export-*.json")]:
-        if not path.is_file() or path.stat().st_size > _MAX_EXPORT:
-            continue
-        listed = _parsed(path.read_bytes().decode("utf-8", "replace"))
-        for each in listed if isinstance(listed, list) else []:
-            for program, sign, (title, name, updated) in _EXPORTS:
-                if isinstance(each, dict) and each.get(sign):
-                    info = {
-                        "title": each.get(title),
-                        "time": {"updated": each.get(updated) or path.stat().st_mtime},
-                    }
-                    part = record_text(each, name)
-                    yield Found(path.with_name(f"{path.name}#{part}") if part else path, info, program)
-
-
-_VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
-
-PLACES: tuple[Place, ...] = (
-    Place("claude-code", _claude),
-    Place(
-        "codex",
-        _files("CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"),
-    ),
-    Place(
-        "copilot-cli",
-        _files("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),
-    ),
-    Place("opencode", _opencode),
-    Place("pi", _files("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl")),
-    Place(
-        "gemini-cli",
-        _files(
-            "GEMINI_CLI_HOME", "", ".gemini/tmp/*/chats/session-*.json", ".gemini/tmp/*/chats/session-*.jsonl"
-        ),
-    ),
-    Place("aider", _aider),
-    Place("amp", _files("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"), agents.AMP),
-    Place(
-        "cline",
-        _files(
-            "",
-            "",
-            f".config/Code/User/{_VS_CODE}",
-            f"Library/Application Support/Code/User/{_VS_CODE}",
-            ".cline/data/tasks/*/api_conversation_history.json",
-        ),
-        editors.CLINE,
-    ),
-    Place("continue", _files("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"), editors.CONTINUE),
-    Place("cursor", _files("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"), editors.CURSOR),
-    Place("cursor", _stores("", ".cursor", "chats/*/*/store.db")),
-    Place("factory", _files("", ".factory", "sessions/**/*.jsonl"), agents.FACTORY),
-    Place("gemini-api", _files("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"), agents.GEMINI),
-    Place("goose", _files("XDG_DATA_HOME", ".local/share", "goose/sessions/*.jsonl"), agents.GOOSE),
-    Place("goose", _stores("XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db")),
-    Place("grok", _files("GROK_HOME", ".grok", "sessions/*/*/chat_history.jsonl"), agents.GROK),
-    Place("kimi", _files("KIMI_SHARE_DIR", ".kimi", "sessions/*/*/context.jsonl"), agents.KIMI),
-    Place("qwen-code", _files("", ".qwen", "projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"), agents.QWEN),
-    Place("vibe", _files("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"), agents.VIBE),
-    Place("zed", _stores("XDG_DATA_HOME", ".local/share", "zed/threads/threads.db")),
-    Place("zed", _stores("", "Library/Application Support", "Zed/threads/threads.db")),
-    Place("chatgpt", _exports),
-)
-"""Every program whose transcripts are looked for."""
-
 
 # A glance at the beginning of a transcript: its title and its folder, without reading all of it.
 
@@ -305,7 +145,7 @@ class LocalTranscript:
     """One transcript that can be imported."""
 
     path: Path
-    """What to import; see :class:`tui_app.session.importers.discovery.Found`."""
+    """What to import; see :class:`tui_app.session.importers.places.Transcript`."""
     program: str
     """Name of the format it is expected to be in."""
     title: str
@@ -329,20 +169,20 @@ def find_transcripts(
         go_on: Asked between two files; the search ends when it says no.
     """
     found: list[LocalTranscript] = []
-    for place in PLACES:
+    for format, place in ((each, place) for each in TABLE for place in each.places):
         try:
-            for each in place.search(env, home, cwd):
+            for each in place(env, home, cwd):
                 if not go_on():
                     return []
-                found += _looked_into(place, each)
+                found += _looked_into(format, each)
         except OSError:
             # A folder that may not be read hides what is in it, and nothing else.
             continue
     return sorted(found, key=lambda each: (-each.time, str(each.path)))
 
 
-def _looked_into(place: Place, found: Found) -> list[LocalTranscript]:
-    program = found.program or place.program
+def _looked_into(format: Format, found: Transcript) -> list[LocalTranscript]:
+    program = found.program or format.name
     if found.info is not None:
         return [
             LocalTranscript(
@@ -356,7 +196,7 @@ def _looked_into(place: Place, found: Found) -> list[LocalTranscript]:
         ]
     try:
         status = found.path.stat()
-        seen = glance(found.path, place.shape)
+        seen = glance(found.path, format.shape)
     except (OSError, ImportFormatError):
         return []
     if seen.is_part:

@@ -4,8 +4,10 @@ import re
 from typing import Any
 
 from tui_app.session.importers.chat_exports import attached, text_block
+from tui_app.session.importers.places import files_in, stores_in
 from tui_app.session.importers.reader import (
     block_list,
+    has_items,
     list_at,
     object_at,
     objects_at,
@@ -59,7 +61,29 @@ def _cline(message: Json) -> Json:
     return {**message, "content": blocks}
 
 
+def _is_cline(record: Json) -> bool:
+    texts = (value_at(block, "text") for block in block_list(record.get("content")))
+    if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
+        return True
+    return ("role" in record and "modelInfo" in record) or (
+        record.get("type") in ("ask", "say") and "ts" in record
+    )
+
+
+_VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
 CLINE = Shape(
+    name="cline",
+    program="Cline",
+    sign=_is_cline,
+    places=(
+        files_in(
+            "",
+            "",
+            f".config/Code/User/{_VS_CODE}",
+            f"Library/Application Support/Code/User/{_VS_CODE}",
+            ".cline/data/tasks/*/api_conversation_history.json",
+        ),
+    ),
     time=("ts",),
     model=("modelInfo.modelId", "model"),
     tokens=("metrics.tokens.prompt", "metrics.tokens.completion", "metrics.tokens.cached"),
@@ -93,6 +117,10 @@ def _continue(item: Json) -> Json:
 
 
 CONTINUE = Shape(
+    name="continue",
+    program="Continue",
+    sign=lambda each: "sessionId" in each and has_items(each, "history", "message"),
+    places=(files_in("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"),),
     talk=("history",), cwd=("workspaceDirectory",), models=("chatModelTitle",), turned=_continue,
 )  # fmt: skip
 
@@ -134,7 +162,20 @@ def _cursor_call(record: Json) -> Json:
     return {"role": "assistant", "content": [call], "results": [told]}
 
 
+def _is_cursor(record: Json) -> bool:
+    if record.get("type") == "tool_call":
+        return "tool_call" in record
+    return "role" in record and "type" not in record and "content" in object_at(record, "message")
+
+
 CURSOR = Shape(
+    name="cursor",
+    program="Cursor",
+    sign=_is_cursor,
+    places=(
+        files_in("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),
+        stores_in("", ".cursor", "chats/*/*/store.db"),
+    ),
     talk=("messages",),
     title=("name", "title"),
     cwd=("cwd",),
@@ -214,6 +255,13 @@ def _zed_old(message: Json) -> Json:
 
 
 ZED = Shape(
+    name="zed",
+    program="Zed",
+    sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
+    places=(
+        stores_in("XDG_DATA_HOME", ".local/share", "zed/threads/threads.db"),
+        stores_in("", "Library/Application Support", "Zed/threads/threads.db"),
+    ),
     talk=("messages",),
     title=("title", "summary"),
     cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"),

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from tui_app.records import frozen
 from tui_app.session.importers import agents, chat_exports, claude_code, codex, editors
-from tui_app.session.importers.aider import is_aider, read_aider
+from tui_app.session.importers.aider import aider_place, is_aider, read_aider
 from tui_app.session.importers.claude_code import is_claude_code, read_claude_code
 from tui_app.session.importers.codex import is_codex, read_codex
 from tui_app.session.importers.copilot_cli import is_copilot_cli, read_copilot_cli
 from tui_app.session.importers.event_builder import FIRST_SEQ
 from tui_app.session.importers.gemini_cli import is_gemini_cli, read_gemini_cli
-from tui_app.session.importers.opencode import is_opencode, read_opencode
+from tui_app.session.importers.opencode import is_opencode, opencode_place, read_opencode
 from tui_app.session.importers.openhands import is_openhands, read_openhands
 from tui_app.session.importers.other_programs import program_of
 from tui_app.session.importers.own_events import is_own, read_own
 from tui_app.session.importers.pi_agent import is_pi, read_pi
+from tui_app.session.importers.places import Place, files_in
 from tui_app.session.importers.pydantic_messages import is_pydantic_ai, read_pydantic_messages
 from tui_app.session.importers.role_messages import (
     is_inspect_ai,
@@ -70,11 +71,28 @@ class Format:
     """Whether its files say why a compaction was made."""
     frame: re.Pattern[str] | None = None
     """What the program itself writes around a summary."""
+    shape: Shape | None = None
+    """Of a format that is a map of names."""
+    places: tuple[Place, ...] = ()
+    """Where its transcripts are found."""
 
 
-def _mapped(name: str, title: str, shape: Shape) -> Format:
-    """A format that is a map of names; its sign is among those of the programs."""
-    return Format(name, title, lambda _: False, partial(read_shape, shape))
+SHAPES = sorted(
+    (
+        each
+        for file in (agents, chat_exports, editors)
+        for each in vars(file).values()
+        if isinstance(each, Shape)
+    ),
+    key=lambda shape: shape.name,
+)
+"""The formats that are a map of names."""
+
+
+def _mapped(shape: Shape) -> Format:
+    """A format that is known by the sign of its program."""
+    read = partial(read_shape, shape)
+    return Format(shape.name, shape.program, lambda _: False, read, shape=shape, places=shape.places)
 
 
 TABLE: tuple[Format, ...] = (
@@ -86,36 +104,62 @@ TABLE: tuple[Format, ...] = (
         read_claude_code,
         tells_trigger=True,
         frame=claude_code.FRAME,
+        places=(claude_code.claude_code_place,),
     ),
-    Format("codex", "Codex", is_codex, read_codex, frame=codex.FRAME),
-    Format("copilot-cli", "Copilot CLI", is_copilot_cli, read_copilot_cli),
-    Format("opencode", "OpenCode", is_opencode, read_opencode, tells_trigger=True),
-    Format("pi", "pi", is_pi, read_pi),
-    Format("gemini-cli", "Gemini CLI", is_gemini_cli, read_gemini_cli),
+    Format(
+        "codex",
+        "Codex",
+        is_codex,
+        read_codex,
+        frame=codex.FRAME,
+        places=(
+            files_in(
+                "CODEX_HOME",
+                ".codex",
+                "sessions/**/rollout-*.jsonl",
+                "archived_sessions/**/rollout-*.jsonl",
+            ),
+        ),
+    ),
+    Format(
+        "copilot-cli",
+        "Copilot CLI",
+        is_copilot_cli,
+        read_copilot_cli,
+        places=(
+            files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),
+        ),
+    ),
+    Format("opencode", "OpenCode", is_opencode, read_opencode, tells_trigger=True, places=(opencode_place,)),
+    Format(
+        "pi",
+        "pi",
+        is_pi,
+        read_pi,
+        places=(files_in("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl"),),
+    ),
+    Format(
+        "gemini-cli",
+        "Gemini CLI",
+        is_gemini_cli,
+        read_gemini_cli,
+        places=(
+            files_in(
+                "GEMINI_CLI_HOME",
+                "",
+                ".gemini/tmp/*/chats/session-*.json",
+                ".gemini/tmp/*/chats/session-*.jsonl",
+            ),
+        ),
+    ),
     Format("swe-agent", "SWE-agent", is_swe_agent, read_swe_agent),
     Format("openhands", "OpenHands", is_openhands, read_openhands),
     Format("pydantic-ai", "pydantic-ai", is_pydantic_ai, read_pydantic_messages),
     Format("langchain", "LangChain", is_langchain, read_langchain),
     Format("inspect-ai", "Inspect", is_inspect_ai, read_inspect_ai),
     Format("openai-chat", "OpenAI chat", is_openai_chat, read_openai_chat),
-    Format("aider", "aider", is_aider, read_aider),
-    _mapped("amp", "Amp", agents.AMP),
-    _mapped("atif", "ATIF", agents.ATIF),
-    _mapped("chatgpt", "ChatGPT", chat_exports.CHATGPT),
-    _mapped("claude-ai", "Claude.ai", chat_exports.CLAUDE_AI),
-    _mapped("cline", "Cline", editors.CLINE),
-    _mapped("continue", "Continue", editors.CONTINUE),
-    _mapped("cursor", "Cursor", editors.CURSOR),
-    _mapped("factory", "Factory", agents.FACTORY),
-    _mapped("gemini-api", "Gemini API", agents.GEMINI),
-    _mapped("goose", "Goose", agents.GOOSE),
-    _mapped("grok", "Grok", agents.GROK),
-    _mapped("kimi", "Kimi", agents.KIMI),
-    _mapped("librechat", "LibreChat", chat_exports.LIBRECHAT),
-    _mapped("open-webui", "Open WebUI", chat_exports.OPEN_WEBUI),
-    _mapped("qwen-code", "Qwen Code", agents.QWEN),
-    _mapped("vibe", "Vibe", agents.VIBE),
-    _mapped("zed", "Zed", editors.ZED),
+    Format("aider", "aider", is_aider, read_aider, places=(aider_place,)),
+    *map(_mapped, SHAPES),
 )
 """Every format. Those whose records look alike stand in the order that tells them apart."""
 
@@ -140,7 +184,7 @@ def import_file(path: Path, format: str = "auto") -> Imported:
     if format == "auto":
         if not source.raw.strip():
             raise ImportFormatError(f"{source.path} is empty.")
-        program = "" if is_own(source) else program_of(source)
+        program = "" if is_own(source) else program_of(source, SHAPES)
         if program and program not in FORMATS:
             raise ImportFormatError(
                 f"{source.path} is of {program}, whose conversations cannot be imported; "

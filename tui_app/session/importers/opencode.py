@@ -1,12 +1,14 @@
 """Exports of OpenCode: ``{info, messages: [{info, parts}]}``; a tool call and its result are one part."""
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tui_app.events import Error, Trigger
 from tui_app.session.importers.databases import parsed, reading
 from tui_app.session.importers.event_builder import NOTES, ToolOutcome
+from tui_app.session.importers.places import Env, Transcript, folder_of
 from tui_app.session.importers.reader import (
     Answer,
     Reader,
@@ -27,6 +29,17 @@ from tui_app.session.importers.source import (
     open_regular,
     shown,
 )
+
+
+def opencode_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
+    root = folder_of(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+    database = root / "opencode.db"
+    if database.is_file():
+        for session, info in database_sessions(database):
+            yield Transcript(database.with_name(f"{database.name}#{session}"), info)
+    else:
+        yield from map(Transcript, (root / "storage" / "session").glob("*/*.json"))
+
 
 # Sessions in OpenCode's own store, put together as an export has them.
 #

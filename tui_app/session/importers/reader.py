@@ -157,6 +157,17 @@ def objects_at(record: Any, path: str) -> list[Json]:
     return [item for item in list_at(record, path) if isinstance(item, dict)]
 
 
+def has_items(record: Json, path: str, *keys: str) -> bool:
+    """Whether a list has objects with one of the keys."""
+    return any(key in item for item in objects_at(record, path) for key in keys)
+
+
+def has_blocks(message: Json, *kinds: str) -> bool:
+    """Whether the content of a message, or of one inside of it, has blocks of such types."""
+    content = message.get("content", value_at(message, "message.content"))
+    return any(value_at(block, "type") in kinds for block in block_list(content))
+
+
 # Content blocks of other programs as pydantic-ai content: texts, and small files as binary parts.
 
 MAX_BINARY_CHARS = 2_000_000

@@ -13,6 +13,7 @@ from typing import Any, Final
 from tui_app.records import frozen
 from tui_app.session.importers.databases import stored_conversation
 from tui_app.session.importers.event_builder import NOTES, Content, ToolOutcome
+from tui_app.session.importers.places import Place
 from tui_app.session.importers.reader import (
     Reader,
     block_list,
@@ -88,6 +89,14 @@ _ABOUT = "records about the chat were left out"
 class Shape:
     """How one program writes conversations. Names are paths; of several the first that holds something."""
 
+    name: str
+    """Of the format."""
+    program: str
+    """What the user calls it."""
+    sign: Callable[[Json], bool]
+    """Whether a record, or a message in one, can only be in this format."""
+    places: tuple[Place, ...] = ()
+    """Where its transcripts are found."""
     talk: tuple[str, ...] = ()
     """The messages of a conversation; where none is there, they are the lines or the list itself."""
     role: tuple[str, ...] = ("role",)
