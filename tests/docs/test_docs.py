@@ -51,13 +51,13 @@ from tui_app.events import (
     TurnRetry,
 )
 from tui_app.events.schema import event_schema
+from tui_app.keys import KEYS
 from tui_app.paths import Paths
 from tui_app.providers import LOCAL_PORTS, PROTOCOLS, key_variables
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import HOOK_EVENTS, POLICIES, Hook, policy_keys
-from tui_app.ui.keys import KEYS
 from tui_app.ui.slash_commands import COMMANDS as SLASH_COMMANDS
 from tui_app.usage import CATEGORIES, ContextWindow
 from tui_app.version import __version__

@@ -19,6 +19,7 @@ from textual.theme import BUILTIN_THEMES
 
 from tui_app.context.policy import PLIMSOLL, PRESETS, MessageLimit, derive
 from tui_app.conversation.policies import choose_policy
+from tui_app.keys import ACTION_KEYS, KEYS
 from tui_app.paths import Paths
 from tui_app.settings import (
     OFFLINE_MODEL,
@@ -29,7 +30,6 @@ from tui_app.settings import (
     load_settings,
     resolve_model,
 )
-from tui_app.settings.action_keys import ACTION_KEYS
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import (
@@ -45,7 +45,6 @@ from tui_app.settings.tables import (
 )
 from tui_app.tool_specs import TOOLS
 from tui_app.ui import themes
-from tui_app.ui.keys import KEYS
 
 
 @pytest.fixture

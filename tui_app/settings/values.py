@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
+from tui_app.keys import ACTION_KEYS, find_clash, find_writing_key
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL
 from tui_app.records import frozen
-from tui_app.settings.action_keys import ACTION_KEYS, find_clash, find_writing_key
 from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Text, show
 from tui_app.settings.sources import Origin, SettingsError, Source, giver, merged, origin, read_sources
 from tui_app.settings.spec import SETTINGS, Endpoint, Settings, shown_store

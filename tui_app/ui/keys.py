@@ -1,7 +1,6 @@
-"""Every key of the screen, declared once: bindings, bottom row, help and palette read the tables.
+"""Keys of single widgets and dialogs, and what Textual and the bottom row are told of all keys.
 
-Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
-``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
+Those of the chat, which settings can change, stand in :mod:`tui_app.keys`.
 """
 
 from collections.abc import Mapping
@@ -9,67 +8,7 @@ from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui_app.settings.action_keys import ACTION_KEYS, own_keys
-
-Scope = Literal["chat", "pane", "prompt", "app"]
-"""Who acts on a key that can be changed: the chat screen, its body, the prompt, or the application."""
-RowState = Literal["none", "live", "any", "pinnable", "undoable", "up_to", "from"]
-"""Where the cursor of the conversation stands: nowhere, on the live answer, on any row, or on one that can be
-pinned, undone, or compacted up to or from it on."""
-
-
-_LABELS = {
-    "escape": "esc",
-    "pageup": "pgup",
-    "pagedown": "pgdn",
-    "question_mark": "?",
-    "ctrl+underscore": "ctrl+_",
-    "left_square_bracket": "[",
-    "right_square_bracket": "]",
-    "less_than_sign": "<",
-    "greater_than_sign": ">",
-    "slash": "/",
-}
-"""Keys that users read otherwise than Textual writes them."""
-
-
-def key_labels(keys: str) -> str:
-    """Keys in Textual's spelling, as a user reads them."""
-    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
-
-
-class KeyBinding(NamedTuple):
-    """One key and what it does."""
-
-    id: str
-    """Its name, also for the key map in the settings file where it can be changed."""
-    key: str
-    """Keys in Textual's spelling, separated by commas."""
-    action: str
-    description: str
-    """What it does, as a few words for help and palette."""
-    tooltip: str
-    """One sentence more."""
-    scope: Scope | None = None
-    """None where it acts in one place only and cannot be changed."""
-    hint: str = ""
-    """Word behind the key in the bottom row; empty when that does not show it."""
-    rank: int = 0
-    """Hints with a higher rank leave the bottom row first when room is short."""
-    priority: bool = False
-    """Whether it acts before the focused widget sees the key."""
-    changes: bool = False
-    """Whether it does nothing where the session can only be looked at."""
-    command: str = ""
-    """The slash command that does the same, where its action is not to run one."""
-    rows: tuple[RowState, ...] = ()
-    """Where the cursor has to stand so that a hint of the conversation names it."""
-    topic: str = ""
-    """The group of help it is listed in; empty for the one of where it acts."""
-
-    @property
-    def label(self) -> str:
-        return key_labels(self.key.split(",", maxsplit=1)[0])
+from tui_app.keys import KEYS, KeyBinding, Scope, in_force, own_keys
 
 
 class Hint(NamedTuple):
@@ -85,116 +24,6 @@ class Hint(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.label} {self.text}"
-
-
-def _key(
-    id: str,
-    action: str,
-    description: str,
-    tooltip: str,
-    hint: str = "",
-    rank: int = 0,
-    *,
-    changes: bool = False,
-    command: str = "",
-) -> KeyBinding:
-    """A key that can be changed; those of the application act before anything else sees them."""
-    scopes: Mapping[str, Scope] = {"prompt": "prompt", "chat": "chat", "app": "app"}
-    scope = scopes[id.partition(".")[0]]
-    return KeyBinding(
-        id, ACTION_KEYS[id], action, description, tooltip, scope, hint, rank,
-        priority=scope == "app", changes=changes, command=command,
-    )  # fmt: skip
-
-
-def _pane(
-    id: str, description: str, tooltip: str, hint: str = "", rank: int = 0, *, command: str = ""
-) -> KeyBinding:
-    """A key that the body of the chat acts on, by the name of its action."""
-    key = _key(f"chat.{id}", id, description, tooltip, hint, rank, command=command)
-    return key._replace(scope="pane")
-
-
-_TYPING, _LEAVING = "In the prompt", "Stop and leave"
-KEYS: tuple[KeyBinding, ...] = (
-    _key("prompt.send", "send", "Send", "Send, or queue while an answer is written."),
-    _key("prompt.newline", "newline", "New line", "Start a new line."),
-    _key("prompt.complete", "complete", "Complete", "Complete the marked command or file."),
-    _key("prompt.close_list", "close_list", "Close the list", "Close the list of commands or files."),
-    _key("prompt.expand", "expand", "Show a pasted text", "With the cursor at its mark."),
-    _key("prompt.paste", "paste_picture", "Paste a picture", "The clipboard's, as [picture 1]."),
-    _key("prompt.help", "help", "Keys and commands", "Show this help, on an empty prompt.", command="/help"),
-    _key(
-        "prompt.quit", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit"
-    )._replace(topic=_LEAVING),
-    _key("prompt.undo", "undo_typing", "Undo typing", "Undo typing; ctrl+y redoes it."),
-    _key("prompt.history_back", "cursor_up", "Earlier prompt", "On the first line: the previous prompt."),
-    _key("prompt.history_forward", "cursor_down", "Later prompt", "On the last line: the next prompt."),
-    _key(
-        "chat.compact", "slash('/compact')", "Compact the conversation",
-        "Replace old history by a summary; it can be undone.", "compact", 1, changes=True,
-    ),
-    _key(
-        "chat.models", "slash('/model')", "Choose a model", "Pick the model that answers next.", "models",
-        2, changes=True,
-    ),
-    _key(
-        "chat.context", "slash('/context')", "What fills the context",
-        "Tokens by category, and every message.", "context", 3,
-    ),
-    _pane("timeline", "Show or hide the timeline", "Turns, tools and compactions in order.", "timeline", 4),
-    _key(
-        "chat.todo", "slash('/todo')", "Show or hide the todo list",
-        "Under the timeline, or above the prompt where there is no room.",
-    ),
-    _key(
-        "chat.mode", "mode", "Next mode", "ask, edit, plan: how far tools go without a question.", "mode", 5,
-        changes=True, command="/mode",
-    ),
-    _key(
-        "chat.accept", "slash('/accept')", "Accept the plan",
-        "Leaves plan mode and has the proposed plan carried out.", changes=True,
-    ),
-    _key(
-        "app.palette", "command_palette", "Command palette",
-        "Find any command by name; in a dialog, what its keys do.", "palette", 5,
-    ),
-    _key("chat.help", "slash('/help')", "Keys and commands", "Everything this screen can do."),
-    _key(
-        "chat.cancel", "cancel", "Stop or go back",
-        "Stop, or go back one step; twice when idle: earlier prompts.",
-    )._replace(topic=_LEAVING),
-    _pane("details", "Details of the focused row", "Open the full text of a row."),
-    _key(
-        "chat.prompts", "slash('/prompts')", "Search earlier prompts", "All prompts of this folder.",
-    )._replace(topic=_TYPING),
-    _key(
-        "chat.editor", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor.",
-    )._replace(topic=_TYPING),
-    _key("chat.notices", "notices", "Notices", "What was reported since the start."),
-    _pane(
-        "find", "Find in the conversation", "Searches everything, including long tool output.",
-        command="/find",
-    ),
-    _pane("answer", "Answer a question", "Go to what a tool or the model asks."),
-    _pane("page_up", "Scroll up a page", "The prompt keeps focus."),
-    _pane("page_down", "Scroll down a page", "The prompt keeps focus."),
-    _pane("top", "Scroll to the start", "Go to the first message."),
-    _pane("bottom", "Scroll to the end", "Go to the newest message and follow it."),
-    _key(
-        "chat.interrupt", "interrupt", "Copy, clear, stop or quit",
-        "Copies a selection; else clears the draft; else stops; twice quits.",
-    )._replace(topic=_LEAVING),
-    # The prompt and other fields see it first.
-    _key(
-        "app.suspend", "suspend", "Suspend", "To the shell, until fg; on an empty prompt: undo a compaction.",
-    )._replace(priority=False, topic=_LEAVING),
-    _key("app.repaint", "repaint", "Repaint the screen", "When another program has written over it."),
-    _key("app.quit", "quit", "Quit", "Leave; the session can be resumed.", command="/quit")._replace(
-        topic=_LEAVING
-    ),
-)  # fmt: skip
-"""Keys of the chat, which the settings can change."""
 
 
 class Place(NamedTuple):
@@ -679,11 +508,6 @@ Locked = Literal["", "elsewhere", "unusable"]
 """Another window writes the session, or it could not be opened."""
 COPY = Hint("/fork", "a copy to write in", 1, "screen.slash('/fork')")
 """The way on where another window writes the session."""
-
-
-def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
-    """Every key, changed as a key map of the settings says."""
-    return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
 
 
 def as_bindings(scope: Scope) -> list[BindingType]:

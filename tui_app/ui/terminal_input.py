@@ -26,8 +26,8 @@ from textual.events import MouseDown
 from textual.message import Message
 
 from tui_app.files import repository_root, write_atomic
+from tui_app.keys import in_force, key_labels
 from tui_app.trust import search_path
-from tui_app.ui.keys import in_force, key_labels
 from tui_app.ui.terminal_title import Announcing
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, Run, runs, shown
 from tests.ui.plans import SWITCH, proposed
 from tui_app.agent import catalog as catalogue
 from tui_app.events import Error
-from tui_app.settings.action_keys import ACTION_KEYS
+from tui_app.keys import ACTION_KEYS, key_labels
 from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.compaction import CompactionDetail
@@ -47,7 +47,6 @@ from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.palette import own_bindings, palette_rows
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.keys import key_labels
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.themes import STROKE_CONTRAST, THEMES

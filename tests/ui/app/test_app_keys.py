@@ -11,6 +11,7 @@ from textual.widgets import Input
 
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
+from tui_app.keys import KEYS
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings
@@ -20,7 +21,6 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, LookupCancelle
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.keys import KEYS
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.terminal_input import keys_text, tell_of_keys

@@ -7,9 +7,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
+from tui_app.keys import KEYS
 from tui_app.ui.dialogs.help import help_line, help_rows
 from tui_app.ui.gauge import background_forms
-from tui_app.ui.keys import KEYS, Hint, as_bindings, footer_hints
+from tui_app.ui.keys import Hint, as_bindings, footer_hints
 from tui_app.ui.slash import ParsedCommand, parse
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.text import UNICODE

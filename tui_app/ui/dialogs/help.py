@@ -9,19 +9,11 @@ from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.widgets.option_list import Option
 
+from tui_app.keys import KeyBinding, in_force, key_labels
 from tui_app.records import frozen
 from tui_app.ui.dialogs.base import packed
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import (
-    PLACES,
-    Hint,
-    KeyBinding,
-    in_force,
-    key_labels,
-    keys_of,
-    place_bindings,
-    place_hints,
-)
+from tui_app.ui.keys import PLACES, Hint, keys_of, place_bindings, place_hints
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
 from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, wrap_spans
 

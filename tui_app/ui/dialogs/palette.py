@@ -11,11 +11,12 @@ from textual.dom import DOMNode
 from textual.fuzzy import Matcher
 from textual.screen import Screen
 
+from tui_app.keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.help import command_of
 from tui_app.ui.host import Chat
-from tui_app.ui.keys import Hint, KeyBinding, Scope, in_force, key_labels, waits_for_key
+from tui_app.ui.keys import Hint, waits_for_key
 from tui_app.ui.slash import COMMANDS
 from tui_app.ui.text import one_line, padded
 from tui_app.ui.transcript.transcript import NO_ROW

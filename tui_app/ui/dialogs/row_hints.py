@@ -5,13 +5,14 @@ from collections.abc import Set
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_app.keys import RowState
 from tui_app.session.entries import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import part_of
 from tui_app.ui.dialogs.message import PINNABLE
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.keys import RowState, keys_of
+from tui_app.ui.keys import keys_of
 from tui_app.ui.transcript.transcript import why_not_undone
 
 if TYPE_CHECKING:

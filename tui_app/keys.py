@@ -1,0 +1,315 @@
+"""Keys that settings can change, declared once: bindings, hints, help, palette and settings read them.
+
+Settings are read before the screen and must not load it. Keys of dialogs and of single widgets stand in
+:mod:`tui_app.ui.keys`.
+
+Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
+``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
+"""
+
+import string
+import unicodedata
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Scope = Literal["chat", "pane", "prompt", "app"]
+"""Who acts on a key that can be changed: the chat screen, its body, the prompt, or the application."""
+RowState = Literal["none", "live", "any", "pinnable", "undoable", "up_to", "from"]
+"""Where the cursor of the conversation stands: nowhere, on the live answer, on any row, or on one that can be
+pinned, undone, or compacted up to or from it on."""
+
+
+_LABELS = {
+    "escape": "esc",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "question_mark": "?",
+    "ctrl+underscore": "ctrl+_",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
+    "less_than_sign": "<",
+    "greater_than_sign": ">",
+    "slash": "/",
+}
+"""Keys that users read otherwise than Textual writes them."""
+
+
+def key_labels(keys: str) -> str:
+    """Keys in Textual's spelling, as a user reads them."""
+    return " ".join(_LABELS.get(key, key) for key in keys.split(","))
+
+
+class KeyBinding(NamedTuple):
+    """One key and what it does."""
+
+    id: str
+    """Its name, also for the key map in the settings file where it can be changed."""
+    key: str
+    """Keys in Textual's spelling, separated by commas."""
+    action: str
+    description: str
+    """What it does, as a few words for help and palette."""
+    tooltip: str
+    """One sentence more."""
+    scope: Scope | None = None
+    """None where it acts in one place only and cannot be changed."""
+    hint: str = ""
+    """Word behind the key in the bottom row; empty when that does not show it."""
+    rank: int = 0
+    """Hints with a higher rank leave the bottom row first when room is short."""
+    priority: bool = False
+    """Whether it acts before the focused widget sees the key."""
+    changes: bool = False
+    """Whether it does nothing where the session can only be looked at."""
+    command: str = ""
+    """The slash command that does the same, where its action is not to run one."""
+    rows: tuple[RowState, ...] = ()
+    """Where the cursor has to stand so that a hint of the conversation names it."""
+    topic: str = ""
+    """The group of help it is listed in; empty for the one of where it acts."""
+
+    @property
+    def label(self) -> str:
+        return key_labels(self.key.split(",", maxsplit=1)[0])
+
+
+_TYPING, _LEAVING = "In the prompt", "Stop and leave"
+_DECLARED = (
+    KeyBinding("prompt.send", "enter", "send", "Send", "Send, or queue while an answer is written."),
+    KeyBinding("prompt.newline", "ctrl+j,shift+enter", "newline", "New line", "Start a new line."),
+    KeyBinding("prompt.complete", "tab", "complete", "Complete", "Complete the marked command or file."),
+    KeyBinding(
+        "prompt.close_list", "escape", "close_list", "Close the list", "Close the list of commands or files.",
+    ),
+    KeyBinding("prompt.expand", "ctrl+o", "expand", "Show a pasted text", "With the cursor at its mark."),
+    KeyBinding(
+        "prompt.paste", "ctrl+v", "paste_picture", "Paste a picture", "The clipboard's, as [picture 1].",
+    ),
+    KeyBinding(
+        "prompt.help", "question_mark", "help", "Keys and commands", "Show this help, on an empty prompt.",
+        command="/help",
+    ),
+    KeyBinding(
+        "prompt.quit", "ctrl+d", "quit_empty", "Quit", "Quit, on an empty prompt.", command="/quit",
+        topic=_LEAVING,
+    ),
+    KeyBinding(
+        "prompt.undo", "ctrl+underscore", "undo_typing", "Undo typing", "Undo typing; ctrl+y redoes it.",
+    ),
+    KeyBinding(
+        "prompt.history_back", "up", "cursor_up", "Earlier prompt", "On the first line: the previous prompt.",
+    ),
+    KeyBinding(
+        "prompt.history_forward", "down", "cursor_down", "Later prompt", "On the last line: the next prompt.",
+    ),
+    KeyBinding(
+        "chat.compact", "ctrl+g", "slash('/compact')", "Compact the conversation",
+        "Replace old history by a summary; it can be undone.", hint="compact", rank=1, changes=True,
+    ),
+    KeyBinding(
+        "chat.models", "ctrl+l", "slash('/model')", "Choose a model", "Pick the model that answers next.",
+        hint="models", rank=2, changes=True,
+    ),
+    KeyBinding(
+        "chat.context", "f3", "slash('/context')", "What fills the context",
+        "Tokens by category, and every message.", hint="context", rank=3,
+    ),
+    KeyBinding(
+        "chat.timeline", "ctrl+t", "timeline", "Show or hide the timeline",
+        "Turns, tools and compactions in order.", scope="pane", hint="timeline", rank=4,
+    ),
+    KeyBinding(
+        "chat.todo", "f8", "slash('/todo')", "Show or hide the todo list",
+        "Under the timeline, or above the prompt where there is no room.",
+    ),
+    KeyBinding(
+        "chat.mode", "shift+tab", "mode", "Next mode",
+        "ask, edit, plan: how far tools go without a question.", hint="mode", rank=5, changes=True,
+        command="/mode",
+    ),
+    KeyBinding(
+        "chat.accept", "f9", "slash('/accept')", "Accept the plan",
+        "Leaves plan mode and has the proposed plan carried out.", changes=True,
+    ),
+    KeyBinding(
+        "app.palette", "ctrl+p", "command_palette", "Command palette",
+        "Find any command by name; in a dialog, what its keys do.", hint="palette", rank=5, priority=True,
+    ),
+    KeyBinding("chat.help", "f1", "slash('/help')", "Keys and commands", "Everything this screen can do."),
+    KeyBinding(
+        "chat.cancel", "escape", "cancel", "Stop or go back",
+        "Stop, or go back one step; twice when idle: earlier prompts.", topic=_LEAVING,
+    ),
+    KeyBinding(
+        "chat.details", "ctrl+o", "details", "Details of the focused row", "Open the full text of a row.",
+        scope="pane",
+    ),
+    KeyBinding(
+        "chat.prompts", "ctrl+r", "slash('/prompts')", "Search earlier prompts",
+        "All prompts of this folder.", topic=_TYPING,
+    ),
+    KeyBinding(
+        "chat.editor", "f4", "slash('/editor')", "Write in $EDITOR", "Open the draft in your own editor.",
+        topic=_TYPING,
+    ),
+    KeyBinding("chat.notices", "f2", "notices", "Notices", "What was reported since the start."),
+    KeyBinding(
+        "chat.find", "ctrl+f", "find", "Find in the conversation",
+        "Searches everything, including long tool output.", scope="pane", command="/find",
+    ),
+    KeyBinding(
+        "chat.answer", "f12", "answer", "Answer a question", "Go to what a tool or the model asks.",
+        scope="pane",
+    ),
+    KeyBinding(
+        "chat.page_up", "pageup", "page_up", "Scroll up a page", "The prompt keeps focus.", scope="pane",
+    ),
+    KeyBinding(
+        "chat.page_down", "pagedown", "page_down", "Scroll down a page", "The prompt keeps focus.",
+        scope="pane",
+    ),
+    KeyBinding(
+        "chat.top", "ctrl+home", "top", "Scroll to the start", "Go to the first message.", scope="pane",
+    ),
+    KeyBinding(
+        "chat.bottom", "ctrl+end", "bottom", "Scroll to the end", "Go to the newest message and follow it.",
+        scope="pane",
+    ),
+    KeyBinding(
+        "chat.interrupt", "ctrl+c", "interrupt", "Copy, clear, stop or quit",
+        "Copies a selection; else clears the draft; else stops; twice quits.", topic=_LEAVING,
+    ),
+    # The prompt and other fields see it first.
+    KeyBinding(
+        "app.suspend", "ctrl+z", "suspend", "Suspend",
+        "To the shell, until fg; on an empty prompt: undo a compaction.", topic=_LEAVING,
+    ),
+    KeyBinding(
+        "app.repaint", "ctrl+f5", "repaint", "Repaint the screen",
+        "When another program has written over it.", priority=True,
+    ),
+    KeyBinding(
+        "app.quit", "ctrl+q", "quit", "Quit", "Leave; the session can be resumed.", priority=True,
+        command="/quit", topic=_LEAVING,
+    ),
+)  # fmt: skip
+_SCOPES: Mapping[str, Scope] = {"prompt": "prompt", "chat": "chat", "app": "app"}
+KEYS = tuple(key._replace(scope=key.scope or _SCOPES[key.id.partition(".")[0]]) for key in _DECLARED)
+"""Keys of the chat, which the settings can change. The first word of a name says who acts on it, unless the
+key does."""
+ACTION_KEYS: Mapping[str, str] = {key.id: key.key for key in KEYS}
+"""Keys of each action unless others are set, separated by commas."""
+
+
+def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
+    """Every key, changed as a key map of the settings says."""
+    return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
+
+
+# Which keys a user can give an action, and which pairs of actions would get in each other's way.
+
+_MODIFIERS = "ctrl|shift|alt|super|hyper|meta"
+_SHORT_NAMES = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
+}
+"""Signs that Textual names otherwise than Unicode."""
+_NAMED_KEYS = (
+    "enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown",
+    "up", "down", "left", "right",
+)  # fmt: skip
+
+
+_WRITING = frozenset({"space", "enter", "tab", "backspace", "delete", "up", "down", "left", "right"})
+"""Keys that writing in the prompt needs, besides letters and signs."""
+_PROMPT_KEYS = frozenset({"enter", "tab", "up", "down"})
+"""Those of them that the prompt itself may use for something else."""
+_EMPTY_PROMPT = "prompt.help"
+"""Acts on an empty prompt only, so that its key can be typed all the same."""
+
+
+class Clash(NamedTuple):
+    """An action that was given a key of another one."""
+
+    action: str
+    key: str
+    owner: str
+    """The action that has the key already."""
+
+
+def find_clash(keymap: Mapping[str, str]) -> Clash | None:
+    """Look for two actions under one key, of which only one would ever be reached.
+
+    Two actions that share a key as built in, because they never act at the same moment, may go on doing so.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+    """
+    owners = {action: _split(keys) for action, keys in {**ACTION_KEYS, **keymap}.items()}
+    for action in reversed(list(keymap)):
+        for owner, keys in owners.items():
+            shared = [key for key in owners[action] if key in keys]
+            # Those that share one as built in never answer at once.
+            apart = set(_split(ACTION_KEYS[action])).isdisjoint(_split(ACTION_KEYS[owner]))
+            if owner != action and shared and apart:
+                return Clash(action, shared[0], owner)
+    return None
+
+
+def find_writing_key(keymap: Mapping[str, str]) -> tuple[str, str] | None:
+    """Look for an action under a key that is needed for writing, which would never be reached or never type.
+
+    Args:
+        keymap: Keys of the actions that have others than the built-in ones.
+
+    Returns:
+        The action and the key, or nothing.
+    """
+    for action, keys in keymap.items():
+        for key in keys.split(","):
+            if _is_for_writing(key, action) and _long_form(key) not in _split(ACTION_KEYS[action]):
+                return action, key
+    return None
+
+
+def _is_for_writing(key: str, action: str) -> bool:
+    bare = key.removeprefix("shift+")
+    if len(bare) == 1 or bare in _SIGN_NAMES:
+        return action != _EMPTY_PROMPT
+    return key in _WRITING and not (action.startswith("prompt.") and key in _PROMPT_KEYS)
+
+
+def own_keys(action: str, keys: str) -> tuple[list[str], list[str]]:
+    """The keys that an action has been given, parted: those it has as built in, and those that are new."""
+    built_in = _split(ACTION_KEYS[action])
+    given = keys.split(",")
+    return (
+        [key for key in given if _long_form(key) in built_in],
+        [key for key in given if _long_form(key) not in built_in],
+    )
+
+
+def _split(keys: str) -> list[str]:
+    return [_long_form(key) for key in keys.split(",")]
+
+
+def key_pattern() -> str:
+    """A pattern of one key's name: a sign or its name, a named key, ``f1`` to ``f24``, with modifiers."""
+    names = "|".join((*_NAMED_KEYS, *sorted(_SIGN_NAMES)))
+    return rf"(?:(?:{_MODIFIERS})\+)*(?:[^\s,]|f(?:[1-9]|1\d|2[0-4])|{names})"
+
+
+def _long_form(key: str) -> str:
+    """A sign by its name, so that ``?`` and ``question_mark`` are the same key."""
+    if len(key) != 1 or key.isalnum():
+        return key
+    name = unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
+    return _SHORT_NAMES.get(name, name)
+
+
+_SIGN_NAMES = frozenset(map(_long_form, string.punctuation))
+"""Signs of a keyboard, as Textual names them."""
