@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import ClassVar, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from tui_app.records import frozen
 
@@ -30,6 +30,10 @@ RowKind = Literal[
     "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
 ]  # fmt: skip
 """What the row of an event is in the conversation."""
+COMMAND_FAILED = "command failed"
+"""State in the head of the result of a command that was run, and did not end well."""
+PRIVATE = "private"
+"""State in the head of a command that the user keeps from the model; of its result the first word of it."""
 
 
 @frozen(kw_only=True)
@@ -47,6 +51,10 @@ class Payload:
     def headline(self) -> str:
         """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
         return ""
+
+    def light(self) -> dict[str, Any]:
+        """Fields of its head (``session/event_heads.py``) besides headline and tokens."""
+        return {}
 
 
 BY_TYPE: dict[str, type[Payload]] = {}

@@ -54,6 +54,9 @@ class FullnessTold(Payload):
         """How full the window was."""
         return f"the model was told: context window {self.percent}% full"
 
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
+
 
 @event("session.folder_instructions", row="notice")
 class FolderInstructions(Payload):
@@ -68,6 +71,9 @@ class FolderInstructions(Payload):
     def headline(self) -> str:
         """Which file the model was given."""
         return f"instructions: {self.path}"
+
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
 
 
 @event("session.truncation", row="truncation")
@@ -318,6 +324,14 @@ class CompactionComplete(Payload):
         stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(self.performed_by, self.model)
         return f" · by {stands_in}" if self.reason else ""
 
+    def light(self) -> dict[str, Any]:
+        return {
+            "chars": len(self.summary),
+            "state": self.outcome,
+            "removed": self.removed,
+            "ref": self.behind,
+        }
+
 
 @event("session.compaction_acknowledged")
 class CompactionAcknowledged(Payload):
@@ -345,6 +359,9 @@ class CompactionUndone(Payload):
     tokens_before: int = 0
     tokens_after: int = 0
 
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.compaction}
+
 
 @event("session.compaction_redone")
 class CompactionRedone(Payload):
@@ -353,6 +370,9 @@ class CompactionRedone(Payload):
     compaction: int
     tokens_before: int = 0
     tokens_after: int = 0
+
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.compaction}
 
 
 @event("session.compaction_edited", row="rewrite")
@@ -380,3 +400,6 @@ class CompactionEdited(Payload):
         """What was changed in a summary."""
         what = f"brought back: {self.fact}" if self.fact else "summary edited"
         return f"{what} · {thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
+
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.summary), "ref": self.compaction}

@@ -2,9 +2,10 @@
 
 import json
 from dataclasses import field
-from typing import Literal
+from typing import Any, Literal
 
-from tui_app.events.base import Payload, event
+from tui_app.events.base import COMMAND_FAILED, PRIVATE, Payload, event
+from tui_app.pictures import is_picture_name
 from tui_app.records import frozen
 from tui_app.text import count, words_of
 
@@ -38,6 +39,9 @@ class SystemMessage(Payload):
         """The first words of the prompt."""
         return words_of(self.text)
 
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
+
 
 @event("user.message", row="user")
 class UserMessage(Payload):
@@ -51,6 +55,11 @@ class UserMessage(Payload):
     def headline(self) -> str:
         """The first words of the prompt."""
         return words_of(self.text)
+
+    def light(self) -> dict[str, Any]:
+        # Of files of both kinds nobody has kept the sizes.
+        pictured = all(map(is_picture_name, self.attachments)) if self.attachments else False
+        return {"chars": len(self.text), "pictured": pictured and bool(self.tokens.get("attachments"))}
 
 
 @event("assistant.message", row="assistant")
@@ -80,6 +89,17 @@ class AssistantMessage(Payload):
         """The first words of the response; of its thinking where it says nothing."""
         return words_of(self.text or self.thinking)
 
+    def light(self) -> dict[str, Any]:
+        return {
+            "chars": len(self.text),
+            "ids": self.call_ids,
+            "state": "interrupted" if self.interrupted else "",
+            "reported": self.input_tokens + self.output_tokens if self.input_tokens else 0,
+            "output": self.output_tokens if self.input_tokens else 0,
+            "model": self.model,
+            "pictured": bool(self.tokens.get("attachments")),
+        }
+
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -106,6 +126,9 @@ class ToolCall(Payload):
         values = {name: _text(value) for name, value in args.items()}
         return "\n".join([self.name, *(f"{name}: {value}" for name, value in values.items())])
 
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.tool_call_id,)}
+
 
 @event("tool.result")
 class ToolResult(Payload):
@@ -117,6 +140,14 @@ class ToolResult(Payload):
     outcome: Literal["success", "error", "denied", "interrupted"] = "success"
     tokens: dict[str, int] = field(default_factory=dict)
     duration_s: float = 0.0
+
+    def light(self) -> dict[str, Any]:
+        return {
+            "chars": len(self.text),
+            "ids": (self.tool_call_id,),
+            "state": self.outcome,
+            "pictured": bool(self.tokens.get("attachments")),
+        }
 
 
 @event("shell.command", row="shell")
@@ -133,6 +164,9 @@ class ShellCommand(Payload):
     def headline(self) -> str:
         """The command in one line."""
         return words_of(self.text)
+
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.id,), "state": PRIVATE if self.private else ""}
 
 
 @event("shell.result")
@@ -155,6 +189,12 @@ class ShellResult(Payload):
         """How it ended, in two words."""
         return self.outcome if self.exit_code is None else f"exit {self.exit_code}"
 
+    def light(self) -> dict[str, Any]:
+        ended = "" if self.exit_code == 0 else COMMAND_FAILED
+        ended = ended if self.outcome in ("exited", "not started") else "interrupted"
+        state = f"{PRIVATE} {ended}".strip() if self.private else ended
+        return {"chars": len(self.text), "ids": (self.id,), "state": state}
+
 
 @event("task.started")
 class TaskStarted(Payload):
@@ -164,6 +204,9 @@ class TaskStarted(Payload):
     """Names it within the session: ``t1``, ``t2``."""
     command: str
     tool_call_id: str = ""
+
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.id,), "title": words_of(self.command)}
 
 
 @event("task.resumed", stored=False)
@@ -216,6 +259,9 @@ class TaskEnded(Payload):
             after = f" (kill {self.pid} ends it, its output is in {self.file})"
         return f"Background command {self.id}: {self.how}{after}: {words_of(self.command)}"
 
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.id,), "chars": len(self.text), "state": self.outcome}
+
 
 @event("task.told")
 class TaskTold(Payload):
@@ -228,6 +274,9 @@ class TaskTold(Payload):
     def headline(self) -> str:
         """The line."""
         return words_of(self.text)
+
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
 
 
 @event("agent.output", row="assistant")
@@ -242,6 +291,9 @@ class AgentOutput(Payload):
     def headline(self) -> str:
         """The first line of what was returned."""
         return words_of(self.text)
+
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
 
 
 @event("web.searched", row="notice")
@@ -266,6 +318,9 @@ class MessagePinned(Payload):
     """Log number of the message."""
     pinned: bool = True
     """Whether it stays from now on; false takes the pin away."""
+
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.seq, "state": "pinned" if self.pinned else "unpinned"}
 
 
 ApprovalDecision = Literal["allowed", "denied", "cancelled"]
@@ -307,6 +362,10 @@ class ApprovalDecided(Payload):
             said = "allowed once"
         why = f" · {' '.join(self.reason.split())}" if self.reason else ""
         return f"{said}: {self.tool} {subject[:60]}{why}"
+
+    def light(self) -> dict[str, Any]:
+        quiet = self.by in ("rule", "mode") and self.decision == "allowed"
+        return {"ids": (self.tool_call_id,), "state": "quiet" if quiet else self.decision}
 
 
 @event("file.changed")
@@ -362,3 +421,6 @@ class FilesRestored(Payload):
         first = f"{count(number, 'file')} {fate}"
         said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
         return f"undone: {said}" if self.undo else said
+
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.to, "state": "undo" if self.undo else ""}

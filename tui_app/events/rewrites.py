@@ -4,7 +4,7 @@ The originals stay in the log and in the user view; each event can be undone by 
 """
 
 from dataclasses import field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tui_app.events.base import BY_TYPE, Payload, event
 from tui_app.events.context import CompactionRedone, CompactionUndone
@@ -48,6 +48,9 @@ class ViewRewrite(Payload):
         one, many = self.CHANGED
         sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
         return f"{len(self.changes)} {one if len(self.changes) == 1 else many} · {sizes}"
+
+    def light(self) -> dict[str, Any]:
+        return {"changes": tuple((change.seq, change.tokens) for change in self.changes)}
 
 
 @event("tool.normalised", row="rewrite")
@@ -125,6 +128,9 @@ class MessageExcluded(Payload):
         sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
         return f"{count(len(self.seqs), 'message')} excluded: {named}{more} · {sizes}"
 
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.again, "removed": tuple((seq, seq) for seq in self.seqs)}
+
 
 @event("tool.restored")
 class RewriteUndone(Payload):
@@ -137,6 +143,9 @@ class RewriteUndone(Payload):
     """Log number of the event that is undone."""
     tokens_before: int = 0
     tokens_after: int = 0
+
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.rewrite}
 
 
 REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))

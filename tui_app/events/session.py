@@ -1,7 +1,8 @@
 """Events of the session as a whole: changes of course, context board, hooks, subagents, errors, its end."""
 
 from dataclasses import field
-from typing import Literal
+from pathlib import PurePath
+from typing import Any, Literal
 
 from tui_app.events.base import ErrorKind, Payload, event
 from tui_app.events.context import Fact
@@ -23,6 +24,9 @@ class ModelChange(Payload):
     def headline(self) -> str:
         """Both models."""
         return f"{self.old} → {self.new}"
+
+    def light(self) -> dict[str, Any]:
+        return {"model": self.new}
 
 
 @event("session.policy_change", row="model")
@@ -89,6 +93,9 @@ class SessionRestored(Payload):
     tokens_before: int = 0
     tokens_after: int = 0
 
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.cut}
+
 
 @event("session.rewind", row="clear")
 class SessionRewind(Payload):
@@ -105,6 +112,9 @@ class SessionRewind(Payload):
         """Where it was rewound to; empty for a prompt that was never answered."""
         return "" if self.failed else f"rewound to before #{self.to}"
 
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.to, "state": "failed" if self.failed else ""}
+
 
 @event("checkpoint.created", row="checkpoint")
 class CheckpointCreated(Payload):
@@ -117,6 +127,9 @@ class CheckpointCreated(Payload):
     def headline(self) -> str:
         """Number and title of the checkpoint."""
         return f"checkpoint {self.number:03d}  {self.title}"
+
+    def light(self) -> dict[str, Any]:
+        return {"model": PurePath(self.path).name, "ref": self.number}
 
 
 @event("session.folders")
@@ -150,6 +163,9 @@ class MemoryInbox(Payload):
         entries = "entry" if self.entries == 1 else "entries"
         return f"context board: {self.entries} {entries} from earlier sessions{more}"
 
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
+
 
 @event("session.handoff", row="memory")
 class Handoff(Payload):
@@ -181,6 +197,9 @@ class Handoff(Payload):
         named = f' "{words_of(self.from_title)}"' if self.from_title else ""
         return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.text)}
+
 
 @event("memory.added", row="memory")
 class MemoryAdded(Payload):
@@ -205,6 +224,9 @@ class MemoryAdded(Payload):
         """The entry."""
         return f"remembered: {self.text}"
 
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.entry}
+
 
 @event("memory.pruned", row="memory")
 class MemoryPruned(Payload):
@@ -222,6 +244,9 @@ class MemoryPruned(Payload):
         """What was removed from the board, and why."""
         why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
         return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
+
+    def light(self) -> dict[str, Any]:
+        return {"ref": self.entry}
 
 
 @event("memory.consolidated", row="memory")
@@ -254,6 +279,9 @@ class MemoryConsolidated(Payload):
             return f"memory: the session could not be read: {self.reason}"
         by = self.model or "extraction"
         return f"memory: {self.added} remembered, {self.pruned} removed, by {by}"
+
+    def light(self) -> dict[str, Any]:
+        return {"state": "" if self.outcome == "success" else "failed"}
 
 
 HookName = Literal[
@@ -305,6 +333,9 @@ class HookRan(Payload):
         printed = " ".join(self.output.split())
         return f"{name} · {printed}" if printed else name
 
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.output), "state": self.outcome}
+
 
 SubAgentOutcome = Literal["done", "stopped", "failed", "cancelled"]
 
@@ -325,6 +356,9 @@ class SubAgentStart(Payload):
     def headline(self) -> str:
         """The first words of its task."""
         return words_of(self.task)
+
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.tool_call_id,), "model": self.model}
 
 
 @frozen(kw_only=True)
@@ -356,6 +390,11 @@ class SubAgentStep(Payload):
     cache_write_tokens: int = 0
     cost_usd: float | None = None
 
+    def light(self) -> dict[str, Any]:
+        made = (str(number) for number in range(len(self.calls)))
+        reported = self.input_tokens + self.output_tokens
+        return {"ids": (self.tool_call_id, *made), "reported": reported, "model": self.model}
+
 
 @event("subagent.end")
 class SubAgentEnd(Payload):
@@ -385,6 +424,10 @@ class SubAgentEnd(Payload):
         why = f": {self.reason}" if self.reason else ""
         return f"{calls} · {size} tokens{price} · {self.duration_s:.0f} s{ended}{why}"
 
+    def light(self) -> dict[str, Any]:
+        price = () if self.cost_usd is None else (f"{self.cost_usd:.6f}",)
+        return {"ids": (self.tool_call_id, *price), "state": self.outcome}
+
 
 @event("error", row="error")
 class Error(Payload):
@@ -404,6 +447,9 @@ class Error(Payload):
     def headline(self) -> str:
         """What happened, and what to do next."""
         return f"{self.message} {self.hint}"
+
+    def light(self) -> dict[str, Any]:
+        return {"chars": len(self.detail)}
 
 
 @event("session.end")

@@ -6,52 +6,39 @@ Heads are what opening a session reads; they are small, and nothing here imports
 import json
 from collections.abc import Sequence
 from dataclasses import field
-from pathlib import PurePath
-from typing import Any, Literal
+from typing import Literal
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_words import call_title, command_failed, result_note
 from tui_app.events import (
+    COMMAND_FAILED,
+    PRIVATE,
     REWRITES,
     AgentOutput,
-    ApprovalDecided,
     AssistantMessage,
     CheckpointCreated,
     CompactionAcknowledged,
     CompactionComplete,
-    CompactionEdited,
-    CompactionRedone,
-    CompactionUndone,
     EffortChange,
-    Error,
     FilesRestored,
     FolderInstructions,
     FullnessTold,
     Handoff,
-    HookRan,
     MemoryAdded,
     MemoryConsolidated,
     MemoryInbox,
     MemoryPruned,
     MessageExcluded,
-    MessagePinned,
     ModeChange,
     ModelChange,
     ModeTold,
     Payload,
     PolicyChange,
     Record,
-    RewriteUndone,
-    SessionRestored,
     SessionRewind,
     ShellCommand,
     ShellResult,
-    SubAgentEnd,
-    SubAgentStart,
-    SubAgentStep,
     SystemMessage,
-    TaskEnded,
-    TaskStarted,
     TaskTold,
     ToolArchived,
     ToolCall,
@@ -62,16 +49,11 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.pictures import is_picture_name
 from tui_app.records import frozen
 from tui_app.text import cut, words_of
 
 TITLE_LIMIT = 160
 """Characters of a title."""
-COMMAND_FAILED = "command failed"
-"""State of the result of a command that was run, and did not end well."""
-PRIVATE = "private"
-"""State of a command that the user keeps from the model; of its result the first word of it."""
 LATER = 2**62
 """A log number behind all others, for an event that is only tried."""
 
@@ -160,8 +142,6 @@ def output_text(payload: AgentOutput) -> str:
     return f"```json\n{text}\n```"
 
 
-# What the head of each event takes from it besides its headline and tokens.
-
 _UNCUT = (
     CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModeChange, ModelChange, PolicyChange,
     SessionRewind, ToolCall, ToolResult, Truncation, ViewRewrite, MessageExcluded,
@@ -170,8 +150,16 @@ _UNCUT = (
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
-    """Take the light fields out of a payload: its headline and tokens, and what some events have besides."""
-    fields = _of_message(payload) or _of_command(payload) or _of_view_change(payload) or _of_others(payload)
+    """Take the light fields out of a payload: its headline and tokens, and what it says of itself besides."""
+    match payload:
+        case ToolCall():
+            fields = {"title": call_title(payload.name, payload.args), **payload.light()}
+        case ToolResult():
+            note = result_note(payload.name, payload.text, payload.outcome)
+            ended_badly = payload.outcome == "success" and command_failed(payload.name, payload.text)
+            fields = {"title": note, **payload.light()} | ({"state": COMMAND_FAILED} if ended_badly else {})
+        case _:
+            fields = payload.light()
     title = str(fields.pop("title", "") or payload.headline())
     return Head(
         seq=seq,
@@ -179,128 +167,8 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
         time=time,
         title=title if isinstance(payload, _UNCUT) else first_line(title),
         tokens=getattr(payload, "tokens", {}),
-        pictured=_is_pictured(payload),
         **fields,
     )
-
-
-def _is_pictured(payload: Payload) -> bool:
-    """Whether what is attached to a message is no text; of files of both kinds nobody has kept the sizes."""
-    match payload:
-        case UserMessage(attachments=paths) if payload.tokens.get("attachments"):
-            return bool(paths) and all(map(is_picture_name, paths))
-        case AssistantMessage() | ToolResult():
-            return bool(payload.tokens.get("attachments"))
-        case _:
-            return False
-
-
-def _of_message(payload: Payload) -> dict[str, Any]:
-    match payload:
-        case UserMessage() | SystemMessage() | AgentOutput():
-            return {"chars": len(payload.text)}
-        case AssistantMessage():
-            return {
-                "chars": len(payload.text),
-                "ids": payload.call_ids,
-                "state": "interrupted" if payload.interrupted else "",
-                "reported": payload.input_tokens + payload.output_tokens if payload.input_tokens else 0,
-                "output": payload.output_tokens if payload.input_tokens else 0,
-                "model": payload.model,
-            }
-        case ToolCall():
-            return {"title": call_title(payload.name, payload.args), "ids": (payload.tool_call_id,)}
-        case ToolResult():
-            ended_badly = payload.outcome == "success" and command_failed(payload.name, payload.text)
-            return {
-                "title": result_note(payload.name, payload.text, payload.outcome),
-                "chars": len(payload.text),
-                "ids": (payload.tool_call_id,),
-                "state": COMMAND_FAILED if ended_badly else payload.outcome,
-            }
-        case SubAgentStart():
-            return {"ids": (payload.tool_call_id,), "model": payload.model}
-        case SubAgentStep():
-            made = (str(number) for number in range(len(payload.calls)))
-            reported = payload.input_tokens + payload.output_tokens
-            return {"ids": (payload.tool_call_id, *made), "reported": reported, "model": payload.model}
-        case SubAgentEnd():
-            price = () if payload.cost_usd is None else (f"{payload.cost_usd:.6f}",)
-            return {"ids": (payload.tool_call_id, *price), "state": payload.outcome}
-        case _:
-            return {}
-
-
-def _of_command(payload: Payload) -> dict[str, Any]:
-    """Of commands of the user's, of those in the background, and of what the program gives the model."""
-    match payload:
-        case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions():
-            return {"chars": len(payload.text)}
-        case TaskStarted():
-            return {"ids": (payload.id,), "title": words_of(payload.command)}
-        case TaskEnded():
-            return {"ids": (payload.id,), "chars": len(payload.text), "state": payload.outcome}
-        case ShellCommand():
-            return {"ids": (payload.id,), "state": PRIVATE if payload.private else ""}
-        case ShellResult():
-            ended = "" if payload.exit_code == 0 else COMMAND_FAILED
-            ended = ended if payload.outcome in ("exited", "not started") else "interrupted"
-            state = f"{PRIVATE} {ended}".strip() if payload.private else ended
-            return {"chars": len(payload.text), "ids": (payload.id,), "state": state}
-        case _:
-            return {}
-
-
-def _of_view_change(payload: Payload) -> dict[str, Any]:
-    match payload:
-        case CompactionComplete():
-            return {
-                "chars": len(payload.summary),
-                "state": payload.outcome,
-                "removed": payload.removed,
-                "ref": payload.behind,
-            }
-        case CompactionUndone() | CompactionRedone():
-            return {"ref": payload.compaction}
-        case CompactionEdited():
-            return {"chars": len(payload.summary), "ref": payload.compaction}
-        case ViewRewrite():
-            return {"changes": tuple((change.seq, change.tokens) for change in payload.changes)}
-        case RewriteUndone():
-            return {"ref": payload.rewrite}
-        case SessionRewind():
-            return {"ref": payload.to, "state": "failed" if payload.failed else ""}
-        case SessionRestored():
-            return {"ref": payload.cut}
-        case MessageExcluded():
-            return {"ref": payload.again, "removed": tuple((seq, seq) for seq in payload.seqs)}
-        case MessagePinned():
-            return {"ref": payload.seq, "state": "pinned" if payload.pinned else "unpinned"}
-        case _:
-            return {}
-
-
-def _of_others(payload: Payload) -> dict[str, Any]:
-    match payload:
-        case ApprovalDecided():
-            quiet = payload.by in ("rule", "mode") and payload.decision == "allowed"
-            return {"ids": (payload.tool_call_id,), "state": "quiet" if quiet else payload.decision}
-        case FilesRestored():
-            return {"ref": payload.to, "state": "undo" if payload.undo else ""}
-        case MemoryAdded() | MemoryPruned():
-            return {"ref": payload.entry}
-        case MemoryConsolidated():
-            return {"state": "" if payload.outcome == "success" else "failed"}
-        case ModelChange():
-            return {"model": payload.new}
-        case CheckpointCreated():
-            return {"model": PurePath(payload.path).name, "ref": payload.number}
-        case Error():
-            return {"chars": len(payload.detail)}
-        case HookRan():
-            return {"chars": len(payload.output), "state": payload.outcome}
-        case _:
-            return {}
 
 
 # An event as a row of the log, and back: the same text in every store.

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tui_app.events import (
+    COMMAND_FAILED,
     PAYLOADS,
+    PRIVATE,
     ApprovalDecided,
     CompactionEdited,
     CompactionRedone,
@@ -28,7 +30,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.session.entries import Entry, EntryKind, EntryState
-from tui_app.session.event_heads import COMMAND_FAILED, PRIVATE, Head, is_private
+from tui_app.session.event_heads import Head, is_private
 
 # Marks that other programs write in the user's name when an answer was stopped: the model reads them.
 
