@@ -30,11 +30,10 @@ from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 from tui_app.trust import TRUST_VARIABLE
 from tui_app.ui.app import PlimsollApp
-from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.status import LET_IN, SIGNED, QueueView, StatusRow
+from tui_app.ui.status import LET_IN, SIGNED, ChatHeader, QueueView, StatusRow
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import HintRow

@@ -134,7 +134,7 @@ def test_the_status_names_whoever_writes_and_the_total_has_what_a_failure_cost()
     state = after(step("own:two"), state=state)
     assert (state.status.model, state.status.part, state.status.parts) == ("own:two", 1, 2)
     failed = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="no", cost_usd=0.25)
-    assert after(failed, failed, state=state).spent == 0.5
+    assert after(failed, failed, state=state).costs.usd == 0.5
     awaited = CompactionAwaited(job="j", trigger="blocking", model="cheap:one")
     status = after(begun("background"), awaited).status
     assert (status.model, status.trigger) == ("cheap:one", "background"), "as its entry will say"

@@ -1,4 +1,7 @@
-"""The status row: what runs now, for how long, and what Esc does about it; above it the prompts that wait."""
+"""The status row: what runs now, for how long, and what Esc does about it; above it the prompts that wait.
+
+And the top row: which conversation this is, and with whom.
+"""
 
 import math
 import time
@@ -21,10 +24,23 @@ from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.slash import ParsedCommand, is_command, parse
-from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, duration, one_line, tokens, wrap_spans
+from tui_app.ui.text import (
+    PLAIN,
+    UNICODE,
+    Glyphs,
+    clean,
+    duration,
+    one_line,
+    price_text,
+    tokens,
+    unpriced_text,
+    wrap_spans,
+)
+from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionComplete
+    from tui_app.session.stats import Costs
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
 BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
@@ -443,3 +459,63 @@ class OutputTail(Exact, Static):
         rows = tail_of(output, 1 if self.screen.has_class("-short") else ROWS) if output else []
         self.set_class(bool(rows), "-printing")
         self.update(Content("\n".join(rows)))
+
+
+# The top row: which conversation this is, and with whom.
+
+MIN_TITLE = 12
+"""Cells the title keeps while cost and policy can still give way."""
+
+
+class ChatHeader(Widget):
+    """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is the last to go."""
+
+    DEFAULT_CSS = """
+    ChatHeader { height: 1; width: 1fr; margin-bottom: 1; padding: 0 2; }
+    """
+
+    title: reactive[str] = reactive("")
+    place: reactive[str] = reactive("")
+    """Folder and branch; empty where the screen says it elsewhere."""
+    empty: reactive[bool] = reactive(False)
+    """Whether the conversation is, and says all but the version itself."""
+    model: reactive[str] = reactive("")
+    policy: reactive[str] = reactive("")
+    effort: reactive[str] = reactive("")
+    """How much the model thinks; empty where that is left to it."""
+    costs: "reactive[Costs | None]" = reactive(None)
+    """Of the session so far; ``None`` until they are known."""
+    glyphs: reactive[Glyphs] = reactive(UNICODE)
+
+    def watch_costs(self) -> None:
+        told = unpriced_text(self.costs.unpriced, self.costs.unpriced_models) if self.costs else ""
+        self.tooltip = Content(told) if told else None
+
+    def render(self) -> Content:
+        """Title at the left, the rest at the right, whole words dropped when it is narrow."""
+        width = self.size.width
+        separator = f" {self.glyphs.separator} "
+        model = one_line(self.model, max(1, width // 2))
+        pieces = [(3, self.place)] if self.place else []
+        pieces.append((0, model))
+        if self.effort:
+            pieces.append((1, f"effort {self.effort}"))
+        if self.policy:
+            pieces.append((1, self.policy))
+        if self.costs is not None and self.costs.usd is not None:
+            pieces.append((2, price_text(self.costs.usd, self.costs.unpriced)))
+        if self.empty:
+            model, pieces = __version__, [(0, __version__)]
+        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if model else ""
+        room = width - cell_len(right) - 3
+        title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
+        before, _, after = right.partition(model) if model else (right, "", "")
+        spaces = " " * max(1, width - cell_len(title) - 2 - cell_len(right))
+        return Content.assemble(
+            (self.glyphs.load_line, "$accent"),
+            (f" {title}", "bold"),
+            spaces,
+            (before, "$text-muted"),
+            (model if right else "", "$foreground"),
+            (after, "$text-muted"),
+        )

@@ -8,8 +8,8 @@ from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, Desk, shown
-from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
+from tui_app.ui.status import ChatHeader
 
 
 @pytest.fixture

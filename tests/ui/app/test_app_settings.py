@@ -15,12 +15,12 @@ from tui_app.settings import load_settings
 from tui_app.settings.rules import Effect
 from tui_app.settings.sources import Origin
 from tui_app.settings.values import Entry
-from tui_app.ui.chat.pane import ChatHeader
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.status import ChatHeader
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import has_few_colours
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow

@@ -8,8 +8,17 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp
-from tui_app.ui.chat.pane import ChatHeader
-from tui_app.ui.status import READ_ALONG, Kind, QueueView, Status, StatusRow, fit_pieces, queue_lines
+from tui_app.session.stats import Costs
+from tui_app.ui.status import (
+    READ_ALONG,
+    ChatHeader,
+    Kind,
+    QueueView,
+    Status,
+    StatusRow,
+    fit_pieces,
+    queue_lines,
+)
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"
@@ -204,7 +213,8 @@ async def test_header_keeps_the_model_when_it_is_narrow() -> None:
     app = Rows()
     async with app.run_test(size=(120, 5)) as pilot:
         header = app.query_one(ChatHeader)
-        header.title, header.model, header.policy, header.spent = "ferry", "claude-sonnet-5", "plimsoll", 0.42
+        header.title, header.model, header.policy = "ferry", "claude-sonnet-5", "plimsoll"
+        header.costs = Costs(usd=0.42)
         assert header.render().plain.endswith("claude-sonnet-5 · plimsoll · $0.42")
         await pilot.resize_terminal(40, 5)
         await pilot.pause()

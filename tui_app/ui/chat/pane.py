@@ -10,11 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
@@ -37,13 +35,12 @@ from tui_app.ui.keys import (
 )
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
-from tui_app.ui.status import OutputTail, QueueView, StatusRow, fit_pieces
-from tui_app.ui.text import PLAIN, UNICODE, Glyphs, one_line, price_text, unpriced_text
+from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
+from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.type_ahead import QUIET_S, Flow
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
-from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
@@ -202,72 +199,6 @@ SHELL_HINTS = (
 )
 """What the keys do while a command of the user's is typed."""
 
-# The top row: which conversation this is, and with whom.
-
-MIN_TITLE = 12
-"""Cells the title keeps while cost and policy can still give way."""
-
-
-class ChatHeader(Widget):
-    """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is the last to go."""
-
-    DEFAULT_CSS = """
-    ChatHeader { height: 1; width: 1fr; margin-bottom: 1; padding: 0 2; }
-    """
-
-    title: reactive[str] = reactive("")
-    place: reactive[str] = reactive("")
-    """Folder and branch; empty where the screen says it elsewhere."""
-    empty: reactive[bool] = reactive(False)
-    """Whether the conversation is, and says all but the version itself."""
-    model: reactive[str] = reactive("")
-    policy: reactive[str] = reactive("")
-    effort: reactive[str] = reactive("")
-    """How much the model thinks; empty where that is left to it."""
-    spent: reactive[float | None] = reactive(None)
-    """US dollars so far; ``None`` when the price is not known."""
-    unpriced: reactive[int] = reactive(0)
-    """Requests whose price is not known."""
-    unpriced_models: reactive[tuple[str, ...]] = reactive(())
-    """Whom they went to."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
-
-    def watch_unpriced(self) -> None:
-        told = unpriced_text(self.unpriced, self.unpriced_models)
-        self.tooltip = Content(told) if told else None
-
-    watch_unpriced_models = watch_unpriced
-
-    def render(self) -> Content:
-        """Title at the left, the rest at the right, whole words dropped when it is narrow."""
-        width = self.size.width
-        separator = f" {self.glyphs.separator} "
-        model = one_line(self.model, max(1, width // 2))
-        pieces = [(3, self.place)] if self.place else []
-        pieces.append((0, model))
-        if self.effort:
-            pieces.append((1, f"effort {self.effort}"))
-        if self.policy:
-            pieces.append((1, self.policy))
-        if self.spent is not None:
-            pieces.append((2, price_text(self.spent, self.unpriced)))
-        if self.empty:
-            model, pieces = __version__, [(0, __version__)]
-        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if model else ""
-        room = width - cell_len(right) - 3
-        title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
-        before, _, after = right.partition(model) if model else (right, "", "")
-        spaces = " " * max(1, width - cell_len(title) - 2 - cell_len(right))
-        return Content.assemble(
-            (self.glyphs.load_line, "$accent"),
-            (f" {title}", "bold"),
-            spaces,
-            (before, "$text-muted"),
-            (model if right else "", "$foreground"),
-            (after, "$text-muted"),
-        )
-
-
 WIDE = 110
 """Columns from which the timeline stands beside the chat."""
 HIGH = 20
@@ -295,6 +226,8 @@ class ChatPane(TellsFailures, Vertical):
         super().__init__(id=id)
         self.glyphs = PLAIN if settings.plain else UNICODE
         self._settings = settings
+        self._marked_for: object = None
+        """Measured context and policy that the gauge's marks are of."""
         self._streamed = 0
         self._writes_summary = False
         """Tokens of the answer that the gauge's measure does not hold yet."""
@@ -367,11 +300,12 @@ class ChatPane(TellsFailures, Vertical):
         """Hand each widget its part of the state."""
         header, gauge = self.header, self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
-        header.policy, header.spent, header.unpriced = state.policy, state.spent, state.unpriced
-        header.unpriced_models = state.unpriced_models
+        header.policy, header.costs = state.policy, state.costs
         effort = state.effort or self._settings.thinking
         header.effort = "" if effort == "default" else effort
-        gauge.background, gauge.blocking = marks(self._settings, state.usage, state.policy)
+        if (measured := (state.usage, state.policy)) != self._marked_for:
+            self._marked_for = measured
+            gauge.background, gauge.blocking = marks(self._settings, *measured)
         gauge.usage = state.usage
         gauge.leaving = state.tokens_leaving
         self._writes_summary = state.writes_summary

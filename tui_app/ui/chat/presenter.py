@@ -31,7 +31,7 @@ from tui_app.session.entries import Entry
 from tui_app.session.event_heads import Head, head_of
 from tui_app.session.model_state import Known
 from tui_app.session.preview import Preview
-from tui_app.session.stats import SessionStats
+from tui_app.session.stats import Costs, SessionStats
 from tui_app.session.store import SessionInfo
 from tui_app.session.user_view import Change, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
@@ -171,14 +171,12 @@ class Presenter:
         self._accounted = last
         known = stats.cost_usd if stats.cost_usd or stats.models else None
         all_unknown = not stats.cost_usd and stats.unpriced
-        self.update(
-            replace(
-                self.state,
-                spent=None if all_unknown else known,
-                unpriced=stats.unpriced,
-                unpriced_models=tuple(stats.unpriced_models),
-            )
+        costs = Costs(
+            usd=None if all_unknown else known,
+            unpriced=stats.unpriced,
+            unpriced_models=tuple(stats.unpriced_models),
         )
+        self.update(replace(self.state, costs=costs))
 
     def on_typing(self, look: Callable[[], None]) -> None:
         """Have something looked at with every key in the prompt; it must cost next to nothing."""
@@ -191,8 +189,7 @@ class Presenter:
             before, state = state, advance(state, record.data, time.monotonic())
             if 0 < record.seq <= self._accounted:
                 # What it cost is in the figures of the log already.
-                spent, models = before.spent, before.unpriced_models
-                state = replace(state, spent=spent, unpriced=before.unpriced, unpriced_models=models)
+                state = replace(state, costs=before.costs)
             if isinstance(record.data, Error) and not record.seq:
                 # What the log did not take has no row of its own.
                 state = saying(state, f"{record.data.message} {record.data.hint}".strip())

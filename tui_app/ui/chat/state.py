@@ -1,8 +1,8 @@
 """The state of the chat screen as one frozen value."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
-from typing import NamedTuple
+from typing import NamedTuple, get_args, get_type_hints
 
 from tui_app.events import (
     ApprovalDecided,
@@ -93,12 +93,8 @@ class ChatState:
     """The mode before plan mode, in which an accepted plan is carried out."""
     planned: bool = False
     """Whether the model has proposed a plan that can be accepted."""
-    spent: float | None = None
-    """US dollars so far; None while no price is known."""
-    unpriced: int = 0
-    """Requests so far whose price is not known."""
-    unpriced_models: tuple[str, ...] = ()
-    """Whom they went to."""
+    costs: Costs = field(default_factory=Costs)
+    """Of the session so far: dollars, and requests whose price is not known."""
     turn_costs: Costs = field(default_factory=Costs)
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)
@@ -329,43 +325,21 @@ PLANNED = "The plan is ready: /accept carries it out · or say what to change"
 _OUTPUT_CHARS = 4_000
 
 
-def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Fold one event into the state.
-
-    Args:
-        state: Before it.
-        payload: What happened.
-        now: Monotonic seconds, the clock of the status row.
-    """
-    before = state.status
-    state = _spending(state, payload)
-    after = (
-        _turn(state, payload, now)
-        or _tool(state, payload, now)
-        or _command(state, payload, now)
-        or _compaction(state, payload, now)
-        or _rewritten(state, payload)
-        or _session(state, payload)
-        or _told(state, payload)
-        or state
-    )
-    return going_on(after, before)
-
-
 def _spending(state: ChatState, payload: Payload) -> ChatState:
     """Add up what an event has cost."""
     if isinstance(payload, TurnStart):
         return replace(state, turn_costs=Costs())
+    costs, turn = state.costs.after(payload), state.turn_costs
+    if costs is state.costs:
+        return state
     if isinstance(payload, AssistantMessage | SubAgentStep):
-        state = replace(state, turn_costs=state.turn_costs.after(payload))
-    before = Costs(usd=state.spent, unpriced=state.unpriced, unpriced_models=state.unpriced_models)
-    session = before.after(payload)
-    return replace(
-        state, spent=session.usd, unpriced=session.unpriced, unpriced_models=session.unpriced_models
-    )
+        turn = turn.after(payload)
+    return replace(state, costs=costs, turn_costs=turn)
 
 
-def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+def _turn(
+    state: ChatState, payload: TurnStart | TurnRetry | AssistantDelta | AssistantMessage | TurnEnd, now: float
+) -> ChatState:
     match payload:
         case TurnStart(text=text):
             status = Status(kind="connecting", started=now, model=state.model)
@@ -394,11 +368,19 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState | None:
             status = _unless_compacting(state, ends.get(outcome, other))
             state = replace(state, calls=(), question=None, asked=None, ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
-        case _:
-            return None
 
 
-def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+def _tool(
+    state: ChatState,
+    payload: ToolCall
+    | ToolResult
+    | QuestionAsked
+    | ApprovalRequested
+    | ApprovalsAhead
+    | ApprovalDecided
+    | ToolOutput,
+    now: float,
+) -> ChatState:
     """Show what a tool asks and prints."""
     match payload:
         case ToolCall(tool_call_id=id, name=name):
@@ -425,11 +407,12 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState | None:
                 for call in state.calls
             ]
             return replace(state, calls=tuple(printed))
-        case _:
-            return None
+    return state
 
 
-def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+def _command(
+    state: ChatState, payload: TaskStarted | TaskResumed | TaskEnded | ShellCommand | ShellResult, now: float
+) -> ChatState:
     """Follow a command of the user's, and those in the background."""
     match payload:
         case TaskStarted(id=id) | TaskResumed(id=id):
@@ -443,8 +426,7 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState | None
             told = Status(kind="message", text=KEPT_FROM_MODEL) if payload.private else Status()
             status = STOPPED if payload.outcome == "stopped" else told
             return replace(state, shell="", status=_unless_compacting(state, status))
-        case _:
-            return None
+    return state
 
 
 def _returned(state: ChatState, result: ToolResult) -> ChatState:
@@ -485,7 +467,15 @@ def _unless_compacting(state: ChatState, status: Status) -> Status:
     return state.status if state.compacting else status
 
 
-def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | None:
+def _compaction(
+    state: ChatState,
+    payload: CompactionStart
+    | CompactionAwaited
+    | CompactionProgress
+    | CompactionProposed
+    | CompactionComplete,
+    now: float,
+) -> ChatState:
     match payload:
         case CompactionStart(trigger="background"):
             return replace(_with_leaving(state, payload), background=-1.0)
@@ -516,8 +506,6 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState | N
             return replace(state, compacting=False, reviewing=True, status=status)
         case CompactionComplete():
             return _compacted(state, payload)
-        case _:
-            return None
 
 
 def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
@@ -542,7 +530,16 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     return saying(state, text) if done.outcome == "cancelled" and done.reason else state
 
 
-def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
+def _rewritten(
+    state: ChatState,
+    payload: CompactionUndone
+    | CompactionEdited
+    | CompactionRedone
+    | SessionClear
+    | SessionRewind
+    | SessionRestored,
+    now: float,
+) -> ChatState:
     """Word what the user has done to the view."""
     match payload:
         case CompactionUndone(tokens_after=after):
@@ -560,11 +557,21 @@ def _rewritten(state: ChatState, payload: Payload) -> ChatState | None:
             return saying(state, "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
-        case _:
-            return None
+    return state
 
 
-def _session(state: ChatState, payload: Payload) -> ChatState | None:
+def _session(
+    state: ChatState,
+    payload: SessionStart
+    | UserMessage
+    | QueueChanged
+    | GaugeChanged
+    | ModelChange
+    | EffortChange
+    | ModeChange
+    | PolicyChange,
+    now: float,
+) -> ChatState:
     match payload:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
@@ -583,11 +590,9 @@ def _session(state: ChatState, payload: Payload) -> ChatState | None:
             return answering(replace(state, mode=new, worked=worked, planned=False), mode_said(new))
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
-        case _:
-            return None
 
 
-def _told(state: ChatState, payload: Payload) -> ChatState | None:
+def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, now: float) -> ChatState:
     """Keep what must not be missed among the notices."""
     match payload:
         case Notice(text=text, passing=True):
@@ -602,5 +607,25 @@ def _told(state: ChatState, payload: Payload) -> ChatState | None:
             return noting(saying(state, text), text)
         case Error(message=message, hint=hint):
             return noting(state, f"{message} {hint}".strip())
-        case _:
-            return None
+    return state
+
+
+_PARTS: Mapping[type[Payload], Callable[..., ChatState]] = {
+    kind: part
+    for part in (_turn, _tool, _command, _compaction, _rewritten, _session, _told)
+    for kind in get_args(get_type_hints(part)["payload"])
+}
+"""The part of the fold that an event is for, by what each says it takes."""
+
+
+def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
+    """Fold one event into the state.
+
+    Args:
+        state: Before it.
+        payload: What happened.
+        now: Monotonic seconds, the clock of the status row.
+    """
+    before = state.status
+    state, part = _spending(state, payload), _PARTS.get(type(payload))
+    return going_on(part(state, payload, now) if part is not None else state, before)

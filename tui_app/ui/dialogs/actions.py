@@ -345,7 +345,7 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
 
 def is_above(session: ChatSession) -> bool:
     """Whether the session has used its budget up."""
-    return is_over(session.launch.settings.budget, session.state.spent)
+    return is_over(session.launch.settings.budget, session.state.costs.usd)
 
 
 async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
@@ -356,7 +356,7 @@ async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
         session: What has cost too much.
         what: What would be sent, for example ``this prompt``.
     """
-    spent, limit = session.state.spent or 0.0, session.launch.settings.budget["session_usd"]
+    spent, limit = session.state.costs.usd or 0.0, session.launch.settings.budget["session_usd"]
     text = f"This session has cost {cost(spent)}; its budget is {cost(limit)}. Send {what} anyway?"
     return await confirmed(app, text, verb="Send", keep="Do not send")
 

@@ -52,7 +52,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
         f"Context    {filled.replace('·', session.glyphs.separator)}",
-        f"Cost       {'unknown' if state.spent is None else cost(state.spent)}",
+        f"Cost       {'unknown' if state.costs.usd is None else cost(state.costs.usd)}",
         *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
         f"Files      {session.folder}",
         *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, SessionServer) else []),

@@ -470,7 +470,7 @@ def accept_plan(session: ChatSession, argument: str) -> None:
     state, mode = session.state, mode_named(argument) if argument else session.state.worked
     if mode is None or mode == "plan":
         session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
-    elif is_over(session.launch.settings.budget, session.state.spent):
+    elif is_over(session.launch.settings.budget, session.state.costs.usd):
         session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
     elif state.mode != "plan":
         session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
