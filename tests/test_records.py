@@ -33,7 +33,7 @@ class Finished:
     """A value that is derived when it is made."""
 
     text: str
-    length: int = 0
+    length: int = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "length", len(self.text))
@@ -42,7 +42,7 @@ class Finished:
 def test_values_come_by_place_by_name_and_by_default() -> None:
     assert Place("a", 1) == Place(name="a", row=1)
     assert Place("a").words is not Place("a").words
-    assert Finished("four").length == 4
+    assert Finished("four").length == replace(Finished("a"), text="four").length == 4
     match Place("a", 3):
         case Place(name, row):
             assert (name, row) == ("a", 3)

@@ -19,10 +19,11 @@ _T = TypeVar("_T")
 class _Fields(NamedTuple):
     """What the shared methods know of a class."""
 
-    names: dict[str, None]
-    """All of them, in their order."""
+    names: tuple[str, ...]
+    given: dict[str, None]
+    """Names of the values that may be given, in their order."""
     places: tuple[str, ...]
-    """Names of the values that may be given by place."""
+    """Names of those that may be given by place."""
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: Callable[[Any], Any]
@@ -38,6 +39,8 @@ def frozen(*, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]: ...
 def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
     """Make a class a frozen dataclass with slots, also for ``fields``, ``replace`` and ``asdict``.
 
+    A field with ``init=False`` is set by ``__post_init__``.
+
     Args:
         cls: The class; left out where the decorator is given arguments.
         kw_only: Whether its values are given by name alone.
@@ -46,12 +49,14 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
         return partial(frozen, kw_only=kw_only)
     declared: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(cls)
     every = fields(declared)
+    given = [each for each in every if each.init]
     compared = [each.name for each in every if each.compare]
-    factories = {each.name: each.default_factory for each in every if each.default_factory is not MISSING}
+    factories = {each.name: each.default_factory for each in given if each.default_factory is not MISSING}
     declared._fields_ = _Fields(
-        names=dict.fromkeys(each.name for each in every),
-        places=tuple(each.name for each in every if not each.kw_only),
-        defaults={each.name: each.default for each in every if each.default is not MISSING},
+        names=tuple(each.name for each in every),
+        given=dict.fromkeys(each.name for each in given),
+        places=tuple(each.name for each in given if not each.kw_only),
+        defaults={each.name: each.default for each in given if each.default is not MISSING},
         factories=factories,
         compared=attrgetter(*compared) if compared else lambda _self: (),
         shown=tuple(each.name for each in every if each.repr),
@@ -78,7 +83,7 @@ _MADE = _Made.MADE
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
-    known, places, defaults, factories, _, _ = self._fields_
+    _, known, places, defaults, factories, _, _ = self._fields_
     given = {**defaults, **named}
     if values:
         given.update(zip(places, values, strict=False))
@@ -100,15 +105,15 @@ def _refuse(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> None:
     Raises:
         TypeError: for values that are missing, twice there, or of no field.
     """
-    names, places, defaults, factories, _, _ = self._fields_
+    _, known, places, defaults, factories, _, _ = self._fields_
     given, kind = {*places[: len(values)]}, type(self).__name__
     if len(values) > len(places):
         raise TypeError(f"{kind} takes {len(places)} values by place, not {len(values)}")
     if twice := [name for name in named if name in given]:
         raise TypeError(f"{kind} is given {', '.join(twice)} twice")
-    if unknown := [name for name in named if name not in names]:
+    if unknown := [name for name in named if name not in known]:
         raise TypeError(f"{kind} has no {', '.join(unknown)}")
-    if missing := [name for name in names if not {name} & {*given, *named, *defaults, *factories}]:
+    if missing := [name for name in known if not {name} & {*given, *named, *defaults, *factories}]:
         raise TypeError(f"{kind} needs {', '.join(missing)}")
 
 
@@ -149,7 +154,11 @@ class _Signature:
     """The arguments of a class, for ``inspect`` and what builds on it; worked out when it is asked for."""
 
     def __get__(self, _instance: object, owner: Any) -> Signature:
-        return Signature(list(map(_parameter, sorted(fields(owner), key=attrgetter("kw_only")))))
+        return Signature(
+            list(
+                map(_parameter, sorted(filter(attrgetter("init"), fields(owner)), key=attrgetter("kw_only")))
+            )
+        )
 
 
 def _parameter(of: Field[Any]) -> Parameter:
