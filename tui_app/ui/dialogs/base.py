@@ -99,21 +99,25 @@ class MarkedList(OptionList):
     def render_line(self, y: int) -> Strip:
         """Put the sign in the cell that the rows keep free at the left, and heads between the rows."""
         strip = super().render_line(y)
-        try:
-            at, first = self._lines[self.scroll_offset.y + y]
-        except IndexError:
-            return strip
-        if (head := self.heads.get(at + 1)) and first == self._heights[at] - 1:
+        at = _option_of(strip)
+        above = _option_of(super().render_line(y - 1)) if self.scroll_offset.y + y else None
+        if at is None and above is not None and (head := self.heads.get(above + 1)):
             style = self.get_component_rich_style("option-list--head")
             text = cut_cells(f"  {head}", strip.cell_length)
             return Strip([Segment(text, style)]).extend_cell_length(strip.cell_length, style)
         acts = self.has_focus or self.has_class("-led")
-        if first or not acts or at != self.highlighted or not strip.cell_length:
+        if at is None or at == above or not acts or at != self.highlighted:
             return strip
         cell, rest = strip.divide([1, strip.cell_length])
         style = next(iter(cell)).style or Style.null()
         accent = self.get_component_rich_style("option-list--sign", partial=True)
         return Strip.join([Strip([Segment(UNICODE.collapsed, style + accent)], 1), rest])
+
+
+def _option_of(strip: Strip) -> int | None:
+    """The place of the option that a row of a list shows; None for a row between options."""
+    metas = (segment.style.meta for segment in strip if segment.style)
+    return next((meta["option"] for meta in metas if "option" in meta), None)
 
 
 _FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
