@@ -11,6 +11,8 @@ UNSEEN = re.compile(
 """Signs without a shape of their own: they hide words, or change the width of what stands before them."""
 _BLANK = "\u2800\U0001d159"
 """Signs that are as wide as others and show nothing; drawings are made with them."""
+_PLAIN_OR_SIGN = re.compile(r"([ -~]+)|([^ -~])")
+"""Most of a text needs no look at each sign."""
 
 
 def visible(text: str) -> str:
@@ -28,16 +30,15 @@ def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     shown: list[str] = []
     places: list[tuple[int, int]] = []
     size = marks = 0
-    for sign in text.replace("\t", "    "):
-        category = unicodedata.category(sign)
+    for plain, sign in _PLAIN_OR_SIGN.findall(text.replace("\t", "    ")):
+        category = unicodedata.category(sign) if sign else "L"
         marks = marks + 1 if category.startswith("M") else 0
         hidden = category.startswith(("C", "Z")) or sign in _BLANK or bool(UNSEEN.match(sign))
-        hidden = hidden or marks > _MOST_MARKS
-        if sign == " " or (sign.isprintable() and not hidden):
-            piece = sign
-        else:
+        if sign and (hidden or marks > _MOST_MARKS or not sign.isprintable()):
             piece = sign.encode("unicode_escape", "surrogatepass").decode("ascii")
             places.append((size, size + len(piece)))
+        else:
+            piece = plain or sign
         shown.append(piece)
         size += len(piece)
     return "".join(shown), tuple(places)

@@ -43,18 +43,26 @@ _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
 # Nobody watches: frames in between are painted for nothing, a third of a test's work.
 textual_screen.UPDATE_PERIOD = 1 / 30
 
-_parse, _known = Stylesheet._parse_rules, dict[tuple[Any, ...], list[RuleSet]]()
+_parse, _known = Stylesheet._parse_rules, dict[tuple[Any, ...], dict[tuple[Any, ...], list[RuleSet]]]()
+_of: dict[str, str] = {}
+_rules: dict[tuple[Any, ...], list[RuleSet]] = {}
 
 
 def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list[RuleSet]:
     """Parse a style sheet once a process, and not once for each application."""
-    key = (css, *source, *more.items(), *sheet._variables.items())
-    if (rules := _known.get(key)) is None:
-        rules = _known[key] = _parse(sheet, css, *source, **more)
+    global _of, _rules
+    # A hundred variables, looked up for each of a hundred sources, take longer than the sources.
+    if sheet._variables is not _of:
+        _of, _rules = sheet._variables, _known.setdefault(tuple(sheet._variables.items()), {})
+    key = (css, *source, *more.items())
+    if (rules := _rules.get(key)) is None:
+        rules = _rules[key] = _parse(sheet, css, *source, **more)
     return rules
 
 
 Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
+# The same number, without a call of Python for each rule that each widget may match.
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 class ThemedApp(App[None]):
