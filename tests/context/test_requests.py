@@ -376,7 +376,7 @@ def test_parts_that_only_the_run_knows_stay_at_the_end() -> None:
 # Prompt caches: requests begin with the one before, but for rewrites, and these come seldom.
 
 
-TURNS = 60
+TURNS = 40
 READS = (1, 0, 3, 1, 2)
 """Tool calls of each turn, over and over."""
 TOOL = ToolDefinition(name="read", description="Reads.")
@@ -524,7 +524,7 @@ def rewrites(event: Payload) -> bool:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
-@pytest.mark.parametrize("window", [20_000, 60_000])
+@pytest.mark.parametrize("window", [20_000, 40_000])
 @pytest.mark.parametrize(
     "policy", [each for each in PRESETS.values() if each is not OFF], ids=lambda p: p.name
 )

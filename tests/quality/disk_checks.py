@@ -127,10 +127,8 @@ async def survives_dying(play: Play) -> bool:
 
     At every write of one compaction an error is raised; then the session is opened anew.
     """
-    before = view_of(play.history)
-    if view_of(play.reopened()) != before or play.reopened().view != play.history.view:
-        return False
-    if not _folds_agree(play):
+    before, history = view_of(play.history), play.reopened()
+    if view_of(history) != before or history.view != play.history.view or not _folds_agree(play, history):
         return False
     proposal = await _proposal(play)
     if proposal is None:
@@ -138,14 +136,14 @@ async def survives_dying(play: Play) -> bool:
     stays = [item for item in play.history.items() if item.key not in proposal.left]
     after = sorted(spoken([*(item.message for item in stays), proposal.message]))
     for place in range(100):
-        history = play.reopened()
         history.fix(play.history.usage().window, play.history.usage().parts, "offline")
         with suppress(Died), failing_at(place, Died()):
             history.commit(proposal)
             return False  # the last place is behind everything
-        if view_of(history) != before or not _folds_agree(play):
+        died, history = history, play.reopened()
+        if view_of(died) != before or not _folds_agree(play, history):
             return False
-        if (found := view_of(play.reopened())) != before:
+        if (found := view_of(history)) != before:
             return place > 10 and sorted(found) == after
     return False
 
@@ -170,11 +168,11 @@ async def _proposal(play: Play) -> Proposal | None:
     return taken[0] if taken else None
 
 
-def _folds_agree(play: Play) -> bool:
-    """Whether both views, replayed, are what was live."""
+def _folds_agree(play: Play, opened: SessionHistory) -> bool:
+    """Whether both views, replayed, are what was live; ``opened`` was read from the disk now."""
     heads = list(play.store.heads(play.session))
     seen = [head for head in heads if head.seq <= play.published[-1].seq]
-    return fold_agent_view(heads) == play.reopened().view and fold_user_view(seen) == play.shown
+    return fold_agent_view(heads) == opened.view and fold_user_view(seen) == play.shown
 
 
 @contextmanager

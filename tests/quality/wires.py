@@ -59,11 +59,13 @@ class Judged:
     refusals: list[str] = field(default_factory=list)
     _models: dict[str, Model] = field(default_factory=dict)
     _forms: dict[str, WireForm] = field(default_factory=dict)
+    _accepted: set[tuple[str, WireForm, str]] = field(default_factory=set)
+    """Requests that a server has taken, by the checksum of their bytes: it would take them again."""
 
     async def play(self, messages: Sequence[ModelMessage], policy: Policy, window: int, folder: Path) -> None:
         """Let a session grow, and then let happen to its view whatever a user may do."""
         play = Play(folder, policy, window, TextCounter(None))
-        self._models = {wire: self.strict.of_wire(wire) for wire in WIRES}
+        self._models = self._models or {wire: self.strict.of_wire(wire) for wire in WIRES}
         self._forms = {wire: WireForm.of(model) for wire, model in self._models.items()}
         try:
             for portion in parts_to_play(messages, play):
@@ -120,7 +122,11 @@ class Judged:
     async def _send(self, play: Play, where: str) -> None:
         if await play.send():
             for wire in WIRES:
-                await self._sent(play, wire, where)
+                request = (wire, self._forms[wire], play.requests[-1])
+                if request in self._accepted:
+                    self.requests[wire, where] += 1
+                elif await self._sent(play, wire, where) is not None:
+                    self._accepted.add(request)
 
     async def _sent(self, play: Play, wire: str, where: str) -> ModelResponse | None:
         model, instructions = self._models[wire], [play.instructions, _PROJECT]
