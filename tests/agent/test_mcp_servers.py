@@ -442,8 +442,8 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
     pids = tmp_path / "pids"
     os.mkfifo(pids)
     code = (
-        "import subprocess, sys, time; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
-        "start_new_session=True); time.sleep(3600)"
+        "import signal, subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
+        "start_new_session=True); signal.pause()"
     )
     server = program("files", "stays", str(pids))
     words = [sys.executable, "-I", "-S", connection.warden.__file__, server.command, *server.args]

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,13 +179,11 @@ def test_only_an_object_with_arguments_is_a_wish() -> None:
 
 
 async def test_a_guard_that_times_out_denies_a_tool(tmp_path: Path) -> None:
-    guard = Hook(
-        command=(sys.executable, "-c", "import time; time.sleep(60)"), timeout_s=0.2, on_failure="deny"
-    )
+    guard = Hook(command=("tail", "-f", "/dev/null"), timeout_s=0.001, on_failure="deny")
     ended = await Runner(place(tmp_path, PATH=os.environ["PATH"])).run_command(guard, b"", guard.timeout_s)
     run = judge("preTool", "grep", guard, ended)
     assert (run.ran.outcome, run.ran.denies) == ("timeout", True)
-    assert "took longer than 0.2 s" in before_tool([run])
+    assert "took longer than 0.001 s" in before_tool([run])
     assert isinstance(run.ran, HookRan)
     late = judge("postTool", "grep", guard, ended)
     assert not late.ran.denies

@@ -412,9 +412,10 @@ def test_ten_thousand_messages_hardly_cost_more_than_a_hundred(history_search_st
     def cost(search: SessionSearch, words: str) -> float:
         runs = []
         for _ in range(5):
-            started = time.perf_counter()
+            # Others may have the processor meanwhile.
+            started = time.thread_time()
             search.search(words)
-            runs.append(time.perf_counter() - started)
+            runs.append(time.thread_time() - started)
         return min(runs)
 
     assert long.search("albatross")[0].text == "albatross"

@@ -131,7 +131,10 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
             (EditSummary(number, "  "), "The summary is empty."),
             (EditSummary(number, notes_of(opened)), "Nothing to change"),
             (EditSummary(3, "x"), "#3 is not a summary"),
-            (EditSummary(number, "far too much 🚢🚢🚢🚢🚢🚢🚢🚢 " * 6_000), "With this summary the next request would be"),
+            (
+                EditSummary(number, "far too much 🚢🚢🚢🚢🚢🚢🚢🚢 " * 6_000),
+                "With this summary the next request would be",
+            ),
             (BringBack(number, "no such fact"), "The compaction has no such fact."),
         ):
             await done(conversation, wanted)

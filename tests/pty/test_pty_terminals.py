@@ -19,6 +19,7 @@ from tests.servers.fake_openai import FakeOpenAI
 
 pytestmark = pytest.mark.pty
 READY, CTRL_C, CTRL_Q, CTRL_Z = " · ok", "\x03", "\x11", "\x1a"
+ALTERNATE_SCREEN = b"\x1b[?1049h"
 ODD = (
     b"\x1b[200~caf\xe9 \xf0\x9f\x98\x1b[201~",
     b"caf\xe9 ",
@@ -140,6 +141,16 @@ def test_a_drag_over_the_edge_takes_what_can_be_seen(machine: Machine, fake_open
 OSC_52 = rb"\x1b\]52;c;([A-Za-z0-9+/=]+)"
 
 
+def bring_back(terminal: Terminal) -> None:
+    """``fg``, until all is painted: behind what was left to write before the stop, keys are thrown away."""
+    since = len(terminal.output)
+    terminal.write("fg\r")
+    terminal.read_until(ALTERNATE_SCREEN, since)
+    since = terminal.output.index(ALTERNATE_SCREEN, since)
+    terminal.read_until(READY.encode(), since)
+    terminal.read_until("▐".encode(), since)
+
+
 def test_everything_is_painted_again_after_a_stop(machine: Machine) -> None:
     """ctrl+z and fg in a shell; then a stop that nothing can prepare for."""
     shell = ("bash", "--norc", "--noprofile", "-i")
@@ -153,17 +164,12 @@ def test_everything_is_painted_again_after_a_stop(machine: Machine) -> None:
     terminal.write(CTRL_Z)
     terminal.read_until(b"Stopped", since)
     assert 1049 not in terminal.on
-    since = len(terminal.output)
-    terminal.write("fg\r")
-    terminal.read_until(READY.encode(), since)
-    terminal.read_until("▐".encode(), since)
+    bring_back(terminal)
     (program,) = psutil.Process(terminal.process.pid).children()
     since = len(terminal.output)
     program.send_signal(signal.SIGSTOP)
     terminal.read_until(b"Stopped", since)
-    since = len(terminal.output)
-    terminal.write("fg\r")
-    terminal.read_until(READY.encode(), since)
+    bring_back(terminal)
     terminal.write("!")
     terminal.wait_for("▐ a draft!")
     terminal.write(CTRL_C + CTRL_Q)

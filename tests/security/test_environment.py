@@ -112,8 +112,12 @@ def secrets(plimsoll_home: Path) -> Secrets:
 
 
 async def test_a_command_shows_no_key_not_even_in_two_halves(tmp_path: Path, secrets: Secrets) -> None:
-    halves = "import sys, time\nfor part in ('it is sk-fa', 'ke-0123', '456789, says sk-fake-', 'nobody'):\n"
-    program = halves + "    print(part, end='', flush=True); time.sleep(0.15)\n"
+    program = (
+        "import array, fcntl, termios\nunread = array.array('i', [0])\n"
+        "for part in ('it is sk-fa', 'ke-0123', '456789, says sk-fake-', 'nobody'):\n"
+        "    print(part, end='', flush=True); unread[0] = 1\n"
+        "    while unread[0]: fcntl.ioctl(1, termios.FIONREAD, unread)\n"
+    )
     shown: list[str] = []
     runner = ProcessRunner(tmp_path, {}, secrets)
     ended = await runner.run((sys.executable, "-c", program), 30, shown.append)

@@ -228,8 +228,14 @@ def test_without_a_user_it_is_left_out_and_said_once(
 
 @pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False)])
 async def test_the_screen_asks_once_and_before_anything_is_sent(
-    plimsoll_home: Path, tmp_path: Path, fake_openai: FakeOpenAI, key: str, answer: bool
+    plimsoll_home: Path,
+    tmp_path: Path,
+    fake_openai: FakeOpenAI,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    answer: bool,
 ) -> None:
+    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
     desk = Screens(plimsoll_home, tmp_path / "harbour", env={}).serve(fake_openai)
     fill(desk.cwd)
     fake_openai.add(Text("Aye."))
@@ -238,7 +244,6 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
         for brought in ("instructions AGENTS.md", "skills reefing", "commands /moor"):
             assert brought in deck.words
         assert deck.app.chat.session.conversation is None, "nothing is opened meanwhile"
-        await deck.pilot.pause(0.6)
         await deck.press(key)
         await deck.ready()
         await deck.send("Ahoy")

@@ -48,6 +48,7 @@ class FakeOpenAI:
         """Every chat request in the order it came; read it only after it was awaited."""
         self._queues: dict[str, deque[Behaviour]] = {"": deque(behaviours)}
         self._arrivals: dict[int, Signal] = {}
+        self._writers: list[asyncio.StreamWriter] = []
         self._lock = threading.Lock()
         self._ready = threading.Event()
         self._stop = Signal()
@@ -122,12 +123,20 @@ class FakeOpenAI:
         self._ready.set()
         await self._stop.wait()
         server.close()
+        # Whoever has just come in is let in: cancelled before they begin, tasks leave their sockets open.
+        for _ in range(4):
+            await asyncio.sleep(0)
         handlers = asyncio.all_tasks() - {asyncio.current_task()}
         for task in handlers:
             task.cancel()
         await asyncio.gather(*handlers, return_exceptions=True)
+        # One that reads nothing any more would keep what is left to send.
+        for writer in self._writers:
+            writer.transport.abort()
+        await asyncio.sleep(0)
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         try:
             exchange = await _read_request(reader, writer)
             if exchange.path in ("/v1/chat/completions", PATH):

@@ -39,7 +39,7 @@ async def test_both_streams_in_order_and_the_exit_code(tmp_path: Path) -> None:
 
 async def test_output_is_handed_on_while_the_command_runs(tmp_path: Path) -> None:
     first = asyncio.Event()
-    code = "import time\nprint('begun', flush=True)\ntime.sleep(600)"
+    code = "import signal\nprint('begun', flush=True)\nsignal.pause()"
     task = asyncio.create_task(
         runner(tmp_path).run([sys.executable, "-c", code], 60, lambda _text: first.set())
     )

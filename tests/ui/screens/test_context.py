@@ -332,8 +332,9 @@ async def test_news_are_shown_and_the_mark_stays_on_its_item() -> None:
         assert ledger.marked == ITEMS[2]
         changed = replace(ITEMS[2], tokens=5, state="archived", kind="tool_result_archived")
         source.tell(replace(VIEW, rows=(*ITEMS[:2], changed, *ITEMS[3:]), turns_left=9))
-        while "in about 9 turns" not in words(pilot):
-            await pilot.pause(0.01)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "in about 9 turns" in words(pilot)
         assert ledger.marked == changed
         assert ledger.rows.cursor == len(ITEMS) - 1, "it is the smallest now"
 

@@ -63,6 +63,7 @@ class Host(ThemedApp):
         super().__init__()
         self._make = make
         self.results: list[object] = []
+        self.answered = asyncio.Event()
 
     def compose(self) -> ComposeResult:
         yield Static("behind", markup=False)
@@ -71,7 +72,11 @@ class Host(ThemedApp):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = THEMES[0].name
-        self.push_screen(self._make(), self.results.append)
+        self.push_screen(self._make(), self._answered)
+
+    def _answered(self, result: object) -> None:
+        self.results.append(result)
+        self.answered.set()
 
 
 @pytest.mark.parametrize(
@@ -170,8 +175,7 @@ async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.M
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press("y")
-        while not app.results:
-            await pilot.pause(0.005)
+        await asyncio.wait_for(app.answered.wait(), 20)
         assert app.results == [True]
 
 
