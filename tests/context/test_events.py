@@ -224,8 +224,20 @@ def test_events_wait_for_no_agent_library() -> None:
                 ),
             ),
             "203 messages became a summary · 91.5k → 6.2k · 7 of 8 facts · your 4 rules word for word"
-            " · import.py edited 3× · 1 error still open · 1 put back by Plimsoll · 1 lost"
+            " · import.py edited 3× · 1 error still open · 1 fact put back by Plimsoll · 1 lost"
             " · 0 claims not in the log",
+        ),
+        (
+            CompactionComplete(
+                job="1",
+                outcome="success",
+                trigger="manual",
+                messages_left=3,
+                tokens_before=91_500,
+                tokens_after=6_200,
+                facts=(Fact(kind="file", text="/home/ada/work/ferries/src/ferry/import.py · edited 3×"),),
+            ),
+            "3 messages became a summary · 91.5k → 6.2k · 1 of 1 fact · …/ferry/import.py edited 3×",
         ),
     ],
 )

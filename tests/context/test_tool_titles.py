@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tui_app.context.tool_words import TITLE_CHARS, call_title, result_note
+from tui_app.context.tool_words import TITLE_CHARS, call_title, result_note, work_of_name
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,16 @@ def test_a_picture_is_no_number_of_lines() -> None:
 )
 def test_a_test_run_is_told_by_its_sum(code: int, end: str, note: str) -> None:
     assert result_note("run_command", f"Exit code {code} after 1.0 s.\n{end}") == note
+
+
+@pytest.mark.parametrize(
+    ("tool", "work"),
+    [
+        ("read_file", "read"), ("Read", "read"), ("WebFetch", "read"), ("Grep", "search"),
+        ("web_search", "search"),
+        ("Bash", "execute"), ("MultiEdit", "edit"), ("write_to_file", "edit"), ("TodoWrite", "think"),
+        ("Skill", ""), ("tides__read_table", ""),
+    ],
+)  # fmt: skip
+def test_the_work_of_a_tool_of_another_agent_is_known_by_its_name(tool: str, work: str) -> None:
+    assert work_of_name(tool) == work

@@ -86,6 +86,23 @@ def verb_of_name(tool: str) -> str:
     return next((verb for verb, names in _VERBS if parts & names), "")
 
 
+def work_of_name(tool: str) -> str:
+    """The kind of work of a tool, by its name where it is another agent's; empty where that is unknown."""
+    if (own := TOOLS.get(tool)) is not None:
+        return own.editor
+    parts = {word.lower() for word in _WORD.findall(tool)}
+    if "__" in tool:  # of a server: its own words
+        return ""
+    if parts & {"todo", "todos", "plan"}:
+        return "think"
+    if runs_commands(tool):
+        return "execute"
+    if parts & _SEARCHES:
+        return "search"
+    verb = verb_of_name(tool)
+    return "edit" if verb and verb != "read" else verb
+
+
 # Which arguments hold text that is in a file afterwards.
 
 FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")

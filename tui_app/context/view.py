@@ -42,7 +42,7 @@ _M = TypeVar("_M", ModelRequest, ModelResponse)
 class Item:
     """One message of the agent view.
 
-    ``key`` is its log number: ``#key`` is the handle by which model and person get it back. A message of
+    ``key`` is its log number: ``#key`` is the handle by which model and user get it back. A message of
     another program's agent may hold many parts; one of ours holds one prompt, one answer or one result.
     """
 

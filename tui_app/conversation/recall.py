@@ -56,7 +56,7 @@ def brief_in(store: SessionStore, session: str) -> Handoff | None:
 class SessionSearch:
     """Searches the log of one session, and of those that were handed over to it, for a model.
 
-    What a person excluded from its sight is not found.
+    What a user excluded from its sight is not found.
     """
 
     store: SessionStore

@@ -115,11 +115,11 @@ class CompactionStart(Payload):
     asked: str = ""
     """Why the model asked for it, in its own words."""
     from_message: int = 0
-    """Log number of the message a person wants replaced first; 0 where they named none."""
+    """Log number of the message a user wants replaced first; 0 where they named none."""
     up_to_message: int = 0
-    """Log number of the message a person wants replaced last; 0 where they named none."""
+    """Log number of the message a user wants replaced last; 0 where they named none."""
     reviewed: bool = False
-    """Whether a person decides on the summary before it is applied."""
+    """Whether a user decides on the summary before it is applied."""
     leaving: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers of what the summary is to stand for."""
     tokens_leaving: int = 0
@@ -192,7 +192,7 @@ class Fact:
         "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
     ]
     text: str
-    """What a person reads, for example ``import.py · edited 3×``."""
+    """What a user reads, for example ``import.py · edited 3×``."""
     source: str = ""
     """Handle of the message it comes from, for example ``#142``."""
     state: FactState = "kept"
@@ -201,9 +201,8 @@ class Fact:
     """Whether it is kept only because code has put it beside a summary that lacked it."""
 
 
-_MOST_NAMED = 60
-"""Characters of a fact that is named in a row."""
-_FATES = (("put_back", "put back by Plimsoll"), ("at_risk", "at risk"), ("lost", "lost"))
+_MOST_NAMED, _MOST_PATH = 60, 32
+"""Characters of a fact that is named in a row, and those of a path that is named whole there."""
 
 
 def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
@@ -232,15 +231,15 @@ class CompactionComplete(Payload):
     asked: str = ""
     """Why the model asked for it, in its own words."""
     from_message: int = 0
-    """Log number of the message a person wanted replaced first; 0 where they named none."""
+    """Log number of the message a user wanted replaced first; 0 where they named none."""
     up_to_message: int = 0
-    """Log number of the message a person wanted replaced last; 0 where they named none."""
+    """Log number of the message a user wanted replaced last; 0 where they named none."""
     instructions: str = ""
-    """What the person's settings and hooks asked of the summary."""
+    """What the user's settings and hooks asked of the summary."""
     title: str = ""
     summary: str = ""
     edited: bool = False
-    """Whether a person changed the summary before it was applied."""
+    """Whether a user changed the summary before it was applied."""
     removed: tuple[tuple[int, int], ...] = ()
     """Inclusive ranges of log numbers that left the agent view."""
     behind: int = 0
@@ -297,7 +296,9 @@ class CompactionComplete(Payload):
             last = f"up to #{self.up_to_message}" if self.up_to_message else ""
             parts.append(" ".join(filter(None, (first, last))))
         parts += self._kept()
-        parts += [f"{counts[name]} {word}" for name, word in _FATES if counts[name]]
+        if counts["put_back"]:
+            parts.append(f"{count(counts['put_back'], 'fact')} put back by Plimsoll")
+        parts += [f"{counts[name]} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
         if self.claims_marked is not None:
             parts.append(f"{count(self.claims_marked, 'claim')} not in the log")
         if self.files_restored:
@@ -313,8 +314,11 @@ class CompactionComplete(Payload):
         files = [fact for fact in kept if fact.kind == "file" and "edited" in fact.text]
         told = [f"your {count(rules, 'rule') if rules > 1 else 'rule'} word for word"] if rules else []
         if files:
+            path, _, deeds = max(files, key=lambda fact: fact.weight).text.partition(" · ")
+            if len(path) > _MOST_PATH:
+                path = "/".join(("…", *path.split("/")[-2:]))
             # Parts of this line are told apart by the same dot.
-            told.append(max(files, key=lambda fact: fact.weight).text.replace(" · ", " ")[:_MOST_NAMED])
+            told.append(f"{path} {deeds.replace(' · ', ' ')}"[:_MOST_NAMED])
         return [*told, f"{count(errors, 'error')} still open"] if errors else told
 
     def _writer(self) -> str:
@@ -387,7 +391,7 @@ class CompactionEdited(Payload):
     summary: str
     """The notes as they are now."""
     fact: str = ""
-    """What was brought back, word for word; empty where a person has edited the notes."""
+    """What was brought back, word for word; empty where a user has edited the notes."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     tokens_before: int = 0

@@ -45,7 +45,7 @@ class SystemMessage(Payload):
 
 @event("user.message", row="user")
 class UserMessage(Payload):
-    """A prompt as the person typed it."""
+    """A prompt as the user typed it."""
 
     text: str
     tokens: dict[str, int] = field(default_factory=dict)
@@ -281,7 +281,7 @@ class TaskTold(Payload):
 
 @event("agent.output", row="assistant")
 class AgentOutput(Payload):
-    """What an agent of the person's own returned by way of an output tool, whose call is in the messages."""
+    """What an agent of the user's own returned by way of an output tool, whose call is in the messages."""
 
     text: str
     """JSON in one line; a text as it is."""
@@ -348,7 +348,7 @@ class ApprovalDecided(Payload):
     rule: str = ""
     """The rule that decided or was added, as it is written."""
     reason: str = ""
-    """What the person gave as the reason, or the program."""
+    """What the user gave as the reason, or the program."""
 
     def headline(self) -> str:
         """What was decided about a call, by whom, and why."""

@@ -95,7 +95,7 @@ class Notice(Payload):
 
 @event("approval.requested", stored=False)
 class ApprovalRequested(Payload):
-    """A call of a tool waits for a person to allow it; nothing has been done."""
+    """A call of a tool waits for a user to allow it; nothing has been done."""
 
     id: str
     """Names this question: the same call asked about again has another one."""

@@ -36,7 +36,7 @@ class ViewRewrite(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the digest that stands for archived results, by category; empty without one."""
     policy: str = ""
-    """Name of the policy that wanted it; empty where a person did."""
+    """Name of the policy that wanted it; empty where a user did."""
     tokens_before: int = 0
     tokens_after: int = 0
     tokens_removed: int = 0
@@ -109,7 +109,7 @@ _NAMED = 4
 
 @event("message.excluded", row="rewrite")
 class MessageExcluded(Payload):
-    """Messages left the model's sight because a person wanted that; ``tool.restored`` brings them back.
+    """Messages left the model's sight because a user wanted that; ``tool.restored`` brings them back.
 
     A call and its results leave together, and with an archived result the digest that tells of it.
     """

@@ -19,7 +19,7 @@ class ModelChange(Payload):
     new: str
     limit: int = 0
     cut: bool = False
-    """Whether the person chose to have each request cut to fit, instead of compacting."""
+    """Whether the user chose to have each request cut to fit, instead of compacting."""
 
     def headline(self) -> str:
         """Both models."""
@@ -431,7 +431,7 @@ class SubAgentEnd(Payload):
 
 @event("error", row="error")
 class Error(Payload):
-    """Something went wrong, said for a person."""
+    """Something went wrong, said for a user."""
 
     kind: ErrorKind
     message: str

@@ -386,7 +386,7 @@ class AgentView:
 
     @property
     def excluded(self) -> dict[int, int]:
-        """The messages that a person keeps out of the model's sight, and which exclusion hides each."""
+        """The messages that a user keeps out of the model's sight, and which exclusion hides each."""
         groups = ((self._hidden.get(by, ()), by) for by in self.exclusions)
         return {item.seq: by for items, by in groups for item in items}
 
@@ -593,7 +593,7 @@ class AgentView:
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
 
     def _exclude(self, head: Head, exclusion: int) -> None:
-        """Take messages out of the view for as long as a person wants that."""
+        """Take messages out of the view for as long as a user wants that."""
         self._heads[head.seq] = head
         leaving = {seq for seq, _ in head.removed}
         # The summary of a compaction that was undone may tell of them: it is not applied again.

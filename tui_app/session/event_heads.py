@@ -222,7 +222,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 # Who sees a message of a session, and what kind of message it is.
 #
 # Everything the user or a model said is for both. What stands for other messages is for the model alone: a
-# person has the originals, and a row that says what was done to them.
+# user has the originals, and a row that says what was done to them.
 
 MessageKind = Literal[
     "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",

@@ -1,4 +1,4 @@
-"""What a person keeps out of the model's sight, as the log says it: also where the view holds none of it."""
+"""What a user keeps out of the model's sight, as the log says it: also where the view holds none of it."""
 
 from collections.abc import Mapping
 from dataclasses import field

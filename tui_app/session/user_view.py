@@ -34,7 +34,7 @@ from tui_app.session.event_heads import Head, is_private
 
 # Marks that other programs write in the user's name when an answer was stopped: the model reads them.
 
-INTERRUPTED = "Interrupted by the person"
+INTERRUPTED = "Interrupted by the user"
 """What the user is shown of one."""
 _MARK = re.compile(r"\s*\[Request interrupted by user[^\]\n]{0,40}\]\s*")
 

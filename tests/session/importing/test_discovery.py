@@ -289,6 +289,6 @@ def test_an_interruption_is_shown_as_one_and_still_read_by_the_model(tmp_path: P
         view.apply(head_of(seq, 0.0, event.data))
     assert [(entry.kind, entry.title) for entry in view.entries] == [
         ("user", "Mend it."),
-        ("notice", "Interrupted by the person"),
+        ("notice", "Interrupted by the user"),
         ("user", "Stop that."),
     ]

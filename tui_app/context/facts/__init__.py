@@ -15,7 +15,7 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.view import Item
 from tui_app.events import Fact
 
-# Facts: what a history holds that must outlive it, as relations a person can read.
+# Facts: what a history holds that must outlive it, as relations a user can read.
 #
 # A deterministic pass over the messages that are about to leave the view. It asks no model, so it works
 # offline and gives the same facts for the same history; whether a summary kept them is judged afterwards.

@@ -72,7 +72,7 @@ class Trail:
         return any(verb != "read" for verb in self.counts)
 
     def deeds(self) -> str:
-        """The deeds as a person reads them, without reading when there was more: ``created, edited 3×``."""
+        """The deeds as a user reads them, without reading when there was more: ``created, edited 3×``."""
         done = [
             verb if self.counts[verb] < 2 else f"{verb} {self.counts[verb]}×"
             for verb in ("created", "written", "edited")

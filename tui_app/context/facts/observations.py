@@ -1,7 +1,7 @@
 """One pass over the messages: what was said, what was done, and how it ended.
 
 Every extractor works on the ``Reading`` made here, so messages of any agent are taken apart once, in linear
-time, and only text that a person typed is ever called typed.
+time, and only text that a user typed is ever called typed.
 """
 
 import re
@@ -349,7 +349,7 @@ def make_fact(
     Args:
         reading: The history it comes from.
         kind: What it is.
-        text: The relation, as a person reads it.
+        text: The relation, as a user reads it.
         key: Log number of the message.
         index: Place of the message in the history.
         factor: 1 for the usual weight of its kind; more or less where an extractor knows better.

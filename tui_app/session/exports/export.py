@@ -132,7 +132,7 @@ def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True
 
 KEPT = " (not shown to the model)"
 EXCLUDED = " (excluded)"
-"""Behind the heading of a message that a person keeps out of the model's sight."""
+"""Behind the heading of a message that a user keeps out of the model's sight."""
 
 
 def export_markdown(
@@ -153,7 +153,7 @@ def export_markdown(
         title: Heading of the document.
         mask: Whether secrets are masked.
         shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the person keeps out of the model's sight.
+        excluded: Log numbers of what the user keeps out of the model's sight.
     """
     heading = safe(title, mask)
     blocks = [f"# {inline(heading) or 'Conversation'}"]

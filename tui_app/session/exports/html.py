@@ -72,7 +72,7 @@ def export_html(
         title: Heading of the page.
         mask: Whether secrets are masked.
         shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the person keeps out of the model's sight.
+        excluded: Log numbers of what the user keeps out of the model's sight.
     """
     articles: list[str] = []
     for record in records:

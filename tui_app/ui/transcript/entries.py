@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
+from tui_app.context.tool_words import work_of_name
 from tui_app.session.entries import Body, Entry, EntryState
-from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE, tool_spec
+from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE
 from tui_app.ui.code_colours import load_behind
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
 from tui_app.ui.themes import Tone
@@ -108,7 +109,7 @@ def tool_sign(title: str, glyphs: Glyphs) -> str:
     name = title.partition(" ")[0]
     if name == ASK_USER.name:
         return "?"
-    match tool_spec(name).editor:
+    match work_of_name(name):
         case "read" | "fetch":
             return glyphs.arrow[0] if glyphs.arrow.isascii() else glyphs.arrow
         case "search":
