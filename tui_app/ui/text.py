@@ -8,7 +8,7 @@ and modified signs are, so these are taken apart: every cell is then where it wa
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import datetime, tzinfo
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
@@ -257,18 +257,18 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
-def clock(epoch: float, tz: tzinfo | None = None) -> str:
-    """Write a moment as hour and minute.
+def clock(epoch: float, form: str = "%H:%M") -> str:
+    """Write a moment in the machine's time zone.
 
     Args:
         epoch: Seconds since the epoch.
-        tz: Time zone to show it in; None for that of the machine.
+        form: As for ``strftime``.
 
     Returns:
         For example ``12:04``; empty when the platform cannot represent the moment.
     """
     try:
-        return datetime.fromtimestamp(epoch, tz).strftime("%H:%M")
+        return datetime.fromtimestamp(epoch).strftime(form)
     except (OverflowError, OSError, ValueError):
         return ""
 
@@ -404,18 +404,17 @@ def turn_text(costs: "Costs") -> str:
     return f"{sent} in{cached} · {tokens(costs.output_tokens)} out · {price_text(costs.usd, costs.unpriced)}"
 
 
-def next_turn_text(cache: "CacheOutlook", now: float, tz: tzinfo | None = None) -> str:
+def next_turn_text(cache: "CacheOutlook", now: float) -> str:
     """What the next turn costs with a warm cache and with a cold one; empty where neither is known.
 
     Args:
         cache: What is known of it.
         now: Seconds since the epoch.
-        tz: Time zone of the clock; None for that of the machine.
     """
     if cache.warm_until is None:
         return ""
     cold = cost(cache.cold_usd) if cache.cold_usd else ""
-    until = f"until {clock(cache.warm_until, tz)}"
+    until = f"until {clock(cache.warm_until)}"
     if not cache.is_warm(now):
         said = f"{f'next turn from about {cold}: ' if cold else ''}the prompt cache is cold"
     elif not cold or cache.warm_usd is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import tzinfo
 from enum import Enum
 from itertools import islice
 from typing import ClassVar, assert_never
@@ -70,7 +69,7 @@ def timeline_row(
     Args:
         entry: What happened.
         number: Which of its rows, from 0.
-        wording: Signs and time zone.
+        wording: Signs to draw with.
         steps: Tools that a prompt has led to.
         sunk: Whether the model does not see it any more: one level quieter.
         newest: Whether it is the newest prompt.
@@ -89,7 +88,7 @@ def timeline_row(
 
 
 def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
-    glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time, wording.tz)
+    glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time)
     left = LEFT if entry.left else ""
     match entry.kind:
         case "user":
@@ -198,12 +197,9 @@ class Timeline(RowList):
 
         entry: Entry
 
-    def __init__(
-        self, glyphs: Glyphs, *, tz: tzinfo | None = None, id: str | None = None, classes: str | None = None
-    ) -> None:
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(self._entry_row, head="Timeline", id=id, classes=classes)
         self._glyphs = glyphs
-        self._tz = tz
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}
         self._lines: list[tuple[int, int]] = []
@@ -357,4 +353,4 @@ class Timeline(RowList):
 
     @property
     def _wording(self) -> Wording:
-        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self._tz, self.scale)
+        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self.scale)

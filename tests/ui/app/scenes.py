@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC
 from pathlib import Path
 
 from textual.screen import Screen
@@ -588,7 +587,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "checkpoints": (CheckpointsScreen, opens(CheckpointsScreen, command="/session checkpoints")),
     "question": (ChatScreen, long_question),
     "asked": (ChatScreen, question_of_model),
-    "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW, tz=UTC))),
+    "approvals": (ApprovalsScreen, asks(lambda: ApprovalsScreen(VIEW))),
     "palette": (PaletteScreen, opens(PaletteScreen, "ctrl+p")),
     "queue": (QueueScreen, queue),
     "tasks": (TasksScreen, asks(tasks_screen)),

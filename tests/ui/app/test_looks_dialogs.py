@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -251,7 +250,7 @@ ROWS = [
 async def test_list(desk: Desk, looks: Looks) -> None:
     async def play(deck: Deck) -> None:
         await deck.ready()
-        screen = ImportScreen(tz=UTC)
+        screen = ImportScreen()
         await deck.app.push_screen(screen)
         screen.show(ROWS)
         await deck.press("down", "down")
@@ -337,7 +336,7 @@ async def test_reason(looks: Looks) -> None:
 
 
 async def test_rules_and_decisions(looks: Looks) -> None:
-    await looks(Host(ApprovalsScreen(VIEW, tz=UTC)))
+    await looks(Host(ApprovalsScreen(VIEW)))
 
 
 async def test_files_of_a_rewind(looks: Looks) -> None:
@@ -347,7 +346,7 @@ async def test_files_of_a_rewind(looks: Looks) -> None:
 @pytest.mark.parametrize("theme", ["plimsoll-dark", "plimsoll-light"])
 @pytest.mark.parametrize("size", [WIDE, USUAL, (40, 12)], ids=["120x40", "80x24", "40x12"])
 async def test_everything_can_be_read(theme: str, size: tuple[int, int]) -> None:
-    for shown in (EDIT, RUN, ApprovalsScreen(VIEW, tz=UTC), RewindFiles(FILES)):
+    for shown in (EDIT, RUN, ApprovalsScreen(VIEW), RewindFiles(FILES)):
         app = Host(shown, theme)
         async with app.run_test(size=size) as pilot:
             await _settled(pilot)

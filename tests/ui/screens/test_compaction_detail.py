@@ -1,7 +1,6 @@
 """The compaction detail: head, tabs, undo and redo, and text that stays text."""
 
 from dataclasses import replace
-from datetime import UTC
 from pathlib import Path
 from threading import get_ident
 
@@ -13,6 +12,7 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 from tests.conversation.test_audit import INVENTED, RULE, claude
 from tests.ui.kit import ThemedApp
 from tui_app.conversation.audit import Audit, audit, recorded_file
+from tui_app.conversation.work import BringBack, EditSummary, Restate
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact
 from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
@@ -21,8 +21,6 @@ from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.compaction import (
     CompactionDetail,
     CompactionView,
-    FactWanted,
-    NewWords,
     Replacement,
     SentText,
     SummaryEditor,
@@ -88,9 +86,9 @@ class Host(ThemedApp):
 @pytest.mark.parametrize(
     ("view", "key", "results"),
     [
-        (VIEW, "u", ["undo"]),
+        (VIEW, "u", [Restate(True, VIEW.seq)]),
         (VIEW, "r", []),
-        (replace(VIEW, undone=True), "r", ["redo"]),
+        (replace(VIEW, undone=True), "r", [Restate(False, VIEW.seq)]),
         (replace(VIEW, undone=True), "u", []),
         (replace(VIEW, can_undo=False), "u", []),
         (replace(VIEW, done=replace(DONE, outcome="failed", reason="The model gave no answer.")), "u", []),
@@ -133,7 +131,7 @@ async def test_the_summary_gets_other_words() -> None:
         await pilot.press("e")
         assert isinstance(app.screen, SummaryEditor)
         await pilot.press(*"My ", "tab", "home", "enter")
-        assert app.results == [NewWords("My # Intent\n[bold]not bold[/x] red\n- `import.py`")]
+        assert app.results == [EditSummary(VIEW.seq, "My # Intent\n[bold]not bold[/x] red\n- `import.py`")]
 
 
 async def test_only_what_the_model_sees_is_edited() -> None:
@@ -163,7 +161,7 @@ async def test_an_editor_throws_nothing_away_by_one_key(
         await pilot.press("home", "down", "enter")
         assert app.screen.query_one(TextArea).text == "As written."
         await pilot.press("tab", "home", "enter")
-        assert app.results == [NewWords("As written.")]
+        assert app.results == [EditSummary(VIEW.seq, "As written.")]
 
 
 async def test_the_original_words_put_back_are_taken_back_like_an_edit() -> None:
@@ -198,7 +196,7 @@ async def test_enter_brings_a_lost_or_recoverable_fact_back() -> None:
         await pilot.press("end", "enter")
         assert app.results == [], "what is kept need not come back"
         await pilot.press("home", "enter")
-        assert app.results == [FactWanted("batch size 250")]
+        assert app.results == [BringBack(VIEW.seq, "batch size 250")]
 
 
 async def test_hints_offer_exactly_what_works() -> None:
@@ -474,10 +472,10 @@ def test_what_left_has_the_size_that_the_model_had() -> None:
     """Results may be stubs by then: what they were once stands beside it."""
     stub = replace(RESULTS[0], tokens={"tool_results": 24})
     lines = [Difference("-", stub, "read 1", 120), Difference("-", RESULTS[1], "read 2", 120)]
-    rows = message_lines(lines, "-", UTC).splitlines()[2:]
+    rows = message_lines(lines, "-").splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in rows] == ["24  read 1  (0.1k in full)", "0.1k  read 2"]
-    assert message_lines(lines, " ", UTC) == "Nothing."
-    doubled = message_lines(lines, "-", UTC, 2.0).splitlines()[2:]
+    assert message_lines(lines, " ") == "Nothing."
+    doubled = message_lines(lines, "-", 2.0).splitlines()[2:]
     assert [row.split("tool")[1].strip() for row in doubled] == ["48  read 1  (0.2k in full)", "0.2k  read 2"]
 
 

@@ -1,7 +1,6 @@
 """The timeline and the list it is built on."""
 
 from dataclasses import replace
-from datetime import UTC
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ class Side(ThemedApp):
         self.jumps: list[Entry] = []
 
     def compose(self) -> ComposeResult:
-        yield Timeline(UNICODE, tz=UTC)
+        yield Timeline(UNICODE)
 
     def on_mount(self) -> None:
         self.timeline.set_entries(self.entries)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from datetime import UTC
 from threading import Event
 
 import pytest
@@ -968,7 +967,7 @@ def said(row: Entry) -> str:
 
 
 def listed(row: Entry) -> str:
-    found = timeline_row(row, 0, Wording(glyphs=UNICODE, tz=UTC))
+    found = timeline_row(row, 0, Wording(glyphs=UNICODE))
     return f"{found.text}  {found.right}"
 
 

@@ -1,7 +1,6 @@
 """A conversation to look at, an app that shows it, and what the tests read from the screen."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC
 
 from textual.app import ComposeResult
 from textual.message import Message
@@ -89,7 +88,7 @@ class Stage(ThemedApp):
         self.heard: list[Message] = []
 
     def compose(self) -> ComposeResult:
-        yield Transcript(self.library, UNICODE, tz=UTC)
+        yield Transcript(self.library, UNICODE)
 
     def on_mount(self) -> None:
         self.transcript.set_entries(self.entries)

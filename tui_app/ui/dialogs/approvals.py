@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from datetime import tzinfo
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.content import Content
@@ -89,15 +88,14 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     NAME = "approvals"
     PLACEHOLDER = "filter rules and decisions"
 
-    def __init__(self, view: ApprovalsView, *, tz: tzinfo | None = None) -> None:
+    def __init__(self, view: ApprovalsView) -> None:
         """List rules and decisions.
 
         Args:
             view: What there is.
-            tz: Time zone of the clock; None for that of the machine.
         """
         super().__init__()
-        self._view, self._tz = view, tz
+        self._view = view
         self._at = 0
         """The place that was marked last."""
         self._said = ""
@@ -124,7 +122,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
             [
                 *(rule_row(each, width, wrong.get(each, "")) for each in self._view.rules),
                 default_row(width),
-                *(decision_row(each, width, self._tz) for each in self._view.decisions),
+                *(decision_row(each, width) for each in self._view.decisions),
             ]
         )
         super().fill(wanted)
@@ -211,11 +209,11 @@ def default_row(width: int) -> _Row:
     return _Row(line, f"ask {text} built in", note)
 
 
-def decision_row(decided: Decided, width: int, tz: tzinfo | None) -> _Row:
+def decision_row(decided: Decided, width: int) -> _Row:
     """One decision of this session."""
     title = visible(decided.event.headline())
     line = Content.assemble(
-        (f"{clock(decided.time, tz):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
+        (f"{clock(decided.time):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
     )
     by = {
         "person": "You decided.",

@@ -5,7 +5,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from datetime import tzinfo
 from itertools import groupby, takewhile
 from pathlib import PurePath
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
+from tui_app.conversation.work import BringBack, EditSummary, Restate
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, fact_counts
 from tui_app.records import frozen
 from tui_app.session.entries import Entry, EntryKind
@@ -100,13 +100,11 @@ _CONTEXT = 3
 """Messages that stayed and are named on each side of a change."""
 
 
-def headline(
-    done: CompactionComplete, time: float, glyphs: Glyphs, width: int, tz: tzinfo | None = None
-) -> Content:
+def headline(done: CompactionComplete, time: float, glyphs: Glyphs, width: int) -> Content:
     """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
     title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
     facts = [
-        clock(time, tz),
+        clock(time),
         done.trigger.replace("_", " "),
         one_line(done.model, 40),
         duration(done.duration_s),
@@ -275,47 +273,41 @@ _ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
 """Cells that the text of a fact keeps at least beside what is told of it; and without that."""
 
 
-def message_lines(
-    lines: Iterable[Difference], sign: Literal["-", " "], tz: tzinfo | None = None, scale: float = 1.0
-) -> str:
+def message_lines(lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0) -> str:
     """The messages that left or stayed, one a line, with the size that the model had of each.
 
     Args:
         lines: What left, came and stayed.
         sign: ``-`` for what left, a space for what stayed.
-        tz: Time zone of the clock; ``None`` for that of the machine.
         scale: Tokens as the model counts them for each counted one.
     """
-    rows = [_message_row(line, tz, scale) for line in lines if line.sign == sign]
+    rows = [_message_row(line, scale) for line in lines if line.sign == sign]
     if not rows:
         return "Nothing."
     where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
     return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
 
 
-def _message_row(line: Difference, tz: tzinfo | None, scale: float) -> str:
+def _message_row(line: Difference, scale: float) -> str:
     head = line.head
     size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
     full = f"  ({tokens(whole)} in full)" if whole > size else ""
     kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
-    number = f"{'#' + str(head.seq):>7}  {clock(head.time, tz):<5}  {kind:<10}"
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time):<5}  {kind:<10}"
     return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
 
 
-def diff_lines(
-    lines: Iterable[Difference], summary: str, tz: tzinfo | None = None, scale: float = 1.0
-) -> str:
+def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0) -> str:
     """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
 
     Args:
         lines: What left, came and stayed.
         summary: Text of the summary, shown where it came in.
-        tz: Time zone of the clock; ``None`` for that of the machine.
         scale: Tokens as the model counts them for each counted one.
     """
     rows: list[str] = []
     for sign, group in groupby(lines, key=lambda line: line.sign):
-        run = [_diff_row(line, summary, tz, scale) for line in group]
+        run = [_diff_row(line, summary, scale) for line in group]
         if sign == " " and len(run) > 2 * _CONTEXT + 1:
             left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
             run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
@@ -323,8 +315,8 @@ def diff_lines(
     return "\n".join(rows)
 
 
-def _diff_row(line: Difference, summary: str, tz: tzinfo | None, scale: float) -> str:
-    row = f"{line.sign} {_message_row(line, tz, scale)}"
+def _diff_row(line: Difference, summary: str, scale: float) -> str:
+    row = f"{line.sign} {_message_row(line, scale)}"
     if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
         return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
     return row
@@ -702,26 +694,10 @@ LOW = 20
 """Rows below which all that is said of it stands in one row, what became of it first."""
 
 
-@frozen
-class NewWords:
-    """What a user wants the summary to say."""
-
-    text: str
-
-
-@frozen
-class FactWanted:
-    """A fact that a user wants back, by its text."""
-
-    text: str
-
-
 _SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
 _COMPARED = (*(name for _, name in _SIDES), "diff")
 """Parts that are read off the log."""
 _READING = "Reading the log …"
-
-Decision = Literal["undo", "redo"] | NewWords | FactWanted
 
 
 @frozen(kw_only=True)
@@ -761,23 +737,22 @@ class CompactionView:
         return Replacement(self.passages, self.done.model, summary_text(self.done), self.said, held)
 
 
-class CompactionDetail(Dialog[Decision]):
+class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
     """Dismisses with what is to be done, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
     BINDINGS = place_bindings("compaction")
 
-    def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE, tz: tzinfo | None = None) -> None:
+    def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE) -> None:
         """Show a compaction.
 
         Args:
             view: What is known about it.
             glyphs: Signs to draw with.
-            tz: Time zone of the clock; ``None`` for that of the machine.
         """
         super().__init__()
         self._view = view
-        self._glyphs, self._tz = glyphs, tz
+        self._glyphs = glyphs
 
     def compose(self) -> ComposeResult:
         view = self._view
@@ -828,7 +803,7 @@ class CompactionDetail(Dialog[Decision]):
     @property
     def _head(self) -> Content:
         width = self.app.size.width - INSETS
-        return headline(self._view.done, self._view.time, self._glyphs, width, self._tz)
+        return headline(self._view.done, self._view.time, self._glyphs, width)
 
     @property
     def _sizes(self) -> Content:
@@ -876,8 +851,8 @@ class CompactionDetail(Dialog[Decision]):
         lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
         for sign, name in _SIDES:
             self.query_one(PartTabs).count(f"tab-{name}", sum(line.sign == sign for line in lines))
-            self._list(f"#{name}", message_lines(lines, sign, self._tz, scale))
-        self._list("#diff", diff_lines(lines, self._view.done.summary, self._tz, scale) or "Nothing.")
+            self._list(f"#{name}", message_lines(lines, sign, scale))
+        self._list("#diff", diff_lines(lines, self._view.done.summary, scale) or "Nothing.")
 
     def _list(self, selector: str, text: str) -> None:
         area = self.query_one(selector, TextArea)
@@ -897,16 +872,16 @@ class CompactionDetail(Dialog[Decision]):
         self.query_one(SentText).seek(NOT_IN_LOG)
 
     def action_undo(self) -> None:
-        self._restate("undo")
+        self._restate(undo=True)
 
     def action_redo(self) -> None:
-        self._restate("redo")
+        self._restate(undo=False)
 
-    def _restate(self, wanted: Literal["undo", "redo"]) -> None:
-        if refused := self._refused(undone=wanted == "undo"):
+    def _restate(self, *, undo: bool) -> None:
+        if refused := self._refused(undone=undo):
             self.key_row.said = refused
         else:
-            self.dismiss(wanted)
+            self.dismiss(Restate(undo, self._view.seq))
 
     def _refused(self, *, undone: bool) -> str:
         """Why the compaction cannot be undone, or else redone; empty where it can."""
@@ -922,7 +897,7 @@ class CompactionDetail(Dialog[Decision]):
 
     def _edited(self, text: str | None) -> None:
         if text is not None:
-            self.dismiss(NewWords(text))
+            self.dismiss(EditSummary(self._view.seq, text))
 
     @on(OptionList.OptionSelected, "#facts")
     def _bring_back(self, event: OptionList.OptionSelected) -> None:
@@ -933,7 +908,7 @@ class CompactionDetail(Dialog[Decision]):
             return
         fact = facts[int(event.option_id)]
         if fact.state != "kept":
-            self.dismiss(FactWanted(fact.text))
+            self.dismiss(BringBack(self._view.seq, fact.text))
 
     def action_checkpoint(self) -> None:
         if self._view.checkpoint_text is not None:

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from datetime import datetime, tzinfo
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -37,7 +36,7 @@ from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import count, file_size, one_line, padded
+from tui_app.ui.text import clock, count, file_size, one_line, padded
 
 if TYPE_CHECKING:
     from tui_app.conversation.imports import ImportReport
@@ -53,10 +52,10 @@ class TranscriptRow(NamedTuple):
     """Whether it was written to since it was imported."""
 
 
-def transcript_line(row: TranscriptRow, width: int, tz: tzinfo | None = None) -> Content:
+def transcript_line(row: TranscriptRow, width: int) -> Content:
     """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
     found, roomy = row.found, width >= 100
-    when = datetime.fromtimestamp(found.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
+    when = clock(found.time, "%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
     state = ("changed" if row.changed else "imported") if row.session else ""
     title_width = max(12, width - (69 if roomy else 45))
     title = one_line(found.title or found.path.name, title_width)
@@ -86,16 +85,11 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     PLACEHOLDER = "filter by title, program, folder or file"
     LEAST = 40
 
-    def __init__(self, *, tz: tzinfo | None = None) -> None:
-        """Offer nothing yet.
-
-        Args:
-            tz: Time zone of the dates; ``None`` for that of the machine.
-        """
+    def __init__(self) -> None:
+        """Offer nothing yet."""
         super().__init__()
         self._looks = True
         """Whether the search for them goes on."""
-        self._tz = tz
         self._failed = ""
 
     @property
@@ -117,7 +111,7 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
         return f"{found.title} {found.program} {found.cwd} {found.path}"
 
     def line(self, row: TranscriptRow, width: int) -> Content:
-        return transcript_line(row, width, self._tz)
+        return transcript_line(row, width)
 
     @property
     def nothing(self) -> str:

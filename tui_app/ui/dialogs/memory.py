@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
@@ -22,7 +21,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import one_line
+from tui_app.ui.text import clock, one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -44,13 +43,13 @@ class MemoryChoice:
     entry: Entry | None = None
 
 
-def entry_line(entry: Entry, width: int, tz: tzinfo | None = None) -> Content:
+def entry_line(entry: Entry, width: int) -> Content:
     """One row: what it is, what it says, and where there is room when it was made and from what."""
     roomy = width >= _ROOMY
     room = max(16, width - _KIND_CELLS - (_DATE_CELLS + _SOURCE_CELLS if roomy else 0))
     text = one_line(entry.text, room - 1)
     padding = " " * (room - Content(text).cell_length)
-    made = datetime.fromtimestamp(entry.time, tz).strftime("%Y-%m-%d")
+    made = clock(entry.time, "%Y-%m-%d")
     source = f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
     if entry.made_by == PERSON:
         source = "you"
@@ -78,7 +77,6 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
         told: str = "",
         marked: int = 0,
         off: bool = False,
-        tz: tzinfo | None = None,
     ) -> None:
         """Show a board.
 
@@ -88,10 +86,9 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
             told: What came of the last change.
             marked: Id of the entry to begin at; 0 begins at the first.
             off: Whether memory is switched off.
-            tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._whose, self._tz = whose, tz
+        self._whose = whose
         self._told, self._marked, self._off = told, marked, off
         self.offer(entries)
 
@@ -104,7 +101,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
         return f"{row.text} {row.kind} {row.source} {row.branch} {row.made_by}"
 
     def line(self, row: Entry, width: int) -> Content:
-        return entry_line(row, width, self._tz)
+        return entry_line(row, width)
 
     def first(self) -> int:
         numbers = [entry.id for entry in self.shown]
@@ -118,7 +115,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
     def explain(self, row: Entry) -> None:
         entry = row
         self._marked = entry.id
-        when = datetime.fromtimestamp(entry.time, self._tz).strftime("%Y-%m-%d %H:%M")
+        when = clock(entry.time, "%Y-%m-%d %H:%M")
         where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
         by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 40)
         source = f" · message #{entry.seq} of session {one_line(entry.session, 20)}" if entry.seq else ""

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from markdown_it import MarkdownIt
@@ -41,7 +40,7 @@ from tui_app.ui.dialogs.base import Dialog, WaysDialog, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.long_text import LongText
-from tui_app.ui.text import UNICODE, Glyphs, count, one_line, padded, tokens
+from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, padded, tokens
 from tui_app.ui.transcript.entries import shell_line
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
@@ -96,7 +95,6 @@ class MessageFacts:
     """How the model sees the message; None for a row that is no message."""
     events: tuple[Record, ...] = ()
     """The event that gave it its form, and the one that took it away, where there are such."""
-    tz: tzinfo | None = None
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
 
@@ -112,7 +110,7 @@ class MessageFacts:
     def lines(self) -> Sequence[str]:
         entry = self.entry
         parts = [
-            self._time(entry.time),
+            _moment(entry.time),
             f"{tokens(round(entry.tokens * self.scale))} tokens" if entry.tokens else "",
             count(entry.chars, "character"),
         ]
@@ -137,10 +135,11 @@ class MessageFacts:
 
     def _since(self, seq: int) -> str:
         record = next((record for record in self.events if record.seq == seq), None)
-        return f" (#{seq}, {self._time(record.time)})" if record is not None else f" (#{seq})"
+        return f" (#{seq}, {_moment(record.time)})" if record is not None else f" (#{seq})"
 
-    def _time(self, epoch: float) -> str:
-        return datetime.fromtimestamp(epoch, self.tz).strftime("%Y-%m-%d %H:%M:%S")
+
+def _moment(epoch: float) -> str:
+    return clock(epoch, "%Y-%m-%d %H:%M:%S")
 
 
 Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]

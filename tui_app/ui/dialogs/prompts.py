@@ -9,7 +9,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.text import count, count_lines, one_line
+from tui_app.ui.text import clock, count, count_lines, one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -30,11 +29,9 @@ if TYPE_CHECKING:
 _TIME_CELLS = 18
 
 
-def prompt_line(prompt: PastPrompt, width: int, tz: tzinfo | None = None) -> Content:
+def prompt_line(prompt: PastPrompt, width: int) -> Content:
     """One row: when it was sent, and its beginning."""
-    when = (
-        datetime.fromtimestamp(prompt.time, tz).strftime("%Y-%m-%d %H:%M") if prompt.time else "this session"
-    )
+    when = clock(prompt.time, "%Y-%m-%d %H:%M") if prompt.time else "this session"
     text = one_line(prompt.text, max(12, width - _TIME_CELLS))
     return Content.assemble((f"{when:<{_TIME_CELLS}}", "$text-muted"), text)
 
@@ -48,15 +45,13 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
     PLACEHOLDER = "search what you have said in this folder"
     LEAST = 40
 
-    def __init__(self, prompts: Sequence[PastPrompt], *, tz: tzinfo | None = None) -> None:
+    def __init__(self, prompts: Sequence[PastPrompt]) -> None:
         """Offer prompts.
 
         Args:
             prompts: Newest first.
-            tz: Time zone of the dates; ``None`` for that of the machine.
         """
         super().__init__()
-        self._tz = tz
         self.offer(prompts)
 
     @property
@@ -67,7 +62,7 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
         return row.text
 
     def line(self, row: PastPrompt, width: int) -> Content:
-        return prompt_line(row, width, self._tz)
+        return prompt_line(row, width)
 
     @property
     def nothing(self) -> str:

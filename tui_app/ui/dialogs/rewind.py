@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import on
@@ -66,7 +65,6 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
         explained: Callable[[RewindPoint], str],
         *,
         unit: str = "msg",
-        tz: tzinfo | None = None,
     ) -> None:
         """Offer prompts.
 
@@ -76,12 +74,11 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
             verb: What enter does.
             explained: What would come of choosing one, in words; asked for the marked one only.
             unit: What the number of each row counts.
-            tz: Time zone of the clock; ``None`` for that of the machine.
         """
         super().__init__()
         self.offer(points)
         self._title, self._verb, self._explained = title, verb, explained
-        self._unit, self._tz = unit, tz
+        self._unit = unit
 
     @property
     def title_text(self) -> str:
@@ -99,7 +96,7 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
         return row.title
 
     def line(self, row: RewindPoint, width: int) -> Content:
-        return prompt_line(row, width, self._tz, self._unit)
+        return prompt_line(row, width, self._unit)
 
     @property
     def nothing(self) -> str:
@@ -112,7 +109,7 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
         self.dismiss(row.seq)
 
 
-def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None, unit: str = "msg") -> Content:
+def prompt_line(point: RewindPoint, width: int, unit: str = "msg") -> Content:
     """One row: when, the prompt, its number, and, where there is room, how many messages follow with it."""
     number = f"#{point.seq}"
     size = f"{number:>7} {point.messages:>6} {unit}" if width >= 50 else f"{number:>5}"
@@ -120,7 +117,7 @@ def prompt_line(point: RewindPoint, width: int, tz: tzinfo | None = None, unit: 
     title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
     padding = " " * max(0, room - Content(title).cell_length)
     return Content.assemble(
-        (f"{clock(point.time, tz):<5}  ", "$text-muted"),
+        (f"{clock(point.time):<5}  ", "$text-muted"),
         (title, "bold"),
         padding,
         (f"  {size}", "$text-muted"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from tui_app.context.tool_words import call_title, result_note
-from tui_app.conversation.work import BringBack, EditSummary, Pin, Restate, Restore
+from tui_app.conversation.work import Pin, Restore
 from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
@@ -32,7 +32,7 @@ from tui_app.ui.audit_text import read_audit
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, undo
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, FactWanted, NewWords, said_at
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on, exclude
 from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
@@ -202,13 +202,8 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         scale=session.state.scale,
         said=said_at(session.presenter.view.entries),
     )
-    match await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
-        case "undo" | "redo" as choice:
-            session.submit(Restate(choice == "undo", entry.seq))
-        case NewWords(text):
-            session.submit(EditSummary(entry.seq, text))
-        case FactWanted(fact):
-            session.submit(BringBack(entry.seq, fact))
+    if wanted := await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
+        session.submit(wanted)
 
 
 async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import tzinfo
 from typing import NamedTuple, assert_never
 
 from tui_app.context.tool_words import work_of_name
@@ -58,7 +57,6 @@ class Wording(NamedTuple):
     glyphs: Glyphs
     plain: bool = False
     """Role words before every message, for people who hear the screen or see no colour."""
-    tz: tzinfo | None = None
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
 
@@ -156,7 +154,7 @@ BODY_CHARS = 300_000
 
 
 def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
-    states = (LEFT if entry.left else "", held(entry, wording), clock(entry.time, wording.tz))
+    states = (LEFT if entry.left else "", held(entry, wording), clock(entry.time))
     right = f" {wording.glyphs.separator} ".join(filter(None, states))
     if wording.plain:
         yield RowPiece("", "You:", Tone.STRONG, ornament=True)

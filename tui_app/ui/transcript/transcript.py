@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import tzinfo
 from time import monotonic
 from typing import Literal
 
@@ -176,12 +175,11 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         bodies: Bodies,
         glyphs: Glyphs,
         *,
-        tz: tzinfo | None = None,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._wording = Wording(glyphs=glyphs, tz=tz)
+        self._wording = Wording(glyphs=glyphs)
         self._glyphs = glyphs
         self._pages = Layout(bodies, Painter(PLAIN_PALETTE, glyphs, 80), self._wording)
         self._viewport = Viewport(self._pages)
