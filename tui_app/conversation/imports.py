@@ -83,7 +83,6 @@ def import_session(
     cwd: Path,
     now: float,
     format: str = "auto",
-    policy: str = "plimsoll",
     watch: Watch = unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
@@ -97,7 +96,6 @@ def import_session(
         cwd: Folder of the session when the file names none.
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
-        policy: Name of the policy the session starts with.
         watch: Told how far it is; stops it by raising.
 
     Raises:
@@ -122,7 +120,6 @@ def import_session(
     start = SessionStart(
         cwd=imported.cwd or str(cwd),
         model=imported.model if imported.is_own and not imported.model.startswith(f"{GGUF}:") else "",
-        policy=policy,
         title=title,
         imported_from=imported.format,
         imported_file=str(path.absolute()),

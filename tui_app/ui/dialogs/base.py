@@ -259,23 +259,15 @@ class WaysDialog(SuddenDialog[str]):
         Hint("esc", "cancel", 0, "screen.close"),
     )
 
-    def __init__(
-        self,
-        question: str,
-        ways: Sequence[tuple[str, str]],
-        note: str,
-        *,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, question: str, ways: Sequence[tuple[str, str]], note: str) -> None:
         """Ask.
 
         Args:
             question: Said in one row.
             ways: What each is called, and what it does; the last one does nothing.
             note: Said below them.
-            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__(clock)
+        super().__init__(monotonic)
         self._question, self._ways, self._note = question, ways, note
 
     def compose(self) -> ComposeResult:

@@ -94,7 +94,6 @@ class RowPiece(_OneRow):
     title: str
     tone: Tone
     right: str = ""
-    right_tone: Tone = Tone.FAINT
     mark: str = ""
     """How it ended where that matters, in front of what is at the right."""
     mark_tone: Tone = Tone.ERROR
@@ -122,7 +121,7 @@ class RowPiece(_OneRow):
             segments += [
                 Segment(" " * space),
                 painter.styled(mark + between, self.mark_tone),
-                painter.styled(right, self.right_tone),
+                painter.styled(right, Tone.FAINT),
             ]
         end = len(title + note)
         sign = painter.styled(painter.spelled(self.sign), self.tone)
