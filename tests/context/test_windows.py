@@ -72,7 +72,7 @@ def test_a_refusal_with_numbers_teaches_limit_factor_and_the_size_of_the_retry()
     known, model = limits(), Provider(100_000)
     known.learn(model, ContextOverflow(10_000, 20_000, "openai"), 10_000)
     assert known.factor(model) == 2.0
-    assert known.learnt.limit(known._learnt_key(model)) == 10_000
+    assert known.learnt.of(known._learnt_key(model)).limit == 10_000
     assert known.window(model).effective == pytest.approx(9_375 * 0.95, abs=2)
     known.observe(model, 4_000, 8_000)
     assert known.window(model).limit == 10_000
@@ -233,14 +233,14 @@ def test_ever_smaller_limits_leave_a_window_that_can_be_used(
             model, ContextOverflow(named, requested, "openai"), min(6_000, known.window(model).effective)
         )
         known.end_retry(model)
-        learnt = known.learnt.limit(known._learnt_key(model))
+        learnt = known.learnt.of(known._learnt_key(model)).limit
         assert known.window(model).limit >= 320
         assert learnt is None or learnt >= SMALLEST_WINDOW
 
 
 def test_a_tiny_window_from_an_earlier_session_is_not_believed() -> None:
     known, model = limits(), Provider(20_000)
-    known.learnt.learn_limit(known._learnt_key(model), 153)
+    known.learnt.learn(known._learnt_key(model), limit=153)
     assert (known.window(model).limit, known.window(model).source) == (20_000, "model")
 
 
@@ -257,7 +257,7 @@ def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None)
     known, model = limits(), Provider(128_000)
     known.learn(model, ContextOverflow(limit, requested, "openai"), 5_000)
     known.end_retry(model)
-    assert known.learnt.limit(known._learnt_key(model)) is None
+    assert known.learnt.of(known._learnt_key(model)).limit is None
     assert known.window(model).effective >= 59_000
     assert known.factor(model) in {1.0, 1.1}
 
@@ -321,7 +321,7 @@ def test_a_limit_without_a_count_is_no_lesson_for_the_next_session(tmp_path) -> 
 
 
 def learnt_limit(known: Limits, model: Provider) -> int | None:
-    return known.learnt.limit(known._learnt_key(model))
+    return known.learnt.of(known._learnt_key(model)).limit
 
 
 def test_a_limit_below_what_was_answered_is_believed_when_it_is_named_again() -> None:
@@ -467,7 +467,7 @@ def path(tmp_path: Path) -> Path:
 def test_unknown_models_are_neutral() -> None:
     learnt = LearntModels(None)
     assert learnt.factor(MODEL) == 1.0
-    assert learnt.limit(MODEL) is None
+    assert learnt.of(MODEL).limit is None
 
 
 def test_factor_is_a_moving_average() -> None:
@@ -567,10 +567,9 @@ def test_what_files_cost_says_nothing_of_a_tokenizer() -> None:
 def test_lessons_survive_and_are_private(path) -> None:
     first = LearntModels(path)
     first.observe(MODEL, 1_000, 1_500)
-    first.learn_limit(MODEL, 8_192)
-    first.learn_limit("other", -4)
+    first.learn(MODEL, limit=8_192)
     again = LearntModels(path)
-    assert (again.factor(MODEL), again.limit(MODEL), again.limit("other")) == (1.5, 8_192, None)
+    assert (again.factor(MODEL), again.of(MODEL).limit, again.of("other").limit) == (1.5, 8_192, None)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -592,35 +591,37 @@ def test_a_damaged_form_is_none(path, damage: str) -> None:
     path.parent.mkdir()
     path.write_text(f'{{"models": {{"{MODEL}": {{"factor": 1.5, "form": {damage}}}}}}}')
     learnt = LearntModels(path)
-    assert (learnt.form(MODEL), learnt.factor(MODEL)) == ({}, 1.5)
+    assert (learnt.of(MODEL).form, learnt.factor(MODEL)) == ({}, 1.5)
 
 
 def test_a_later_limit_replaces_the_earlier(path) -> None:
     learnt = LearntModels(path)
-    learnt.learn_limit(MODEL, 8_192)
-    learnt.learn_limit(MODEL, 32_768)
-    assert LearntModels(path).limit(MODEL) == 32_768
+    learnt.learn(MODEL, limit=8_192)
+    learnt.learn(MODEL, limit=32_768)
+    assert LearntModels(path).of(MODEL).limit == 32_768
 
 
 def test_what_another_program_wrote_is_kept(path) -> None:
     mine, other = LearntModels(path), LearntModels(path)
-    other.learn_limit("b", 200)
+    other.learn("b", limit=200)
     other.observe(MODEL, 1_000, 3_000)
-    mine.learn_limit("a", 100)
-    assert mine.limit("b") == 200
+    mine.learn("a", limit=100)
+    assert mine.of("b").limit == 200
     fresh = LearntModels(path)
-    assert (fresh.limit("a"), fresh.limit("b"), fresh.factor(MODEL)) == (100, 200, 3.0)
+    assert (fresh.of("a").limit, fresh.of("b").limit, fresh.factor(MODEL)) == (100, 200, 3.0)
 
 
 def test_many_threads_lose_nothing(path) -> None:
     learnt = LearntModels(path)
-    threads = [threading.Thread(target=learnt.learn_limit, args=(f"m{n}", 100 + n)) for n in range(12)]
+    threads = [
+        threading.Thread(target=learnt.learn, args=(f"m{n}",), kwargs={"limit": 100 + n}) for n in range(12)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     fresh = LearntModels(path)
-    assert [fresh.limit(f"m{n}") for n in range(12)] == [100 + n for n in range(12)]
+    assert [fresh.of(f"m{n}").limit for n in range(12)] == [100 + n for n in range(12)]
 
 
 @pytest.mark.parametrize(
@@ -647,8 +648,8 @@ def test_a_damaged_file_starts_empty_and_is_replaced(content, path) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     learnt = LearntModels(path)
-    assert (learnt.factor(MODEL), learnt.limit(MODEL)) == (1.0, None)
-    learnt.learn_limit(MODEL, 4_096)
+    assert (learnt.factor(MODEL), learnt.of(MODEL).limit) == (1.0, None)
+    learnt.learn(MODEL, limit=4_096)
     assert json.loads(path.read_text())["models"][MODEL]["limit"] == 4_096
 
 
@@ -663,20 +664,20 @@ def test_a_damaged_lesson_costs_no_other(path) -> None:
     path.parent.mkdir()
     path.write_text('{"models": {"a": {"limit": "x"}, "b": 7, "c": {"factor": 1.5, "limit": 8192}}}')
     learnt = LearntModels(path)
-    assert (learnt.limit("a"), learnt.limit("b")) == (None, None)
-    assert (learnt.limit("c"), learnt.factor("c")) == (8_192, 1.5)
-    learnt.learn_limit("d", 100)
-    assert LearntModels(path).limit("c") == 8_192
+    assert (learnt.of("a").limit, learnt.of("b").limit) == (None, None)
+    assert (learnt.of("c").limit, learnt.factor("c")) == (8_192, 1.5)
+    learnt.learn("d", limit=100)
+    assert LearntModels(path).of("c").limit == 8_192
 
 
 def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
     learnt = LearntModels(path)
-    learnt.learn_limit(MODEL, 8_192)
+    learnt.learn(MODEL, limit=8_192)
     learnt.observe(MODEL, 1_000, 1_500)
-    learnt.forget_limit(MODEL)
-    assert learnt.limit(MODEL) is None
+    learnt.learn(MODEL, limit=None)
+    assert learnt.of(MODEL).limit is None
     again = LearntModels(path)
-    assert (again.limit(MODEL), again.factor(MODEL)) == (None, 1.5)
+    assert (again.of(MODEL).limit, again.factor(MODEL)) == (None, 1.5)
 
 
 LEARN = """
@@ -685,14 +686,14 @@ from pathlib import Path
 from tui_app.context.windows import LearntModels
 
 learnt = LearntModels(Path(sys.argv[1]))
-print(learnt.limit("ollama:qwen3"), flush=True)
+print(learnt.of("ollama:qwen3").limit, flush=True)
 sys.stdin.readline()
-learnt.learn_limit(sys.argv[2], int(sys.argv[3]))
+learnt.learn(sys.argv[2], limit=int(sys.argv[3]))
 """
 
 
 def test_programs_that_run_side_by_side_keep_what_each_has_learnt(path) -> None:
-    LearntModels(path).learn_limit(MODEL, 8_192)
+    LearntModels(path).learn(MODEL, limit=8_192)
 
     def program(model: str, limit: int) -> "subprocess.Popen[str]":
         arguments = [sys.executable, "-c", LEARN, str(path), model, str(limit)]
@@ -706,22 +707,22 @@ def test_programs_that_run_side_by_side_keep_what_each_has_learnt(path) -> None:
         each.communicate("go\n")
         assert each.returncode == 0
     fresh = LearntModels(path)
-    assert (fresh.limit("a"), fresh.limit("b"), fresh.limit(MODEL)) == (1_000, 2_000, 8_192)
+    assert (fresh.of("a").limit, fresh.of("b").limit, fresh.of(MODEL).limit) == (1_000, 2_000, 8_192)
 
 
 def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("not a folder")
     learnt = LearntModels(blocker / "models.json")
-    learnt.learn_limit(MODEL, 4_096)
-    assert learnt.limit(MODEL) == 4_096
+    learnt.learn(MODEL, limit=4_096)
+    assert learnt.of(MODEL).limit == 4_096
 
 
 def test_a_limit_that_all_servers_of_a_model_have_named_is_known_before_one_is_asked() -> None:
     learnt = LearntModels(None)
     assert learnt.limit_anywhere("qwen3") is None
-    learnt.learn_limit("ollama:qwen3@http://a/v1#", 8_192)
-    learnt.learn_limit("ollama:qwen3-large@http://a/v1#", 4_096)
+    learnt.learn("ollama:qwen3@http://a/v1#", limit=8_192)
+    learnt.learn("ollama:qwen3-large@http://a/v1#", limit=4_096)
     assert learnt.limit_anywhere("qwen3") == 8_192
-    learnt.learn_limit("vllm:qwen3@http://b/v1#", 16_384)
+    learnt.learn("vllm:qwen3@http://b/v1#", limit=16_384)
     assert learnt.limit_anywhere("qwen3") is None

@@ -79,11 +79,13 @@ class Limits:
 
     def form(self, model: Model) -> Mapping[str, bool]:
         """What the model's server has refused about the form of requests."""
-        return self.learnt.form(self._learnt_key(model))
+        return self.learnt.of(self._learnt_key(model)).form
 
     def learn_form(self, model: Model, form: Mapping[str, bool]) -> None:
-        """Remember the form in which the model's server has answered."""
-        self.learnt.learn_form(self._learnt_key(model), form)
+        """Remember the form in which the model's server has answered, where one was refused before."""
+        # Not everything that is wanted is wanted of each request.
+        if form:
+            self.learnt.learn(self._learnt_key(model), form=dict(form))
 
     def window(self, model: Model) -> ContextWindow:
         """Resolve the window of a model; after an overflow without numbers it is smaller than announced."""
@@ -100,18 +102,18 @@ class Limits:
     def _announced(self, model: Model) -> ContextWindow:
         key = self._learnt_key(model)
         suspected = self._suspected.get(key)
-        named = suspected.limit if suspected is not None and suspected.holds else self.learnt.limit(key)
+        named = suspected.limit if suspected is not None and suspected.holds else self.learnt.of(key).limit
         # A file may hold what was believed when smaller windows still were.
         learnt = named if named is not None and named >= SMALLEST_WINDOW else None
         server, setting = self.server.get(self.model_key(model)), self.setting
-        if setting and learnt and learnt < setting and self.learnt.refutes(key, setting):
+        if setting and learnt and learnt < setting and self.learnt.of(key).refuted == setting:
             setting = None
         return resolve_window(
             setting=setting,
             learnt=learnt,
             server=server,
             model=model.context_window,
-            reserve=self.learnt.reserve(key),
+            reserve=self.learnt.of(key).reserve,
         )
 
     def factor(self, model: Model) -> float:
@@ -148,13 +150,13 @@ class Limits:
             self._suspected[key] = suspected.answered()
             if reported > suspected.limit * _DISPROVED:
                 del self._suspected[key]
-        known = self.learnt.limit(key)
+        known = self.learnt.of(key).limit
         if known is None or reported <= known:
             return
         if reported > known * _DISPROVED:
-            self.learnt.forget_limit(key)
+            self.learnt.learn(key, limit=None, refuted=None)
         else:
-            self.learnt.learn_limit(key, reported)
+            self.learnt.learn(key, limit=reported)
 
     def learn(
         self, model: Model, overflow: ContextOverflow, counted: int, *, plain: bool = True
@@ -179,7 +181,7 @@ class Limits:
             self._named(self._learnt_key(model), told, told.limit, size)
             # Room for the answer is a reason only where the input alone would have fitted.
             if told.answer and told.requested and (told.input or 0) <= told.limit < told.requested:
-                self.learnt.learn_reserve(self._learnt_key(model), told.answer)
+                self.learnt.learn(self._learnt_key(model), reserve=told.answer)
         before, ceiling = self._ceilings.get(key), self._refused(model, told, counted)
         if ceiling is not None:
             self._ceilings[key] = ceiling
@@ -203,18 +205,17 @@ class Limits:
         if again and size <= limit and not told.requested:
             # The request kept to it and was refused all the same: that was not the reason.
             return
-        if not again and (told.requested or 0) <= limit and limit != self.learnt.limit(key):
+        if not again and (told.requested or 0) <= limit and limit != self.learnt.of(key).limit:
             self._suspected[key] = SuspectedLimit(limit)
             return
         # One that answers or an earlier one speak against is believed when it is named again.
-        doubtful = max(self._answered.get(key, 0), (self.learnt.limit(key) or 0) // _LOWERED_AGAIN)
+        doubtful = max(self._answered.get(key, 0), (self.learnt.of(key).limit or 0) // _LOWERED_AGAIN)
         if limit < doubtful and self._doubted.get(key) != limit:
             self._doubted[key] = limit
             return
         self._answered[key] = 0
-        self.learnt.learn_limit(key, limit)
-        if self.setting and limit < self.setting:
-            self.learnt.refute(key, self.setting)
+        against = {"refuted": self.setting} if self.setting and limit < self.setting else {}
+        self.learnt.learn(key, limit=limit, **against)
 
     def end_retry(self, model: Model) -> None:
         """Forget how small a retry had to be: what comes next is another request, which may be larger.

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tui_app.context.counting.tally import LARGEST_SHARE, SMALLEST_SHARE
 from tui_app.records import frozen
@@ -196,18 +196,22 @@ def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
 
 
 @frozen
-class _Lesson:
+class Lesson:
     """What is known of one model."""
 
     factor: float | None = None
     grown: Grown | None = None
     limit: int | None = None
+    """Context window in tokens that an error of this model has named."""
     reserve: int | None = None
     """Tokens that an error has said are kept for the answer."""
     refuted: int | None = None
-    """The user's setting that ``limit`` was named against."""
+    """The user's setting that ``limit`` was named against, which was larger."""
     form: Mapping[str, bool] = field(default_factory=dict)
     """What its server wants of the form of requests, by the names of ``WireForm``."""
+
+
+_NOTHING = Lesson()
 
 
 class LearntModels:
@@ -231,9 +235,18 @@ class LearntModels:
         self._doubted: dict[str, tuple[int, int]] = {}
         """By model the last count and report that lay far from its factor."""
 
+    def of(self, model: str) -> Lesson:
+        """What is known of a model, by its name with provider."""
+        return self._lessons.get(model, _NOTHING)
+
+    def learn(self, model: str, **known: Any) -> None:
+        """Remember something of a model, by the names of a :class:`Lesson`; None forgets it."""
+        with self._lock:
+            self._keep(model, replace(self.of(model), **known))
+
     def factor(self, model: str) -> float:
         """Tokens the provider reports per token of our own count; 1.0 while unknown."""
-        return self._lessons.get(model, _Lesson()).factor or 1.0
+        return self.of(model).factor or 1.0
 
     def observe(self, model: str, counted: int, reported: int) -> float:
         """Learn from one response, and return the new factor.
@@ -250,7 +263,7 @@ class LearntModels:
         if counted < _COUNTED_MIN or not _FACTOR_MIN <= (ratio := reported / counted) <= _FACTOR_MAX:
             return self.factor(model)
         with self._lock:
-            lesson = self._lessons.get(model, _Lesson())
+            lesson = self.of(model)
             known, before = lesson.factor, self._doubted.pop(model, None)
             if known is None:
                 factor = ratio
@@ -261,12 +274,12 @@ class LearntModels:
             else:
                 self._doubted[model] = (counted, reported)
                 return known
-            self._learn(model, replace(lesson, factor=round(factor, _DIGITS)))
+            self._keep(model, replace(lesson, factor=round(factor, _DIGITS)))
         return self.factor(model)
 
     def growth(self, model: str) -> Growth | None:
         """By how many tokens a request grows with what is added to it; None while that is not known."""
-        grown = self._lessons.get(model, _Lesson()).grown
+        grown = self.of(model).grown
         return grown.growth if grown is not None else None
 
     def grew(self, model: str, change: Kinds, told: int) -> None:
@@ -281,12 +294,8 @@ class LearntModels:
         if not change.tokens or not size * _FACTOR_MIN - _UNSEEN <= by <= size * _FACTOR_MAX + _UNSEEN:
             return
         with self._lock:
-            lesson = self._lessons.get(model, _Lesson())
-            self._learn(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
-
-    def limit(self, model: str) -> int | None:
-        """Context window in tokens that an error of this model has named, if any."""
-        return self._lessons.get(model, _Lesson()).limit
+            lesson = self.of(model)
+            self._keep(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
 
     def limit_anywhere(self, name: str) -> int | None:
         """Window in tokens that an error has named for a model, where every server of it has named the same.
@@ -297,49 +306,7 @@ class LearntModels:
         named = {lesson.limit for key, lesson in self._lessons.items() if f":{name}@" in key and lesson.limit}
         return named.pop() if len(named) == 1 else None
 
-    def learn_limit(self, model: str, limit: int) -> None:
-        """Remember the window (tokens) that an error named; zero and negative values are ignored."""
-        if limit <= 0:
-            return
-        with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=limit))
-
-    def reserve(self, model: str) -> int | None:
-        """Tokens kept for the answer, as an error of this model has said."""
-        return self._lessons.get(model, _Lesson()).reserve
-
-    def learn_reserve(self, model: str, reserve: int) -> None:
-        """Remember how many tokens an error said are kept for the answer."""
-        with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), reserve=reserve))
-
-    def refutes(self, model: str, setting: int) -> bool:
-        """Whether an error has named a smaller limit than this setting of the user's."""
-        return self._lessons.get(model, _Lesson()).refuted == setting
-
-    def refute(self, model: str, setting: int) -> None:
-        """Remember that the limit just learnt was named against a larger setting of the user's."""
-        with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), refuted=setting))
-
-    def forget_limit(self, model: str) -> None:
-        """Remember that the window an error named was not the model's: other sources tell it again."""
-        with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), limit=None, refuted=None))
-
-    def form(self, model: str) -> Mapping[str, bool]:
-        """What the server of a model has refused about the form of requests; empty while that is nothing."""
-        return self._lessons.get(model, _Lesson()).form
-
-    def learn_form(self, model: str, form: Mapping[str, bool]) -> None:
-        """Remember in which form a request was answered, where one was refused before."""
-        if not form:
-            # Not everything that is wanted is wanted of each request.
-            return
-        with self._lock:
-            self._learn(model, replace(self._lessons.get(model, _Lesson()), form=dict(form)))
-
-    def _learn(self, model: str, lesson: _Lesson) -> None:
+    def _keep(self, model: str, lesson: Lesson) -> None:
         if self._lessons.get(model) == lesson:
             return
         self._lessons[model] = lesson
@@ -370,7 +337,7 @@ def _clamp(factor: float) -> float:
     return min(_FACTOR_MAX, max(_FACTOR_MIN, factor))
 
 
-def _read(path: Path | None) -> dict[str, _Lesson]:
+def _read(path: Path | None) -> dict[str, Lesson]:
     if path is None:
         return {}
     try:
@@ -383,12 +350,12 @@ def _read(path: Path | None) -> dict[str, _Lesson]:
     models = data.get("models") if isinstance(data, dict) else None
     if not isinstance(models, dict):
         return {}
-    lessons: dict[str, _Lesson] = {}
+    lessons: dict[str, Lesson] = {}
     for name, entry in models.items():
         if isinstance(entry, dict):
             factor = _number(entry.get("factor"))
             sizes = {key: _number(entry.get(key)) for key in _SIZES}
-            lessons[name] = _Lesson(
+            lessons[name] = Lesson(
                 # Clamped first: a whole number in the file may be too large for a float.
                 factor=float(_clamp(factor)) if factor is not None else None,
                 grown=_grown(entry.get("grown")),
@@ -425,7 +392,7 @@ def _number(value: object) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
-def _write(path: Path, lessons: dict[str, _Lesson]) -> None:
+def _write(path: Path, lessons: dict[str, Lesson]) -> None:
     """Replace the file in one step, readable by its owner only.
 
     Raises:
