@@ -72,7 +72,7 @@ def test_a_refusal_with_numbers_teaches_limit_factor_and_the_size_of_the_retry()
     known, model = limits(), Provider(100_000)
     known.learn(model, ContextOverflow(10_000, 20_000, "openai"), 10_000)
     assert known.factor(model) == 2.0
-    assert known.learnt.of(known._learnt_key(model)).limit == 10_000
+    assert known.learnt.lesson(known._learnt_key(model)).limit == 10_000
     assert known.window(model).effective == pytest.approx(9_375 * 0.95, abs=2)
     known.observe(model, 4_000, 8_000)
     assert known.window(model).limit == 10_000
@@ -233,7 +233,7 @@ def test_ever_smaller_limits_leave_a_window_that_can_be_used(
             model, ContextOverflow(named, requested, "openai"), min(6_000, known.window(model).effective)
         )
         known.end_retry(model)
-        learnt = known.learnt.of(known._learnt_key(model)).limit
+        learnt = known.learnt.lesson(known._learnt_key(model)).limit
         assert known.window(model).limit >= 320
         assert learnt is None or learnt >= SMALLEST_WINDOW
 
@@ -257,7 +257,7 @@ def test_a_limit_that_cannot_be_is_not_learnt(limit: int, requested: int | None)
     known, model = limits(), Provider(128_000)
     known.learn(model, ContextOverflow(limit, requested, "openai"), 5_000)
     known.end_retry(model)
-    assert known.learnt.of(known._learnt_key(model)).limit is None
+    assert known.learnt.lesson(known._learnt_key(model)).limit is None
     assert known.window(model).effective >= 59_000
     assert known.factor(model) in {1.0, 1.1}
 
@@ -321,7 +321,7 @@ def test_a_limit_without_a_count_is_no_lesson_for_the_next_session(tmp_path) -> 
 
 
 def learnt_limit(known: Limits, model: Provider) -> int | None:
-    return known.learnt.of(known._learnt_key(model)).limit
+    return known.learnt.lesson(known._learnt_key(model)).limit
 
 
 def test_a_limit_below_what_was_answered_is_believed_when_it_is_named_again() -> None:
@@ -467,7 +467,7 @@ def path(tmp_path: Path) -> Path:
 def test_unknown_models_are_neutral() -> None:
     learnt = LearntModels(None)
     assert learnt.factor(MODEL) == 1.0
-    assert learnt.of(MODEL).limit is None
+    assert learnt.lesson(MODEL).limit is None
 
 
 def test_factor_is_a_moving_average() -> None:
@@ -569,7 +569,7 @@ def test_lessons_survive_and_are_private(path) -> None:
     first.observe(MODEL, 1_000, 1_500)
     first.learn(MODEL, limit=8_192)
     again = LearntModels(path)
-    assert (again.factor(MODEL), again.of(MODEL).limit, again.of("other").limit) == (1.5, 8_192, None)
+    assert (again.factor(MODEL), again.lesson(MODEL).limit, again.lesson("other").limit) == (1.5, 8_192, None)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
@@ -591,14 +591,14 @@ def test_a_damaged_form_is_none(path, damage: str) -> None:
     path.parent.mkdir()
     path.write_text(f'{{"models": {{"{MODEL}": {{"factor": 1.5, "form": {damage}}}}}}}')
     learnt = LearntModels(path)
-    assert (learnt.of(MODEL).form, learnt.factor(MODEL)) == ({}, 1.5)
+    assert (learnt.lesson(MODEL).form, learnt.factor(MODEL)) == ({}, 1.5)
 
 
 def test_a_later_limit_replaces_the_earlier(path) -> None:
     learnt = LearntModels(path)
     learnt.learn(MODEL, limit=8_192)
     learnt.learn(MODEL, limit=32_768)
-    assert LearntModels(path).of(MODEL).limit == 32_768
+    assert LearntModels(path).lesson(MODEL).limit == 32_768
 
 
 def test_what_another_program_wrote_is_kept(path) -> None:
@@ -606,9 +606,9 @@ def test_what_another_program_wrote_is_kept(path) -> None:
     other.learn("b", limit=200)
     other.observe(MODEL, 1_000, 3_000)
     mine.learn("a", limit=100)
-    assert mine.of("b").limit == 200
+    assert mine.lesson("b").limit == 200
     fresh = LearntModels(path)
-    assert (fresh.of("a").limit, fresh.of("b").limit, fresh.factor(MODEL)) == (100, 200, 3.0)
+    assert (fresh.lesson("a").limit, fresh.lesson("b").limit, fresh.factor(MODEL)) == (100, 200, 3.0)
 
 
 def test_many_threads_lose_nothing(path) -> None:
@@ -621,7 +621,7 @@ def test_many_threads_lose_nothing(path) -> None:
     for thread in threads:
         thread.join()
     fresh = LearntModels(path)
-    assert [fresh.of(f"m{n}").limit for n in range(12)] == [100 + n for n in range(12)]
+    assert [fresh.lesson(f"m{n}").limit for n in range(12)] == [100 + n for n in range(12)]
 
 
 @pytest.mark.parametrize(
@@ -648,7 +648,7 @@ def test_a_damaged_file_starts_empty_and_is_replaced(content, path) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     learnt = LearntModels(path)
-    assert (learnt.factor(MODEL), learnt.of(MODEL).limit) == (1.0, None)
+    assert (learnt.factor(MODEL), learnt.lesson(MODEL).limit) == (1.0, None)
     learnt.learn(MODEL, limit=4_096)
     assert json.loads(path.read_text())["models"][MODEL]["limit"] == 4_096
 
@@ -664,10 +664,10 @@ def test_a_damaged_lesson_costs_no_other(path) -> None:
     path.parent.mkdir()
     path.write_text('{"models": {"a": {"limit": "x"}, "b": 7, "c": {"factor": 1.5, "limit": 8192}}}')
     learnt = LearntModels(path)
-    assert (learnt.of("a").limit, learnt.of("b").limit) == (None, None)
-    assert (learnt.of("c").limit, learnt.factor("c")) == (8_192, 1.5)
+    assert (learnt.lesson("a").limit, learnt.lesson("b").limit) == (None, None)
+    assert (learnt.lesson("c").limit, learnt.factor("c")) == (8_192, 1.5)
     learnt.learn("d", limit=100)
-    assert LearntModels(path).of("c").limit == 8_192
+    assert LearntModels(path).lesson("c").limit == 8_192
 
 
 def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
@@ -675,9 +675,9 @@ def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
     learnt.learn(MODEL, limit=8_192)
     learnt.observe(MODEL, 1_000, 1_500)
     learnt.learn(MODEL, limit=None)
-    assert learnt.of(MODEL).limit is None
+    assert learnt.lesson(MODEL).limit is None
     again = LearntModels(path)
-    assert (again.of(MODEL).limit, again.factor(MODEL)) == (None, 1.5)
+    assert (again.lesson(MODEL).limit, again.factor(MODEL)) == (None, 1.5)
 
 
 LEARN = """
@@ -686,7 +686,7 @@ from pathlib import Path
 from tui_app.context.windows import LearntModels
 
 learnt = LearntModels(Path(sys.argv[1]))
-print(learnt.of("ollama:qwen3").limit, flush=True)
+print(learnt.lesson("ollama:qwen3").limit, flush=True)
 sys.stdin.readline()
 learnt.learn(sys.argv[2], limit=int(sys.argv[3]))
 """
@@ -707,7 +707,11 @@ def test_programs_that_run_side_by_side_keep_what_each_has_learnt(path) -> None:
         each.communicate("go\n")
         assert each.returncode == 0
     fresh = LearntModels(path)
-    assert (fresh.of("a").limit, fresh.of("b").limit, fresh.of(MODEL).limit) == (1_000, 2_000, 8_192)
+    assert (fresh.lesson("a").limit, fresh.lesson("b").limit, fresh.lesson(MODEL).limit) == (
+        1_000,
+        2_000,
+        8_192,
+    )
 
 
 def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:
@@ -715,7 +719,7 @@ def test_an_unwritable_place_costs_only_the_memory(tmp_path) -> None:
     blocker.write_text("not a folder")
     learnt = LearntModels(blocker / "models.json")
     learnt.learn(MODEL, limit=4_096)
-    assert learnt.of(MODEL).limit == 4_096
+    assert learnt.lesson(MODEL).limit == 4_096
 
 
 def test_a_limit_that_all_servers_of_a_model_have_named_is_known_before_one_is_asked() -> None:

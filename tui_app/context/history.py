@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, 
 
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.message_marks import Stage, is_acknowledgement
+from tui_app.context.message_marks import is_acknowledgement
 from tui_app.context.view import (
     Item,
     ItemIndex,
@@ -25,15 +25,12 @@ from tui_app.context.view import (
     with_partners,
 )
 from tui_app.events import (
+    REWRITES,
     CompactionComplete,
     Payload,
     Rewritten,
+    Stage,
     ToolArchived,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
-    ToolSuperseded,
-    ToolTrimmed,
     ViewRewrite,
 )
 from tui_app.records import frozen
@@ -226,14 +223,7 @@ def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequenc
 
 # From a stage's decision to its event: what it changed, and how large the view was and is.
 
-EVENTS: Mapping[Stage, type[ViewRewrite]] = {
-    "normalise": ToolNormalised,
-    "offload": ToolOffloaded,
-    "superseded": ToolSuperseded,
-    "archive": ToolArchived,
-    "trim": ToolTrimmed,
-    "pointers": ToolPointers,
-}
+EVENTS: Mapping[Stage, type[ViewRewrite]] = {kind.STAGE: kind for kind in REWRITES}
 """The event that records each stage's work."""
 
 

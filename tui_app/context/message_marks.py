@@ -19,11 +19,9 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from tui_app.events import Stage
 from tui_app.modes import Mode, mode_named
 from tui_app.tool_specs import PLAN, SEARCH_HISTORY
-
-Stage = Literal["normalise", "offload", "superseded", "archive", "trim", "pointers"]
-
 
 OWN = "plimsoll"
 """Key of everything of ours in metadata."""

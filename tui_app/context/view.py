@@ -23,7 +23,6 @@ from pydantic_ai.messages import (
 
 from tui_app.context.counting.prices import Spent
 from tui_app.context.message_marks import (
-    Stage,
     is_digest,
     is_digest_part,
     is_given_part,
@@ -33,6 +32,7 @@ from tui_app.context.message_marks import (
 )
 from tui_app.context.policy import Recent
 from tui_app.context.user_text import only_reminds
+from tui_app.events import Stage
 from tui_app.records import frozen
 
 _M = TypeVar("_M", ModelRequest, ModelResponse)

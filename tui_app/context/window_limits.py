@@ -79,7 +79,7 @@ class Limits:
 
     def form(self, model: Model) -> Mapping[str, bool]:
         """What the model's server has refused about the form of requests."""
-        return self.learnt.of(self._learnt_key(model)).form
+        return self.learnt.lesson(self._learnt_key(model)).form
 
     def learn_form(self, model: Model, form: Mapping[str, bool]) -> None:
         """Remember the form in which the model's server has answered, where one was refused before."""
@@ -102,18 +102,20 @@ class Limits:
     def _announced(self, model: Model) -> ContextWindow:
         key = self._learnt_key(model)
         suspected = self._suspected.get(key)
-        named = suspected.limit if suspected is not None and suspected.holds else self.learnt.of(key).limit
+        named = (
+            suspected.limit if suspected is not None and suspected.holds else self.learnt.lesson(key).limit
+        )
         # A file may hold what was believed when smaller windows still were.
         learnt = named if named is not None and named >= SMALLEST_WINDOW else None
         server, setting = self.server.get(self.model_key(model)), self.setting
-        if setting and learnt and learnt < setting and self.learnt.of(key).refuted == setting:
+        if setting and learnt and learnt < setting and self.learnt.lesson(key).refuted == setting:
             setting = None
         return resolve_window(
             setting=setting,
             learnt=learnt,
             server=server,
             model=model.context_window,
-            reserve=self.learnt.of(key).reserve,
+            reserve=self.learnt.lesson(key).reserve,
         )
 
     def factor(self, model: Model) -> float:
@@ -150,7 +152,7 @@ class Limits:
             self._suspected[key] = suspected.answered()
             if reported > suspected.limit * _DISPROVED:
                 del self._suspected[key]
-        known = self.learnt.of(key).limit
+        known = self.learnt.lesson(key).limit
         if known is None or reported <= known:
             return
         if reported > known * _DISPROVED:
@@ -205,11 +207,11 @@ class Limits:
         if again and size <= limit and not told.requested:
             # The request kept to it and was refused all the same: that was not the reason.
             return
-        if not again and (told.requested or 0) <= limit and limit != self.learnt.of(key).limit:
+        if not again and (told.requested or 0) <= limit and limit != self.learnt.lesson(key).limit:
             self._suspected[key] = SuspectedLimit(limit)
             return
         # One that answers or an earlier one speak against is believed when it is named again.
-        doubtful = max(self._answered.get(key, 0), (self.learnt.of(key).limit or 0) // _LOWERED_AGAIN)
+        doubtful = max(self._answered.get(key, 0), (self.learnt.lesson(key).limit or 0) // _LOWERED_AGAIN)
         if limit < doubtful and self._doubted.get(key) != limit:
             self._doubted[key] = limit
             return

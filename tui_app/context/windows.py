@@ -235,18 +235,18 @@ class LearntModels:
         self._doubted: dict[str, tuple[int, int]] = {}
         """By model the last count and report that lay far from its factor."""
 
-    def of(self, model: str) -> Lesson:
+    def lesson(self, model: str) -> Lesson:
         """What is known of a model, by its name with provider."""
         return self._lessons.get(model, _NOTHING)
 
     def learn(self, model: str, **known: Any) -> None:
         """Remember something of a model, by the names of a :class:`Lesson`; None forgets it."""
         with self._lock:
-            self._keep(model, replace(self.of(model), **known))
+            self._keep(model, replace(self.lesson(model), **known))
 
     def factor(self, model: str) -> float:
         """Tokens the provider reports per token of our own count; 1.0 while unknown."""
-        return self.of(model).factor or 1.0
+        return self.lesson(model).factor or 1.0
 
     def observe(self, model: str, counted: int, reported: int) -> float:
         """Learn from one response, and return the new factor.
@@ -263,7 +263,7 @@ class LearntModels:
         if counted < _COUNTED_MIN or not _FACTOR_MIN <= (ratio := reported / counted) <= _FACTOR_MAX:
             return self.factor(model)
         with self._lock:
-            lesson = self.of(model)
+            lesson = self.lesson(model)
             known, before = lesson.factor, self._doubted.pop(model, None)
             if known is None:
                 factor = ratio
@@ -279,7 +279,7 @@ class LearntModels:
 
     def growth(self, model: str) -> Growth | None:
         """By how many tokens a request grows with what is added to it; None while that is not known."""
-        grown = self.of(model).grown
+        grown = self.lesson(model).grown
         return grown.growth if grown is not None else None
 
     def grew(self, model: str, change: Kinds, told: int) -> None:
@@ -294,7 +294,7 @@ class LearntModels:
         if not change.tokens or not size * _FACTOR_MIN - _UNSEEN <= by <= size * _FACTOR_MAX + _UNSEEN:
             return
         with self._lock:
-            lesson = self.of(model)
+            lesson = self.lesson(model)
             self._keep(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
 
     def limit_anywhere(self, name: str) -> int | None:

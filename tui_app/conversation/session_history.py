@@ -16,7 +16,6 @@ from pydantic_core import PydanticSerializationError
 from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
-from tui_app.context.message_marks import Stage
 from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.summaries.prompt import transcript_lines
 from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
@@ -39,6 +38,7 @@ from tui_app.events import (
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    Stage,
     TurnRetry,
     ViewRewrite,
 )

@@ -4,13 +4,16 @@ The originals stay in the log and in the user view; each event can be undone by 
 """
 
 from dataclasses import field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tui_app.events.base import BY_TYPE, Payload, event
 from tui_app.events.context import CompactionRedone, CompactionUndone
 from tui_app.events.session import SessionRestored
 from tui_app.records import frozen
 from tui_app.text import count, thousands
+
+Stage = Literal["normalise", "offload", "superseded", "archive", "trim", "pointers"]
+FormState = Literal["cut", "offloaded", "superseded", "archived", "trimmed", "pointer"]
 
 
 @frozen(kw_only=True)
@@ -29,6 +32,12 @@ class Rewritten:
 class ViewRewrite(Payload):
     """Base of the stages' events."""
 
+    STAGE: ClassVar[Stage]
+    """The stage whose work it records."""
+    STATE: ClassVar[FormState]
+    """What a message is called that has this form."""
+    FORM: ClassVar[str]
+    """How the model sees it."""
     CHANGED: ClassVar[tuple[str, str]] = ("", "")
     """What became of one message, and of several."""
 
@@ -57,6 +66,7 @@ class ViewRewrite(Payload):
 class ToolNormalised(ViewRewrite):
     """Long results were cut to head and tail when they arrived; the full text is kept."""
 
+    STAGE, STATE, FORM = "normalise", "cut", "cut to size"
     CHANGED = ("long result cut to size", "long results cut to size")
 
 
@@ -64,6 +74,7 @@ class ToolNormalised(ViewRewrite):
 class ToolOffloaded(ViewRewrite):
     """Large results went to files; a preview and the path stay."""
 
+    STAGE, STATE, FORM = "offload", "offloaded", "as the beginning of a file that holds it"
     CHANGED = ("large result moved to a file", "large results moved to files")
 
 
@@ -71,6 +82,7 @@ class ToolOffloaded(ViewRewrite):
 class ToolSuperseded(ViewRewrite):
     """Files that were read again or written anew, and thinking of earlier turns, left the view."""
 
+    STAGE, STATE, FORM = "superseded", "superseded", "without what is outdated in it"
     CHANGED = ("outdated read or thinking left out", "outdated reads and thinking left out")
 
 
@@ -78,6 +90,7 @@ class ToolSuperseded(ViewRewrite):
 class ToolArchived(ViewRewrite):
     """Old results became one digest, which only the model sees."""
 
+    STAGE, STATE, FORM = "archive", "archived", "as a stub, archived"
     CHANGED = ("old result archived", "old results archived")
     performed_by: str = "heuristic"
     """Who wrote the digest: ``model`` or ``heuristic``."""
@@ -93,6 +106,7 @@ class ToolArchived(ViewRewrite):
 class ToolTrimmed(ViewRewrite):
     """Old results kept their beginning."""
 
+    STAGE, STATE, FORM = "trim", "trimmed", "trimmed"
     CHANGED = ("old result trimmed", "old results trimmed")
 
 
@@ -100,6 +114,7 @@ class ToolTrimmed(ViewRewrite):
 class ToolPointers(ViewRewrite):
     """Bodies of written files became pointers to these files."""
 
+    STAGE, STATE, FORM = "pointers", "pointer", "with pointers in place of file bodies"
     CHANGED = ("written text replaced by a pointer", "written texts replaced by pointers")
 
 

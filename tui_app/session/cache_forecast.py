@@ -25,16 +25,11 @@ from tui_app.events import (
     RewriteUndone,
     SessionClear,
     SessionRestored,
-    ToolArchived,
     ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
-    ToolSuperseded,
-    ToolTrimmed,
     UsageInfo,
 )
 from tui_app.session.database import Database, open_store
-from tui_app.session.event_heads import Head
+from tui_app.session.event_heads import STAGES, Head
 from tui_app.session.store import SessionStore
 from tui_app.settings import Settings
 from tui_app.settings.spec import cache_settings
@@ -45,18 +40,13 @@ _CHANGES = {
     CompactionUndone.TYPE: "compaction undone",
     CompactionRedone.TYPE: "compaction",
     CompactionEdited.TYPE: "edited summary",
+    **{kind.TYPE: kind.STAGE for kind in REWRITES},
     ToolNormalised.TYPE: "results cut to size",
-    ToolOffloaded.TYPE: "offload",
-    ToolSuperseded.TYPE: "superseded",
-    ToolArchived.TYPE: "archive",
-    ToolTrimmed.TYPE: "trim",
-    ToolPointers.TYPE: "pointers",
     RewriteUndone.TYPE: "rewrite undone",
     SessionClear.TYPE: "clear",
     SessionRestored.TYPE: "cut undone",
 }
 """Events that change what requests begin with, and what they are called."""
-_REWRITES = frozenset(kind.TYPE for kind in REWRITES)
 _LOOKED_AT = 16
 """Answers that are looked at for two whose size their provider has reported."""
 
@@ -217,7 +207,7 @@ def _changes(store: SessionStore, session: str, answer: int, until: int | None) 
 
     def changed(head: Head) -> bool:
         # What arrived since was never sent in another form; a compaction that failed has changed nothing.
-        if head.type in _REWRITES:
+        if head.type in STAGES:
             return any(seq < answer for seq, _ in head.changes)
         return head.type != CompactionComplete.TYPE or bool(head.removed)
 

@@ -8,17 +8,13 @@ from difflib import SequenceMatcher
 from typing import Any, Literal
 
 from tui_app.events import (
+    REWRITES,
     AssistantMessage,
     CompactionAcknowledged,
+    FormState,
     Origin,
-    ToolArchived,
     ToolCall,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
     ToolResult,
-    ToolSuperseded,
-    ToolTrimmed,
     UserMessage,
 )
 from tui_app.records import frozen
@@ -29,29 +25,8 @@ from tui_app.usage import Breakdown, Kinds, sum_breakdowns
 ItemKind = MessageKind | Literal["tools"]
 """A kind of message, or the definitions that go with each request and are none."""
 
-ItemState = Literal[
-    "visible",
-    "latest",
-    "stays",
-    "stand_in",
-    "archived",
-    "offloaded",
-    "superseded",
-    "trimmed",
-    "cut",
-    "pointer",
-    "stale",
-    "gone",
-    "excluded",
-]
-_FORMS: dict[str, ItemState] = {
-    ToolNormalised.TYPE: "cut",
-    ToolOffloaded.TYPE: "offloaded",
-    ToolSuperseded.TYPE: "superseded",
-    ToolArchived.TYPE: "archived",
-    ToolTrimmed.TYPE: "trimmed",
-    ToolPointers.TYPE: "pointer",
-}
+ItemState = FormState | Literal["visible", "latest", "stays", "stand_in", "stale", "gone", "excluded"]
+_FORMS: dict[str, FormState] = {kind.TYPE: kind.STATE for kind in REWRITES}
 _STAND_INS: frozenset[MessageKind] = frozenset({"summary", "acknowledgement", "tool_summary"})
 _TURNS = 5
 """Turns whose mean is taken for a forecast."""

@@ -25,12 +25,7 @@ from tui_app.events import (
     SubAgentStep,
     ToolArchived,
     ToolCall,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
     ToolResult,
-    ToolSuperseded,
-    ToolTrimmed,
     Truncation,
     UsageInfo,
     UserMessage,
@@ -151,12 +146,7 @@ def number(data: Mapping[str, Any], name: str) -> int:
 # What stages and compactions have saved, as a fold: less what was undone since, by whatever it was.
 
 STAGES: dict[str, str] = {
-    ToolNormalised.TYPE: "normalise",
-    ToolOffloaded.TYPE: "offload",
-    ToolSuperseded.TYPE: "superseded",
-    ToolArchived.TYPE: "archive",
-    ToolTrimmed.TYPE: "trim",
-    ToolPointers.TYPE: "pointers",
+    **{kind.TYPE: kind.STAGE for kind in REWRITES},
     CompactionComplete.TYPE: "compact",
     Truncation.TYPE: "truncate",
 }

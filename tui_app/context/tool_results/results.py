@@ -25,7 +25,6 @@ from tui_app.context.facts.commands import latest_runs, still_open
 from tui_app.context.facts.observations import argument_texts, read_items
 from tui_app.context.message_marks import (
     Mark,
-    Stage,
     is_archived,
     is_shell_part,
     mark_of,
@@ -35,6 +34,7 @@ from tui_app.context.message_marks import (
     with_shell_result,
 )
 from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile, is_system, latest_prompt_index, pairs
+from tui_app.events import Stage
 from tui_app.records import frozen
 from tui_app.tool_specs import SEARCH_HISTORY, tool_spec
 

@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse
 
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History, sizes_of
-from tui_app.context.message_marks import Stage, mark_of
+from tui_app.context.message_marks import mark_of
 from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Archive, Policy
 from tui_app.context.tool_results.archive import (
@@ -25,6 +25,7 @@ from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers, superseded
 from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, unread
 from tui_app.context.view import Digest, Item, Rewrite
+from tui_app.events import Stage
 from tui_app.records import frozen
 
 _LOG = logging.getLogger(__name__)

@@ -22,17 +22,11 @@ from tui_app.events import (
     Record,
     SessionClear,
     SessionRewind,
-    ToolArchived,
-    ToolNormalised,
-    ToolOffloaded,
-    ToolPointers,
-    ToolSuperseded,
-    ToolTrimmed,
 )
 from tui_app.records import frozen
 from tui_app.references import log_number
 from tui_app.session.entries import Body, Entry, EntryKind
-from tui_app.session.event_heads import Seen
+from tui_app.session.event_heads import STAGES, Seen
 from tui_app.text import plain_text
 from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
@@ -69,21 +63,13 @@ KINDS: Mapping[EntryKind, str] = {
     "approval": "approval",
     "files": "restored files",
 }
-_FORMS: Mapping[str, str] = {
-    ToolNormalised.TYPE: "cut to size",
-    ToolOffloaded.TYPE: "as the beginning of a file that holds it",
-    ToolArchived.TYPE: "as a stub, archived",
-    ToolSuperseded.TYPE: "without what is outdated in it",
-    ToolTrimmed.TYPE: "trimmed",
-    ToolPointers.TYPE: "with pointers in place of file bodies",
-}
+_FORMS = {kind.TYPE: kind.FORM for kind in REWRITES}
 _HIDERS: Mapping[str, str] = {
     CompactionComplete.TYPE: "a compaction",
     SessionClear.TYPE: "/clear",
     SessionRewind.TYPE: "a rewind",
     MessageExcluded.TYPE: "your exclusion",
 }
-_RESTORABLE = frozenset(kind.TYPE for kind in REWRITES)
 
 
 @frozen(kw_only=True)
@@ -101,7 +87,7 @@ class MessageFacts:
     @property
     def stage(self) -> int:
         """Log number of the rewrite that can be undone; 0 for none."""
-        return self.seen.head.form[0] if self.seen is not None and self.seen.stage in _RESTORABLE else 0
+        return self.seen.head.form[0] if self.seen is not None and self.seen.stage in STAGES else 0
 
     @property
     def title(self) -> str:
