@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from html.parser import HTMLParser
 from typing import Any
 
@@ -242,10 +243,9 @@ def test_every_event_can_be_exported() -> None:
     records = []
     stored = [payload for payload in PAYLOADS if payload.STORED]
     for seq, payload in enumerate(stored, 1):
-        needed = {name: f for name, f in payload.__dataclass_fields__.items()}
         values = {
-            name: samples.get(getattr(f.type, "__name__", ""), "success")
-            for name, f in needed.items()
+            f.name: samples.get(getattr(f.type, "__name__", ""), "success")
+            for f in fields(payload)
             if f.default is f.default_factory  # both MISSING: the field has no default
         }
         if payload is UsageInfo:

@@ -12,7 +12,7 @@ from tui_app.context.compaction.retention import judge
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.facts import carry_facts, extract_facts
-from tui_app.context.facts.observations import KIND_LABELS, read_items
+from tui_app.context.facts.observations import read_items
 from tui_app.context.policy import Policy
 from tui_app.context.provenance.check import Checked, check_summary
 from tui_app.context.provenance.evidence import Evidence, NameIndex
@@ -23,7 +23,7 @@ from tui_app.conversation.imports import count_events
 from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import KeptMessages, ViewMessages
 from tui_app.conversation.simulate import count_facts, facts_given, said_heads
-from tui_app.events import CompactionComplete, Fact, FactState, Payload
+from tui_app.events import KIND_LABELS, CompactionComplete, Fact, FactState, Payload
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of

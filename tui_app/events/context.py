@@ -184,13 +184,30 @@ class CompactionProposed(Payload):
     """What the model would get in place of what leaves, in passages by who they are from."""
 
 
+FactKind = Literal[
+    "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
+]
+
+KIND_LABELS: dict[str, str] = {
+    "rule": "Rules",
+    "request": "Requests",
+    "said": "Said by the user",
+    "error": "Open errors",
+    "question": "Open questions",
+    "todo": "Tasks",
+    "file": "Files",
+    "decision": "Answers and decisions",
+    "command": "Commands",
+    "detail": "Details",
+}
+"""What the groups of facts are called, by kind."""
+
+
 @frozen(kw_only=True)
 class Fact:
     """Something the dropped history held, and what became of it."""
 
-    kind: Literal[
-        "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
-    ]
+    kind: FactKind
     text: str
     """What a user reads, for example ``import.py · edited 3×``."""
     source: str = ""

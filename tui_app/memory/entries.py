@@ -2,13 +2,13 @@
 
 import re
 import unicodedata
-from typing import Literal
+from typing import Literal, get_args
 
 from tui_app.context.secrets import mask_secrets
 from tui_app.records import frozen
 
 EntryKind = Literal["rule", "decision", "command", "file", "note"]
-KINDS: tuple[EntryKind, ...] = ("rule", "decision", "command", "file", "note")
+KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 """What an entry may be, in the order in which a board is read out."""
 WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2, "note": 1.0}
 """Weight of an entry that the user did not write, by its kind."""

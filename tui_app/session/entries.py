@@ -2,12 +2,9 @@
 
 from typing import Literal, Protocol
 
+from tui_app.events import RowKind
 from tui_app.records import frozen
 
-EntryKind = Literal[
-    "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
-    "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
-]  # fmt: skip
 EntryState = Literal[
     "running", "asking", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
     "interrupted",
@@ -21,7 +18,7 @@ class Entry:
 
     seq: int
     """Log number (for a tool the one of its call); negative for rows that are live only."""
-    kind: EntryKind
+    kind: RowKind
     time: float
     """Seconds since the epoch."""
     title: str

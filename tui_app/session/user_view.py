@@ -18,6 +18,7 @@ from tui_app.events import (
     MessageExcluded,
     MessagePinned,
     RewriteUndone,
+    RowKind,
     SessionClear,
     SessionRestored,
     SessionRewind,
@@ -29,7 +30,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.records import frozen
-from tui_app.session.entries import Entry, EntryKind, EntryState
+from tui_app.session.entries import Entry, EntryState
 from tui_app.session.event_heads import Head, is_private
 
 # Marks that other programs write in the user's name when an answer was stopped: the model reads them.
@@ -44,8 +45,8 @@ def is_interruption(text: str) -> bool:
     return _MARK.fullmatch(text) is not None
 
 
-_KINDS: dict[str, EntryKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
-_REWINDABLE: frozenset[EntryKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
+_KINDS: dict[str, RowKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
+_REWINDABLE: frozenset[RowKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
 """What a rewind takes back."""
 _LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""

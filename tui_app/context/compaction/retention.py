@@ -11,10 +11,9 @@ from tui_app.context.claim_words import command_does, families_of, says_deed, sa
 from tui_app.context.facts.commands import FAILED, LINE_BREAK, NO_OUTPUT, SOLVED
 from tui_app.context.facts.details import chosen_lines, is_name
 from tui_app.context.facts.files import SHORT, folder_of, shortened, whole_paths
-from tui_app.context.facts.observations import KIND_LABELS
 from tui_app.context.facts.rules import REPLACED, clip_middle
 from tui_app.context.secrets import MASK
-from tui_app.events import Fact, FactState
+from tui_app.events import KIND_LABELS, Fact, FactState
 
 # Searching a text for names and the words by them.
 

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pydantic_ai.messages import (
     BaseToolCallPart,
@@ -34,25 +34,12 @@ from tui_app.context.message_marks import (
 from tui_app.context.tool_words import COMMAND_ARGUMENTS, changes_files, runs_commands
 from tui_app.context.user_text import said_in_refusal, typed_text, words
 from tui_app.context.view import Item
-from tui_app.events import Fact
+from tui_app.events import KIND_LABELS, Fact, FactKind
 from tui_app.records import frozen
 from tui_app.tool_specs import RUN_COMMAND
 
 # Labels of the groups of facts that code puts below a summary, and what of them a summary may not forge.
 
-KIND_LABELS: dict[str, str] = {
-    "rule": "Rules",
-    "request": "Requests",
-    "said": "Said by the user",
-    "error": "Open errors",
-    "question": "Open questions",
-    "todo": "Tasks",
-    "file": "Files",
-    "decision": "Answers and decisions",
-    "command": "Commands",
-    "detail": "Details",
-}
-"""Labels of the groups, by kind."""
 AGREED = "Agreed"
 """What answers and decisions were called before; it says too much of a question that was passed by."""
 FIRST_REQUEST = "First request"
@@ -309,10 +296,6 @@ def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 # How much a fact counts: who said it, how new it is, how often it came up.
-
-FactKind = Literal[
-    "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
-]
 
 BASE: dict[str, float] = {
     "rule": 4.0,

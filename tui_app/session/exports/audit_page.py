@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from tui_app.events import KIND_LABELS
 from tui_app.session.exports.export import safe
 from tui_app.session.exports.html import page
 from tui_app.text import count, thousands
@@ -29,18 +30,7 @@ svg text { fill: var(--dim); font: 12px system-ui, sans-serif; }
 .cut { stroke: var(--mark); stroke-dasharray: 4 3; fill: none; }
 svg .number { fill: var(--mark); font-weight: 600; }
 """
-LABELS: Mapping[str, str] = {
-    "rule": "Rules",
-    "request": "Requests",
-    "said": "Said by the user",
-    "error": "Open errors",
-    "question": "Open questions",
-    "todo": "Tasks",
-    "file": "Files",
-    "decision": "Answers and decisions",
-    "command": "Commands",
-    "detail": "Names and details",
-}
+LABELS: Mapping[str, str] = KIND_LABELS | {"detail": "Names and details"}
 """The kinds of facts as they are called in audits, in their order."""
 STATES = ("kept", "recoverable", "lost")
 _POINTS = 500

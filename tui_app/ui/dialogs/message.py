@@ -20,12 +20,13 @@ from tui_app.events import (
     CompactionComplete,
     MessageExcluded,
     Record,
+    RowKind,
     SessionClear,
     SessionRewind,
 )
 from tui_app.records import frozen
 from tui_app.references import log_number
-from tui_app.session.entries import Body, Entry, EntryKind
+from tui_app.session.entries import Body, Entry
 from tui_app.session.event_heads import STAGES, Seen
 from tui_app.text import plain_text
 from tui_app.ui import clipboard
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
 # What is known about one message, in words: who sees it, what took it away and when, how to name it.
 
-KINDS: Mapping[EntryKind, str] = {
+KINDS: Mapping[RowKind, str] = {
     "user": "prompt",
     "assistant": "answer",
     "tool": "tool call and its result",

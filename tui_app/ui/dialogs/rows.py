@@ -19,6 +19,7 @@ from tui_app.events import (
     Error,
     Payload,
     Record,
+    RowKind,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
@@ -173,6 +174,11 @@ def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
         for record, message in events
     ]
     return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
+
+
+_SAID_BY: dict[RowKind, str] = {
+    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
+}  # fmt: skip
 
 
 async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: Record) -> None:
