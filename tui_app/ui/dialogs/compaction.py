@@ -23,9 +23,9 @@ from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import BringBack, EditSummary, Restate
-from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, fact_counts
+from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, RowKind, fact_counts
 from tui_app.records import frozen
-from tui_app.session.entries import Entry, EntryKind
+from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
@@ -485,7 +485,7 @@ def _notes_head(author: str, painter: Painter) -> list[Line]:
     return [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
 
 
-_SAID_BY: dict[EntryKind, str] = {
+_SAID_BY: dict[RowKind, str] = {
     "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
 }  # fmt: skip
 

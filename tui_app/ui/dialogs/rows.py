@@ -19,7 +19,6 @@ from tui_app.events import (
     Error,
     Payload,
     Record,
-    RowKind,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
@@ -33,7 +32,7 @@ from tui_app.ui.audit_text import read_audit
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, undo
 from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, said_at
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on, exclude
 from tui_app.ui.log_texts import why_no_record
 from tui_app.ui.transcript.pieces import readable_args
@@ -174,11 +173,6 @@ def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
         for record, message in events
     ]
     return "\n\n".join(json.dumps(each, indent=2, ensure_ascii=False) for each in shown)
-
-
-_SAID_BY: dict[RowKind, str] = {
-    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
-}  # fmt: skip
 
 
 async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: Record) -> None:
