@@ -35,9 +35,9 @@ class Opening:
     settings: Settings
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
-    keys: ApiKeys = field(repr=False)
-    """The environment with the keys that are not in it; one for all: it remembers what it reads."""
     cwd: Path
+    keys: ApiKeys = field(default=None, repr=False)  # type: ignore[assignment]  # made from env
+    """The environment with the keys that are not in it; one for all: it remembers what it reads."""
     session: str = ""
     """Id of the session to go on with; empty begins a new one."""
     model: str = ""
@@ -67,6 +67,11 @@ class Opening:
     """Whether the folder is trusted for this opening, whatever was answered before."""
     add_dirs: tuple[Path, ...] = ()
     """Further folders that tools may read and write in, for this opening alone."""
+
+    def __post_init__(self) -> None:
+        """Keep one place for keys however often the opening is copied."""
+        if getattr(self, "keys", None) is None:
+            object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
 
     @property
     def added(self) -> tuple[Path, ...]:

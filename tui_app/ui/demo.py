@@ -2,7 +2,6 @@
 
 import asyncio
 import atexit
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -196,7 +195,7 @@ def _leave(app: "Host", session: "ChatSession", stage: Stage) -> None:
         return
     # What a rewind put back into the prompt is about the demo.
     app.chat.pane.prompt.editor.clear_draft()
-    app.launch = replace(outside.launch, keys=outside.launch.api_keys)
+    app.launch = outside.launch
     app.open_session(outside.session)
     app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
 

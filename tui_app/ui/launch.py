@@ -2,17 +2,13 @@
 
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tui_app.api_keys import ApiKeys
 from tui_app.conversation.open_request import Opening
-from tui_app.modes import Mode
-from tui_app.paths import Paths
 from tui_app.records import frozen
-from tui_app.session.database import Database, database_of
-from tui_app.settings import Settings, resolve_model
+from tui_app.settings import resolve_model
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -29,82 +25,34 @@ class Outside(NamedTuple):
 
 
 @frozen(kw_only=True)
-class Launch:
-    """What the command line decided."""
+class Launch(Opening):
+    """What the command line decided: what to open, and what the screen needs besides."""
 
-    settings: Settings
-    paths: Paths
-    env: Mapping[str, str] = field(repr=False)
-    cwd: Path
-    session: str = ""
-    """Id of the session to go on with; empty begins a new one."""
-    model: str = ""
-    policy: str = ""
-    """One asked for on the command line; it ranks above what was chosen in a session before."""
-    effort: str = ""
-    """How much the model is to think, if that was asked for on the command line."""
-    mode: Mode | None = None
-    """One asked for on the command line, as with the policy."""
-    agent: str = ""
-    """The user's own agent as ``module:attribute``; empty is ours."""
     flags: Mapping[str, object] = field(default_factory=dict)
     """Settings given on the command line, None for one that was not: they rank above the file."""
     pick_session: bool = False
     """Open the list of sessions first."""
-    trust: bool = False
-    """Whether the folder is trusted for this start, whatever was answered before."""
-    add_dirs: tuple[Path, ...] = ()
-    """Further folders that tools may read and write in."""
     notice: str = ""
     """What is to be said at the start."""
-    keys: ApiKeys | None = field(default=None, repr=False)
-    """Where keys are looked up, those typed in here included; None makes it from ``env``."""
     stage: "Stage | None" = None
     """Where the demo plays; None outside of it."""
     outside: Outside | None = None
     """Where leaving the demo leads; None ends the program."""
 
-    def __post_init__(self) -> None:
-        """Keep one place for keys however often the launch is copied."""
-        if self.keys is None:
-            object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
-
-    @property
-    def api_keys(self) -> ApiKeys:
-        return self.keys if self.keys is not None else ApiKeys(self.env, self.paths)
-
-    @property
-    def database(self) -> Database:
-        return database_of(self.settings.store, self.paths.database)
-
     @property
     def first_model(self) -> str:
         """Name of the model that a new session begins with."""
-        return self.model or resolve_model(self.settings, self.env, self.api_keys.names)
+        return self.model or resolve_model(self.settings, self.env, self.keys.names)
 
     def opening(self, session: str = "") -> Opening:
         """The same launch as a request for a session; empty begins a new one.
 
         A model or policy given on the command line is for the session opened first and for new ones.
         """
-        asked_here = session in ("", self.session)
-        return Opening(
-            settings=self.settings,
-            paths=self.paths,
-            env=self.env,
-            cwd=self.cwd,
-            session=session,
-            model=self.model if asked_here else "",
-            policy=self.policy if asked_here else "",
-            effort=self.effort if asked_here else "",
-            mode=self.mode if asked_here else None,
-            agent=self.agent,
-            attended=True,
-            keys=self.api_keys,
-            trust=self.trust,
-            add_dirs=self.add_dirs,
-            models=self._models,
-        )
+        wanted = {each.name: getattr(self, each.name) for each in fields(Opening)}
+        if session not in ("", self.session):
+            wanted |= {"model": "", "policy": "", "effort": "", "mode": None}
+        return Opening(**wanted | {"session": session, "attended": True, "models": self._models})
 
     @property
     def _models(self) -> "Callable[[], Mapping[str, Model[Any]]] | None":

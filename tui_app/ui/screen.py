@@ -78,7 +78,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self._questions = asyncio.Lock()
         """Held while a question of an MCP server is asked."""
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
-        self.pane.prompt.gate = lambda: launch.opening().may_read()
+        self.pane.prompt.gate = launch.may_read
         self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
         if not session:
             # Before anything is mounted: a change afterwards styles all of it again.
@@ -176,7 +176,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
         config = self._launch.paths.config
         # In a thread: it loads the agent side.
-        may_read = await asyncio.to_thread(self._launch.opening().may_read)
+        may_read = await asyncio.to_thread(self._launch.may_read)
         find = partial(find_commands, config=config, taken=built_in_words(), may_read=may_read)
         trusted = await settle_trust(self.app, self._launch, find)
         folder = self._launch.cwd if trusted else None

@@ -88,7 +88,7 @@ def place_of(launch: "Launch", *, trusted: bool) -> str:
     folder, branch = folder_name(launch), scope_of(launch.cwd).branch
     if not branch:
         return folder
-    changed = trusted and Git(launch.cwd, launch.opening().outward_env()).is_dirty()
+    changed = trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
     name = "no branch" if branch == DETACHED else one_line(branch, 40)
     return f"{folder} ({name}{'*' if changed else ''})"
 

@@ -509,7 +509,7 @@ async def test_a_wrong_key_is_told_and_not_kept(keyed: Desk, ring: FakeKeyring) 
         assert "a-wrong-key" not in deck.text
         await deck.press("escape")
         await deck.says(f"Stayed on {MODEL}.")
-        assert deck.app.launch.api_keys.source(NAME) == ""
+        assert deck.app.launch.keys.source(NAME) == ""
     assert ring.keys == {}
 
 
@@ -520,7 +520,7 @@ async def test_for_this_run_only(keyed: Desk, ring: FakeKeyring) -> None:
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "where to keep it")
         await deck.press("n")
         await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
-        assert deck.app.launch.api_keys.source(NAME) == "this run"
+        assert deck.app.launch.keys.source(NAME) == "this run"
     assert (ring.keys, held_names(keyed.paths)) == ({}, set())
     assert KEY.encode() not in files(keyed.home)
 

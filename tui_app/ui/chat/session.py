@@ -210,7 +210,7 @@ class ChatSession:
         if self.id:
             await self.show_log()
         else:
-            first = self.launch.opening().first_mode
+            first = self.launch.first_mode
             self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy, first))
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.presenter.painted()

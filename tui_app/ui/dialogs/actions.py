@@ -287,7 +287,7 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
 
             text = await session.ask(read)
         else:
-            text = await asyncio.to_thread(prompt_of, command, argument, session.launch.opening().may_read())
+            text = await asyncio.to_thread(prompt_of, command, argument, session.launch.may_read())
     except Refused as refused:
         editor.give_back(typed)
         session.say(f"/{command.name} cannot be used: {one_line(str(refused), 300)}.")
@@ -320,15 +320,14 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
         launch: Which folder.
         find: Finds the commands that users and the folder have written.
     """
-    opening = launch.opening()
-    if opening.trust:
+    if launch.trust:
         return True
     known = await asyncio.to_thread(trust_in, launch.paths, launch.env, launch.cwd)
     if known is not None:
         return known
     commands = await asyncio.to_thread(find, launch.cwd)
     names = [f"/{command.name}" for command in commands if command.root is not None]
-    rows = (await asyncio.to_thread(opening.brought, names)).rows()
+    rows = (await asyncio.to_thread(launch.brought, names)).rows()
     if not rows:
         return False
     width = max(len(kind) for kind, _ in rows)

@@ -291,7 +291,7 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
             return _take_out(app, session, desk, rule) or f"{rule.text}: removed from {desk.place}"
         case RuleWish("keep", ApprovalRule(source="session") as rule):
             said = _put_in(app, session, desk, rule, everywhere=False)
-            if not said and app.launch.opening().trusted:
+            if not said and app.launch.trusted:
                 await _forget(session, rule)
             return said or f"{rule.text}: written to {desk.place}, for this repository"
         case RuleWish("widen", ApprovalRule(source="session" | "repository") as rule):
@@ -366,7 +366,7 @@ def _write(
         return failed
     if (conversation := session.conversation) is not None:
         approvals = conversation.tooling.approvals
-        rules = app.launch.opening().rules
+        rules = app.launch.rules
         session.engine.call(approvals.replace_rules, rules)
     return ""
 

@@ -438,7 +438,7 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
 
 def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSession], Awaitable[Listed]]":
     """Make the request that lists the models; without ``discover``, no server is asked."""
-    settings, keys = session.launch.settings, session.launch.api_keys
+    settings, keys = session.launch.settings, session.launch.keys
 
     async def look(opened: "OpenSession") -> "Listed":
         from tui_app.agent.catalog import list_models
@@ -467,7 +467,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     if name == session.state.model:
         session.say(f"{name} is already the current model.")
         return
-    keys, endpoints = session.launch.api_keys, session.launch.settings.endpoints
+    keys, endpoints = session.launch.keys, session.launch.settings.endpoints
 
     async def look(opened: "OpenSession") -> "SwitchForecast | str":
         from tui_app.agent.catalog import missing_key
@@ -642,7 +642,7 @@ async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: 
 
 async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
     """Keep a key in the keyring if the user agrees, else for this run."""
-    keys = session.launch.api_keys
+    keys = session.launch.keys
     # From now on, so that no text in between may carry it either.
     keys.use_for_now(name, key)
     tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."

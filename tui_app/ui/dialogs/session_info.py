@@ -42,7 +42,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
-    added = launch.opening().added
+    added = launch.added
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
@@ -63,10 +63,10 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
 
 def _branch(launch: Launch) -> str:
     """The branch, and in words whether anything is uncommitted."""
-    branch, opening = scope_of(launch.cwd).branch, launch.opening()
+    branch = scope_of(launch.cwd).branch
     if not branch:
         return ""
-    changed = opening.trusted and Git(launch.cwd, opening.outward_env()).is_dirty()
+    changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
     name = "none checked out" if branch == DETACHED else one_line(branch, 200)
     return f"{name}{', with uncommitted changes' if changed else ''}"
 
