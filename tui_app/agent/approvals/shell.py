@@ -356,9 +356,11 @@ def find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> F
 
 def _rest(words: Sequence[str], at: int) -> Sequence[str]:
     """The words behind a program; what ``xargs`` and ``parallel`` put there is not known."""
-    more = [ANYTHING] if _PUTTING & {*words[:at]} else []
+    behind = words[at + 1 :]
+    if _PUTTING.isdisjoint(words[:at]):
+        return behind
     # What the second one puts there stands behind colons in the same line.
-    return [*(word for word in words[at + 1 :] if not (more and word.startswith(":::"))), *more]
+    return [*(word for word in behind if not word.startswith(":::")), ANYTHING]
 
 
 def _weaker(one: Found, other: Found) -> Found:
