@@ -1046,10 +1046,10 @@ def test_a_question_with_nobody_there_is_told_and_the_turn_goes_on(
         False,
     )
     [result] = [line["data"] for line in lines if line["type"] == "tool.result"]
-    assert result["text"].startswith("Nobody is there to answer.")
+    assert result["text"].startswith("There is no user to answer.")
     said = plimsoll("run", "Go.", "--model", "local:scripted")
     assert said.code == 0
-    assert "The model asks: Which port? Nobody is there to answer." in said.err
+    assert "The model asks: Which port? There is no user to answer." in said.err
     assert "8080 again." in said.out
 
 

@@ -270,7 +270,7 @@ def test_no_file_but_a_drawing_is_drawn_over(plimsoll: Plimsoll, chat: Path, tmp
     before = chat.read_bytes()
     result = plimsoll(*asked, chat)
     assert (result.code, result.out) == (1, "")
-    assert "exists and is no drawing: it stays as it is" in result.err
+    assert "is no drawing, so it was not replaced" in result.err
     assert chat.read_bytes() == before
     drawing = tmp_path / "drawn.svg"
     assert plimsoll(*asked, drawing).code == 0

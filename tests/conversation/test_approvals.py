@@ -114,7 +114,7 @@ async def test_where_nobody_could_be_asked_the_log_names_no_person(
         records = await played(opened, "Go.", Decision("nobody", reason="the editor has disconnected"))
         [(outcome, text)] = results(records)
         assert outcome == "denied"
-        assert text.startswith("Not done: nobody could be asked about it: the editor has disconnected.")
+        assert text.startswith("Not done: the user could not be asked: the editor has disconnected.")
         assert decided(records) == [("denied", "unattended", "once", "")]
 
 

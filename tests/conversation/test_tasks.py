@@ -148,7 +148,7 @@ async def test_what_one_makes_that_programs_obey_is_asked_about_before_the_next_
         session = opened.conversation.session
     async with allowed(desk, session) as opened:
         (ended,) = [data for data in _stored(opened, TaskEnded) if isinstance(data, TaskEnded)]
-        assert ended.text == "[.envrc is new, and nobody was asked: programs obey it.]"
+        assert ended.text == "[.envrc is new and was not approved: programs obey it.]"
 
 
 def _names(folder: Path) -> list[str]:

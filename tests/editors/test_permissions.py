@@ -165,7 +165,7 @@ async def test_without_an_answer_nothing_is_done_and_the_turn_goes_on(
         assert (await talk.say(session, "Empty it.")).stop_reason == "end_turn"
         ((status, said),) = results(talk, session)
         assert status == "failed"
-        assert said.startswith(f"Not done: nobody could be asked about it: {why}.")
+        assert said.startswith(f"Not done: the user could not be asked: {why}.")
     assert (cwd / "README.md").read_text() == README
     assert decisions(plimsoll_home, session) == [("denied", "unattended", "once", "")]
 

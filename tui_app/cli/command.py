@@ -421,7 +421,7 @@ def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool])
     except OSError:
         start = b"?"
     if start and not is_one(start):
-        raise CommandFailed(f"{path} exists and is no {thing}: it stays as it is. Give {flag} another name.")
+        raise CommandFailed(f"{path} is no {thing}, so it was not replaced. Give {flag} another name.")
     return target
 
 

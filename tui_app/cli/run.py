@@ -389,7 +389,7 @@ def _aside(payload: Payload) -> str:
             pause = f"{math.ceil(payload.wait_s)} s"
             return f"{payload.reason} Trying again in {pause}, try {attempt} of {attempts}."
         case QuestionAsked(question=question):
-            return f"  The model asks: {one_line(question, _QUESTION_CELLS)} Nobody is there to answer."
+            return f"  The model asks: {one_line(question, _QUESTION_CELLS)} There is no user to answer."
         case Notice():
             return payload.text
         case MemoryPressure() | TaskEnded():

@@ -160,9 +160,9 @@ class CallsAhead:
 
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"
-_NOBODY = "nobody is there to approve it, and no rule allows it"
-_PERHAPS_DENIED = 'the rule "{}" may forbid it, and nobody is there to say'
-_NOT_ASKED = "nobody could be asked about it: {}"
+_NOBODY = "no rule allows it, and there is no user to ask"
+_PERHAPS_DENIED = 'the rule "{}" may forbid it, and there is no user to ask'
+_NOT_ASKED = "the user could not be asked: {}"
 _REASON_CHARS = 2_000
 
 
@@ -397,8 +397,8 @@ NO_ANSWER = (
     "needs the answer."
 )
 NOBODY = (
-    "Nobody is there to answer. Go on with what is most sensible and say what you assumed, or leave out what "
-    "needs the answer."
+    "There is no user to answer. Go on with what is most sensible and say what you assumed, or leave out "
+    "what needs the answer."
 )
 LATER = (
     "The question is shown to the user, who answers with the next prompt. End your turn now: do nothing that "

@@ -126,7 +126,7 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             6,
             _Words(
                 "compact",
-                "compacts once more. This writer invents things: see what becomes of them.",
+                "compacts again. This writer invents things: see what becomes of them.",
                 "compacts: this writer invents things.",
             ),
         ),

@@ -312,7 +312,7 @@ class WebSearched(Payload):
 
 @event("message.pinned")
 class MessagePinned(Payload):
-    """A message stays word for word whatever else leaves, or no longer."""
+    """A message was pinned, so that it stays word for word, or unpinned."""
 
     seq: int
     """Log number of the message."""

@@ -63,7 +63,7 @@ PLACES: Mapping[str, Place] = {
             hint="details", rank=5, rows=("none", "any"),
         ),
         KeyBinding(
-            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "Keep it word for word, or no longer.",
+            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "A pinned message stays word for word.",
             hint="pin", rank=3, changes=True, rows=("pinnable",),
         ),
         KeyBinding(
@@ -231,7 +231,7 @@ PLACES: Mapping[str, Place] = {
     "message": Place("in a message", (
         KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show its events as they are stored."),
         KeyBinding("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
-        KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "Keep it word for word, or no longer."),
+        KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "A pinned message stays word for word."),
         KeyBinding(
             "message.exclude", "x", "do('exclude')", "Exclude or include",
             "Exclude it from the context, or include it again.",

@@ -516,6 +516,6 @@ class ChatHeader(Widget):
             (f" {title}", "bold"),
             spaces,
             (before, "$text-muted"),
-            (model if right else "", "$foreground"),
+            (model if right else "", "$text-muted" if self.empty else "$foreground"),
             (after, "$text-muted"),
         )

@@ -331,7 +331,7 @@ class MadePlaces:
         made, _ = made_since(self.inside.below, after)
         new = [path for path in made if self.answered.get(path) != after.places[path]]
         shown = [self.inside.shown(path) for path in new if not self._is_written(path)]
-        return [f"[{each} is new, and nobody was asked: programs obey it.]" for each in shown[:_MOST_ASKED]]
+        return [f"[{each} is new and was not approved: programs obey it.]" for each in shown[:_MOST_ASKED]]
 
     async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
         shown, old = self.inside.shown(path), self.inside.below.texts.get(path)

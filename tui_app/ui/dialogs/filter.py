@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, MarkedList
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
-from tui_app.ui.text import clean, one_line, wrap_spans
+from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
 from tui_app.ui.widgets import WrittenLine
 
 Row = TypeVar("Row")
@@ -77,6 +77,13 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     @abstractmethod
     def title_text(self) -> str:
         """First row of the dialog; with :attr:`how_many` or :attr:`narrowed` in it, it follows the filter."""
+
+    @property
+    def _first_row(self) -> Content:
+        """The first row; that of a page begins with our sign."""
+        page = "-full" in self.CLASSES_OF_BOX
+        sign = (f"{UNICODE.load_line} ", "$text-accent") if page else ""
+        return Content.assemble(sign, titled(self.title_text))
 
     @property
     def total(self) -> int:
@@ -209,7 +216,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes=self.CLASSES_OF_BOX):
-            yield self.heading(titled(self.title_text))
+            yield self.heading(self._first_row).set_class("-full" in self.CLASSES_OF_BOX, "-signed")
             with Horizontal(classes="dialog-search"):
                 yield Static("› ", markup=False)
                 yield WrittenLine(
@@ -252,7 +259,7 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         self.fill(wanted)
         self._listed = True
         if self.NARROWS:
-            self.query_one(".dialog-title", Static).update(titled(self.title_text))
+            self.query_one(".dialog-title", Static).update(self._first_row)
 
     def on_resize(self, _: events.Resize) -> None:
         """Line up the columns for the new width."""

@@ -131,11 +131,23 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
         (glyphs.kept, "pinned"),
         (glyphs.excluded, "excluded"),
     ]
-    gauge = glyphs.gauge_full * 12 + glyphs.gauge_part * 3 + glyphs.gauge_empty * 8
-    load = f"{gauge}{glyphs.load_mark}{glyphs.gauge_empty * 3}{glyphs.load_mark}"
-    lines: tuple[tuple[str, Sequence[tuple[str, str]]], ...] = (
-        ("signs", signs),
-        ("", seen),
+    line = (glyphs.load_mark, "$text-muted")
+    load = Content.assemble(
+        (glyphs.gauge_full * 12 + glyphs.gauge_part * 3, "$accent"),
+        (glyphs.gauge_empty * 8, "$line-strong"), line, (glyphs.gauge_empty * 3, "$line-strong"), line,
+    )  # fmt: skip
+    coloured = {glyphs.load_line, glyphs.bullet, glyphs.mark, glyphs.kept}
+    lines: tuple[tuple[str, Sequence[tuple[str | Content, str]]], ...] = (
+        *(
+            (
+                name,
+                [
+                    (Content.styled(sign, "$text-accent") if sign in coloured else sign, what)
+                    for sign, what in row
+                ],
+            )
+            for name, row in (("signs", signs), ("", seen))
+        ),
         (
             "gauge",
             [(load, "used, then your draft"), (glyphs.load_mark, "first line: compacts, second line: waits")],
@@ -176,9 +188,12 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
     return Content("\n").join([_legend_line(name, pairs, width) for name, pairs in lines]) + "\n"
 
 
-def _legend_line(name: str, pairs: Sequence[tuple[str, str]], width: int) -> Content:
+def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: int) -> Content:
     said = [
-        Content.assemble((sign, "$footer-key-foreground"), (f" {words}", "$text-muted"))
+        Content.assemble(
+            Content.styled(sign, "$footer-key-foreground") if isinstance(sign, str) else sign,
+            (f" {words}", "$text-muted"),
+        )
         for sign, words in pairs
     ]
     name_cell = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
