@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, get_args, get_type_hints
 
 import pytest
@@ -40,6 +40,7 @@ from tui_app.events import (
 )
 from tui_app.events.base import event
 from tui_app.events.schema import Docstrings, docstrings, event_schema, events_schema, summary_of
+from tui_app.records import frozen
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 # Events: what they are called, and that they come back from the log as they went in.
@@ -264,7 +265,7 @@ USAGE = ContextUsage(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Odd(Payload):
     """Holds what JSON has no form for."""
 
