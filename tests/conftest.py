@@ -34,8 +34,16 @@ FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
 # A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
 gc.set_threshold(100_000, 20, 20)
+# Nothing of what is read and collected at first is ever garbage.
+gc.disable()
 # Every client reads the machine's certificates anew; no test speaks TLS to anybody.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, and only in what tests leave."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from tui_app.ui.screen import behind
@@ -118,11 +119,12 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in names if name and (ROOT / name).is_file()]
 
 
+@cache
 def own_imports() -> dict[str, set[str]]:
     """The modules of the package that each module names, also in functions and for types alone."""
-    known = set(SOURCES)
+    known = set(trees())
     found: dict[str, set[str]] = {name: set() for name in known}
-    for name, tree in SOURCES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
                 named = {f"{node.module}.{alias.name}" for alias in node.names}
@@ -154,18 +156,22 @@ def place(name: str) -> str:
     return "/".join(parts[:2])
 
 
-SOURCES = {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Every module, read once and only by whoever runs a test of them."""
+    return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
+
+
 FILES = {module_name(path): path for path in sources()}
-IMPORTS = own_imports()
 
 
 def test_no_circle_of_files() -> None:
-    assert circles(IMPORTS) == set()
+    assert circles(own_imports()) == set()
 
 
 def test_no_circle_of_folders() -> None:
     rooms: dict[str, set[str]] = {}
-    for name, targets in IMPORTS.items():
+    for name, targets in own_imports().items():
         room = name.split(".")[1:2]
         inside = {place(target) for target in targets if target.split(".")[1:2] == room}
         if FILES[name].name != "__init__.py":
@@ -175,7 +181,7 @@ def test_no_circle_of_folders() -> None:
 
 def test_a_module_serves_more_than_its_neighbour() -> None:
     importers: dict[str, set[str]] = {}
-    for name, targets in IMPORTS.items():
+    for name, targets in own_imports().items():
         for target in targets:
             importers.setdefault(target, set()).add(name)
     tails = {
@@ -190,14 +196,18 @@ def test_a_module_serves_more_than_its_neighbour() -> None:
 
 
 def test_a_file_names_few_others() -> None:
-    busy = {name.removeprefix("tui_app.") for name, targets in IMPORTS.items() if len(targets) > MOST_IMPORTS}
+    busy = {
+        name.removeprefix("tui_app.")
+        for name, targets in own_imports().items()
+        if len(targets) > MOST_IMPORTS
+    }
     assert busy == ALLOWED_BUSY
 
 
 def test_public_methods_have_exact_names() -> None:
     methods: dict[str, set[str]] = {}
     bases: dict[str, set[str]] = {}
-    for tree in SOURCES.values():
+    for tree in trees().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 own = {
@@ -287,7 +297,7 @@ def test_no_path_of_a_developer_machine() -> None:
 def test_a_name_is_given_once_in_a_module() -> None:
     """A second constant, function or class of one name hides the first, wherever it is used above it."""
     twice = {}
-    for module, tree in SOURCES.items():
+    for module, tree in trees().items():
         names: list[str] = []
         for node in tree.body:
             match node:
