@@ -13,9 +13,9 @@ import pytest
 from tests.agent.test_errors import CASES
 from tests.cli.conftest import Plimsoll
 from tui_app.agent.catalog import why_unavailable
+from tui_app.agent.error_sentences import disk_trouble
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel
-from tui_app.agent.tool_failures import disk_trouble
 from tui_app.cli import program
 from tui_app.cli.failures import explain, for_shell
 from tui_app.cli.run import AnswerView, JsonView

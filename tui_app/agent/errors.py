@@ -27,7 +27,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelResponse
 
-from tui_app.agent import tool_failures as say
+from tui_app.agent import error_sentences as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
@@ -194,11 +194,8 @@ def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -
         return None
     filtered = reason == FILTERED
     way_on = "Rephrase the prompt" if filtered else "Send again"
-    return Error(
-        kind="provider",
-        message=f"{model} gave no answer: {say.plain(said)}.",
-        hint=f"{way_on}, or {say.OTHER_MODEL}.",
-        retryable=not filtered,
+    return say.told(
+        "provider", f"{model} gave no answer: {say.plain(said)}.", f"{way_on}", retryable=not filtered
     )
 
 
@@ -256,35 +253,33 @@ def _misconfigured(error: BaseException, model: str) -> Error:
         return replace(say.unknown_model(error, model), message=f"There is no model named {model}.")
     variable = _VARIABLE.search(text)
     if variable is None:
-        return Error(
-            kind="input",
-            message=f"{model} cannot be used as it is configured.",
-            hint=f"Press ctrl+o for details; check the settings, or {say.OTHER_MODEL}.",
+        return say.told(
+            "input",
+            f"{model} cannot be used as it is configured.",
+            "Press ctrl+o for details; check the settings",
         )
     if variable[1].endswith(("KEY", "TOKEN")):
         return say.missing_key(variable[1], model)
-    return Error(
-        kind="input",
-        message=f"{model} needs {variable[1]}, which is not set.",
-        hint=f"Set {variable[1]} and start again, or {say.OTHER_MODEL}.",
+    return say.told(
+        "input", f"{model} needs {variable[1]}, which is not set.", f"Set {variable[1]} and start again"
     )
 
 
 def _not_installed(error: BaseException, model: str) -> Error:
     package = _PACKAGE.search(str(error))
     name = package[1] if package else "it"
-    return Error(
-        kind="input",
-        message=f"A package that {model} needs is not installed.",
-        hint=f"Install {name} into the same environment, or {say.OTHER_MODEL}.",
+    return say.told(
+        "input",
+        f"A package that {model} needs is not installed.",
+        f"Install {name} into the same environment",
     )
 
 
 def _circles(error: BaseException, model: str) -> Error:
-    return Error(
-        kind="tool",
-        message=f"{model} kept calling {say.plain(str(error))} with the same arguments and the same result.",
-        hint=f"The turn was stopped, nothing is lost. Say what to do instead, or {say.OTHER_MODEL}.",
+    return say.told(
+        "tool",
+        f"{model} kept calling {say.plain(str(error))} with the same arguments and the same result.",
+        "The turn was stopped, nothing is lost. Say what to do instead",
     )
 
 
@@ -316,71 +311,66 @@ def _is_in_a_header(error: BaseException) -> bool:
 def _odd_key(model: str) -> Error:
     """The same is told better where the model is made; agents of the user's own make theirs themselves."""
     where = key_variable(model) or "the key"
-    return Error(
-        kind="auth",
-        message=f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
-        hint=f"Copy {where} again from the provider and start again, or {say.OTHER_MODEL}.",
+    return say.told(
+        "auth",
+        f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
+        f"Copy {where} again from the provider and start again",
     )
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:
     if any(isinstance(one, HalfCall | IncompleteToolCall) for one in chain(error)):
-        return Error(
-            kind="provider",
-            message=f"The answers of {model} were cut off within a tool call too many times.",
-            hint=f"Ask for smaller steps, have its server allow longer answers, or {say.OTHER_MODEL}.",
+        return say.told(
+            "provider",
+            f"The answers of {model} were cut off within a tool call too many times.",
+            "Ask for smaller steps, have its server allow longer answers",
             retryable=True,
         )
     tool = _TOOL.search(str(error))
     if tool:
-        return Error(
-            kind="tool",
-            message=f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
-            hint=f"Send again, say what the tool should do, or {say.OTHER_MODEL}.",
+        return say.told(
+            "tool",
+            f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
+            "Send again, say what the tool should do",
             retryable=True,
         )
     if _CUT_AT_ONCE.search(full_text(error)):
-        return Error(
-            kind="network",
-            message=f"The answer of {model} was cut off before its first word.",
-            hint=f"Send again, or {say.OTHER_MODEL}.",
+        return say.told(
+            "network",
+            f"The answer of {model} was cut off before its first word.",
+            "Send again",
             retryable=True,
         )
     empty = _SAID_NOTHING.search(full_text(error)) is not None
-    return Error(
-        kind="provider",
-        message=f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
-        hint=f"Send again, or {say.OTHER_MODEL}.",
+    return say.told(
+        "provider",
+        f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
+        "Send again",
         retryable=True,
     )
 
 
 def _garbled(_error: BaseException, model: str) -> Error:
     """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
-    return Error(
-        kind="network",
-        message=f"The answer of {model} arrived damaged and cannot be read.",
-        hint=f"Send again; if it happens again, check the base URL and any proxy, or {say.OTHER_MODEL}.",
+    return say.told(
+        "network",
+        f"The answer of {model} arrived damaged and cannot be read.",
+        "Send again; if it happens again, check the base URL and any proxy",
         retryable=True,
     )
 
 
 def _cut_off(_error: BaseException, model: str) -> Error:
-    return Error(
-        kind="network",
-        message=f"The answer of {model} was cut off.",
-        hint=f"Send again, or {say.OTHER_MODEL}.",
-        retryable=True,
-    )
+    return say.told("network", f"The answer of {model} was cut off.", "Send again", retryable=True)
 
 
 def _broke_off(error: BaseException, model: str) -> Error:
     """An error without a status: it stood in the stream of an answer, in the provider's own words."""
     reason = say.plain(provider_message(error) or str(error)).rstrip(".")
-    return Error(
-        kind="provider",
-        message=f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
-        hint=f"Send again, or {say.OTHER_MODEL}.",
+    return say.told(
+        "provider",
+        f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
+        "Send again",
         retryable=True,
     )
 

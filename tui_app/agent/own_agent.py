@@ -14,8 +14,8 @@ from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import SystemPromptPart
 from pydantic_ai.models import Model
 
+from tui_app.agent.error_sentences import plain
 from tui_app.agent.models import keep_library_quiet
-from tui_app.agent.tool_failures import plain
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.settings import SettingsError

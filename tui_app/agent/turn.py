@@ -42,7 +42,8 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
-from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke, is_absent
+from tui_app.agent.error_sentences import is_absent
+from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
 from tui_app.context.answer_end import (
     ASKED_AGAIN,
     CUT_OFF,

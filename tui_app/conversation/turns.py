@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model
 
 from tui_app.agent.catalog import why_unavailable
+from tui_app.agent.error_sentences import only_thought, plain
 from tui_app.agent.errors import describe_error, may_be_size
-from tui_app.agent.tool_failures import only_thought, plain
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
 from tui_app.context.answer_end import (

@@ -1,0 +1,333 @@
+"""The sentences for what can go wrong in a turn: what happened, and what to do next."""
+
+import math
+import re
+import unicodedata
+from urllib.parse import urlsplit
+
+from pydantic_ai.exceptions import (
+    ModelHTTPError,
+)
+
+from tui_app.agent.models import is_loopback
+from tui_app.context.overflow.error_text import (
+    asked_pause,
+    chain,
+    full_text,
+    provider_message,
+    status_of,
+    url_of,
+)
+from tui_app.context.secrets import MASK, mask_secrets
+from tui_app.context.storage_errors import StorageError
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.events import Error, ErrorKind
+from tui_app.providers import how_to_start, key_variable
+
+OTHER_MODEL = "choose another model with /model"
+ABOUT_A_FILE = (
+    "The cause is a picture or a file: send a smaller one, or a picture with fewer pixels. "
+    "If it was sent earlier, compact the conversation with ctrl+g."
+)
+_SENTENCE = 200
+_DETAIL = 4_000
+_KEY = re.compile(r"\b(sk|pk|rk|xai)-[\w*.-]{6,}|\bgsk_\w{6,}|\bBearer\s+\S+", re.IGNORECASE)
+_CLASS_NAME = re.compile(r"\b(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exceeded|Timeout)\b:?\s*")
+_REFUSED = re.compile(r"connection refused|all connection attempts failed|actively refused", re.IGNORECASE)
+_UNKNOWN_HOST = re.compile(
+    r"name or service not known|nodename nor servname|getaddrinfo|name resolution|no address associated",
+    re.IGNORECASE,
+)
+_CERTIFICATE = re.compile(r"certificate|\bssl\b|\btls\b", re.IGNORECASE)
+
+
+def masked(text: str) -> str:
+    """The text without API keys, not even those a provider shows in part."""
+    return _KEY.sub(MASK, mask_secrets(text))
+
+
+def plain(text: str, limit: int = _SENTENCE) -> str:
+    """Foreign text as part of a sentence: one line, masked, without class names or control characters.
+
+    Args:
+        text: Text of a provider, a tool or a library.
+        limit: Characters it may have.
+    """
+    return _one_line(_CLASS_NAME.sub("", " ".join(masked(text).split())), limit)
+
+
+def reason(error: BaseException, limit: int = _SENTENCE) -> str:
+    """Name an exception with its own words: one line, masked.
+
+    Args:
+        error: What was raised; of a group with one member, that one.
+        limit: Characters it may have.
+    """
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    try:
+        said = str(error)
+    except Exception:  # it may fail at that too
+        said = ""
+    return _one_line(f"{type(error).__name__}: {masked(said)}", limit).rstrip(" :")
+
+
+def _one_line(text: str, limit: int) -> str:
+    clean = "".join(char for char in " ".join(text.split()) if unicodedata.category(char)[0] != "C").strip()
+    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
+
+
+def raw_detail(error: BaseException) -> str:
+    """What the exception and its causes say, for whoever asks for details; masked and bounded."""
+    causes = list(chain(error))
+    lines = dict.fromkeys(f"{type(one).__name__}: {one}" for one in causes)
+    # What a provider says in its headers about its limits: how many requests and tokens, and until when.
+    headers: dict[str, str] = {}
+    for one in causes:
+        if isinstance(one, ModelHTTPError):
+            headers.update({name.lower(): value for name, value in (one.headers or {}).items()})
+    limits = (name for name in headers if "ratelimit" in name or name == "retry-after")
+    text = masked("\n".join([*lines, *(f"{name}: {headers[name]}" for name in limits)]))
+    text = "".join(char for char in text if char in "\n\t" or unicodedata.category(char)[0] != "C")
+    return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
+
+
+def told(kind: ErrorKind, message: str, way: str, *, retryable: bool = False) -> Error:
+    """A sentence, and what to do next, where another model is the other way."""
+    return Error(kind=kind, message=message, hint=f"{way}, or {OTHER_MODEL}.", retryable=retryable)
+
+
+def too_long(model: str, limit: int | None, requested: int | None) -> Error:
+    """The request does not fit the model's window; numbers are its reason only where they explain it.
+
+    Args:
+        model: Name of the model.
+        limit: Tokens it takes, as far as known.
+        requested: Tokens of the request, as far as known.
+    """
+    sizes = f" ({requested:,} tokens)" if requested else ""
+    window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
+    message = f"The conversation{sizes} is longer than {window}."
+    if limit and requested and requested <= limit:
+        fits = f"{requested:,} of {limit:,} tokens would fit by the numbers known here"
+        message = f"The provider says the conversation is too long for {model}, although {fits}."
+    return Error(
+        kind="context_overflow",
+        message=message,
+        hint="Press ctrl+g to compact it, see /context for what takes room, or pick a larger model "
+        "with /model.",
+        limit=limit,
+        requested=requested,
+    )
+
+
+def no_room(model: str, large: ContextTooLarge) -> Error:
+    """What every request carries leaves no room: compacting is no help."""
+    return Error(
+        kind="context_overflow",
+        message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
+        hint="Switch off tools or servers that are not needed, shorten the instructions, or pick a larger "
+        "model with /model.",
+        limit=large.limit,
+        requested=large.requested,
+    )
+
+
+def too_large_at_once(error: BaseException, model: str, limit: int | None, requested: int | None) -> Error:
+    """A limit of the account for a single request, in the provider's own words: waiting is no help."""
+    words = next((said for one in chain(error) if (said := provider_message(one))), "")
+    return Error(
+        kind="context_overflow",
+        message=f"The provider refuses single requests of this size for {model}: {plain(words).rstrip('.')}.",
+        hint="Waiting does not help: compact the conversation with ctrl+g, raise the account's limit, or "
+        f"{OTHER_MODEL}.",
+        limit=limit,
+        requested=requested,
+    )
+
+
+def only_thought(model: str, written: int) -> Error:
+    """The answer was cut off at its length limit before a word of it was said.
+
+    Args:
+        model: Name of the model.
+        written: Tokens of it that were written all the same; 0 where nobody knows.
+    """
+    tokens = f" ({written:,} tokens)" if written else ""
+    return told(
+        "provider",
+        f"The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
+        "Lower the effort with /effort, have its server allow longer answers",
+        retryable=True,
+    )
+
+
+def wrong_key(error: BaseException, model: str) -> Error:
+    where = key_variable(model)
+    if where is None:
+        endpoint, named, _ = model.partition(":")
+        own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
+        where = own if named else "the key of this endpoint"
+    if isinstance(error, ModelHTTPError) and error.status_code == 403:
+        message = f"The provider does not allow this key to use {model}{_reason(error)}."
+        hint = f"Check what the account behind {where} may use, or {OTHER_MODEL}."
+    else:
+        message = f"The provider did not accept the API key for {model}."
+        hint = f"Check {where}, or {OTHER_MODEL}."
+    return Error(kind="auth", message=message, hint=hint)
+
+
+def missing_key(variable: str, model: str) -> Error:
+    return told(
+        "auth", f"There is no API key for {model}: {variable} is not set.", f"Set {variable} and start again"
+    )
+
+
+def unknown_model(error: BaseException, model: str) -> Error:
+    suggestions = (one.suggested_model_id for one in chain(error) if isinstance(one, ModelHTTPError))
+    named = re.search(r"Did you mean '([^']+)'", str(error))
+    suggestion = next((name for name in suggestions if name), named[1] if named else None)
+    meant = f"Did you mean {plain(suggestion)}? " if suggestion else ""
+    return Error(
+        kind="input",
+        message=f"The provider has no model named {model}{_reason(error)}.",
+        hint=f"{meant}Choose a model with /model; for a server of your own also check its base URL.",
+    )
+
+
+def rate_limited(error: BaseException, model: str) -> Error:
+    """Too much at once; the same request may pass a little later."""
+    wait = ""
+    if seconds := asked_pause(error):
+        whole = max(1, math.ceil(seconds))
+        wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
+    return told(
+        "rate_limit",
+        f"The provider is limiting requests to {model}" + (f" and asks to wait {wait}." if wait else "."),
+        f"Wait {wait or 'a moment'} and send again",
+        retryable=True,
+    )
+
+
+def out_of_credit(_error: BaseException, model: str) -> Error:
+    """Quota or credit is used up; waiting does not help."""
+    return told(
+        "rate_limit",
+        f"The account used for {model} has no credit or quota left.",
+        "Check the billing page of the provider",
+    )
+
+
+def used_up_today(_error: BaseException, model: str) -> Error:
+    """The quota of a day; the next minutes bring nothing."""
+    return told(
+        "rate_limit",
+        f"The daily quota for {model} is used up.",
+        "Continue when the provider renews it, raise it there",
+    )
+
+
+def not_now(error: BaseException, model: str) -> Error:
+    """The provider was busy with something else that the request needs."""
+    return told(
+        "provider",
+        f"The provider could not take the request to {model} just now (HTTP {status_of(error)}).",
+        "Send again in a moment",
+        retryable=True,
+    )
+
+
+def provider_down(error: BaseException, model: str) -> Error:
+    status = next((one.status_code for one in chain(error) if isinstance(one, ModelHTTPError)), None)
+    busy = status in (503, 529) or "overloaded" in full_text(error).lower()
+    code = f" (HTTP {status})" if status else ""
+    return told(
+        "provider",
+        f"The provider of {model} " + ("is overloaded" if busy else "had an internal error") + f"{code}.",
+        "Send again in a moment",
+        retryable=True,
+    )
+
+
+def refused(error: BaseException, model: str) -> Error:
+    """The provider does not want this request, for a reason it may have given."""
+    return told(
+        "provider",
+        f"The provider refused the request to {model}{_reason(error)}.",
+        "Press ctrl+o for its full answer",
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """What the provider says, behind a colon; empty where it says nothing."""
+    said = plain(provider_message(error)).rstrip(".。")
+    return f": {said}" if said else ""
+
+
+def page_came(_error: BaseException, model: str) -> Error:
+    """A web page with HTTP 200: of a network that wants a sign-in, or of what stands at a wrong address."""
+    return Error(
+        kind="network",
+        message=f"A web page came in place of an answer of {model}.",
+        hint=f"Check the base URL, and whether the network or a proxy wants a sign-in; or {OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
+def timed_out(error: BaseException, model: str) -> Error:
+    return told("network", f"{_server(error, model)} did not answer in time.", "Send again", retryable=True)
+
+
+def sent_on(error: BaseException, model: str) -> Error:
+    """A redirect that leads nowhere, as of a base URL without its path or one that wants ``https``."""
+    return Error(
+        kind="network",
+        message=f"{_server(error, model)} sends requests on to another address, and none of them answers"
+        f" (HTTP {status_of(error)}).",
+        hint=f"Check its base URL, then send again; or {OTHER_MODEL}.",
+    )
+
+
+def unreachable(error: BaseException, model: str) -> Error:
+    """The connection could not be made, or broke."""
+    text, server = full_text(error), _server(error, model)
+    if _UNKNOWN_HOST.search(text):
+        message, hint = f"The address of {server} could not be found.", "Check the network and the base URL"
+    elif is_absent(error):
+        start = how_to_start(model, urlsplit(url_of(error)).port)
+        message, hint = f"Nothing answers at {server}.", start or "Start the server, or check its base URL"
+    elif _REFUSED.search(text):
+        message, hint = f"{server} refused the connection.", "Check that the server runs and its base URL"
+    elif _CERTIFICATE.search(text):
+        message, hint = f"The connection to {server} is not secure.", "Check its certificate and any proxy"
+    else:
+        message, hint = f"The connection to {server} broke.", "Check the network"
+    return Error(
+        kind="network",
+        message=message[0].upper() + message[1:],
+        hint=f"{hint}, then send again; or {OTHER_MODEL}.",
+        retryable=True,
+    )
+
+
+def is_absent(error: BaseException) -> bool:
+    """Whether nothing listens where a server of this machine is expected: a later try finds the same."""
+    return is_loopback(url_of(error)) and _REFUSED.search(full_text(error)) is not None
+
+
+def disk_trouble(told: StorageError) -> Error:
+    """The disk or the sessions file takes nothing more; no model has to do with it."""
+    return Error(kind="internal", message=plain(told.message), hint=told.hint)
+
+
+def is_network_text(text: str) -> bool:
+    """Whether a text without a known type speaks of a connection that could not be made."""
+    return _REFUSED.search(text) is not None or _UNKNOWN_HOST.search(text) is not None
+
+
+def _server(error: BaseException, model: str) -> str:
+    """Host and port that were called, without any password in the address."""
+    parts = urlsplit(url_of(error))
+    if not parts.hostname:
+        return f"The server of {model}"
+    return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname
