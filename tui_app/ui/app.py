@@ -32,10 +32,12 @@ from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.themes import (
     TERMINAL_COLOURS,
     THEMES,
-    has_few_colours,
+    among_256,
+    colour_system,
     muted_colours,
     own_themes,
     own_variables,
+    theme_of_256,
 )
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
@@ -69,8 +71,9 @@ class PlimsollApp(TellsFailures, Host):
 
     def __init__(self, launch: Launch) -> None:
         self.launch, settings = launch, launch.settings
-        self._own_themes = {theme.name: theme for theme in (*THEMES, *own_themes(settings.themes))}
-        self._few_colours = has_few_colours(launch.env)
+        self._colours = colour_system(launch.env)
+        ours = (self._shown(theme) for theme in (*THEMES, *own_themes(settings.themes)))
+        self._own_themes = {theme.name: theme for theme in ours}
         # Known before the styles are made: they need not be made again for it.
         self.set_reactive(App.theme, settings.theme)
         # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
@@ -96,17 +99,26 @@ class PlimsollApp(TellsFailures, Host):
         if settings.plain or not settings.animations:
             self.animation_level = "none"
 
+    def _shown(self, theme: Theme) -> Theme:
+        return theme_of_256(theme) if self._colours == "256" else theme
+
+    def register_theme(self, theme: Theme) -> None:
+        super().register_theme(self._shown(theme))
+
     def get_theme(self, theme_name: str) -> Theme | None:
         """Find a theme, one of our own also before it is registered."""
         theme = super().get_theme(theme_name) or self._own_themes.get(theme_name)
-        if theme is None or theme.ansi or not self._few_colours:
+        if theme is None or theme.ansi or self._colours != "standard":
             return theme
         # Of shades that are not there each would become the nearest of sixteen: a ground of patches.
         return super().get_theme("ansi-dark" if theme.dark else "ansi-light")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give colours of our own names to themes that do not know them."""
-        return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+        own = own_variables(self.current_theme)
+        if self._colours == "256":
+            own = {name: among_256(value) for name, value in own.items()}
+        return {**super().get_theme_variable_defaults(), **own}
 
     def get_css_variables(self) -> dict[str, str]:
         """Keep to the five colours of a terminal's own that ours mean, whatever else its theme would use."""

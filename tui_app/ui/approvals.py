@@ -294,8 +294,8 @@ class ApprovalDetail(LongText, can_focus=False):
     DEFAULT_CSS = """
     ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
     ApprovalDetail > .approval--strong { text-style: bold; }
-    ApprovalDetail > .approval--added { background: $added-row; }
-    ApprovalDetail > .approval--removed { background: $removed-row; }
+    ApprovalDetail > .approval--added { background: $added-row; color: $added-line; }
+    ApprovalDetail > .approval--removed { background: $removed-row; color: $removed-line; }
     ApprovalDetail > .approval--faint { color: $text-muted; }
     ApprovalDetail > .approval--number { color: $text-muted; }
     ApprovalDetail > .approval--sign-added { color: $added; }

@@ -52,6 +52,8 @@ DARK = Theme(
         "removed": "#ff9b92",
         "added-row": "#12332a",
         "removed-row": "#3d1f26",
+        "added-line": "#dde6ed",
+        "removed-line": "#dde6ed",
         "syn-keyword": "#8fb8e8",
         "syn-string": "#a9cfa4",
         "syn-number": "#c3b6e6",
@@ -116,6 +118,8 @@ LIGHT = Theme(
         "removed": "#9c1f19",
         "added-row": "#dcf2e3",
         "removed-row": "#fae3e1",
+        "added-line": "#15212b",
+        "removed-line": "#15212b",
         "syn-keyword": "#1c4f96",
         "syn-string": "#2c6127",
         "syn-number": "#5a3f96",
@@ -157,6 +161,8 @@ _TERMINAL = {
     "removed": "ansi_bright_red",
     "added-row": "ansi_default",
     "removed-row": "ansi_default",
+    "added-line": "ansi_default",
+    "removed-line": "ansi_default",
     "accent-soft": "ansi_cyan",
     "rail-seen": "ansi_cyan",
     "syn-keyword": "ansi_default",
@@ -185,12 +191,60 @@ TERMINAL_COLOURS: Mapping[str, str] = {
 """The few colours of a terminal's own, where it has the say: cool for work, warm for a call."""
 
 
-def has_few_colours(env: Mapping[str, str]) -> bool:
-    """Whether a terminal has sixteen colours, all its own."""
-    if not env.get("TERM") or env.get("TEXTUAL_COLOR_SYSTEM", "auto") != "auto":
-        return env.get("TEXTUAL_COLOR_SYSTEM") == "standard"
+def colour_system(env: Mapping[str, str]) -> str:
+    """The colours of a terminal: ``standard`` (16 of its own), ``256``, ``truecolor``; empty if unknown."""
+    named = env.get("TEXTUAL_COLOR_SYSTEM", "auto")
+    if named != "auto" or not env.get("TERM"):
+        return named if named != "auto" else ""
     console = Console(file=io.StringIO(), force_terminal=True, legacy_windows=False, _environ=env)
-    return console.color_system == "standard"
+    return console.color_system or ""
+
+
+_XTERM: Mapping[str, int] = {
+    "#0b1219": 233, "#15202b": 234, "#1c2935": 235, "#153a4f": 237, "#12332a": 234, "#3d1f26": 234,
+    "#2a3947": 237, "#4a5e6e": 59, "#dde6ed": 254, "#97a8b6": 248, "#6c7f8f": 244, "#5cb8e0": 74,
+    "#38799a": 31, "#9ad5c9": 116, "#f0b24f": 215, "#ff7a70": 210, "#ff857b": 210, "#7fcf9c": 115,
+    "#8fd8a8": 115, "#ff9b92": 210, "#8fb8e8": 110, "#a9cfa4": 151, "#c3b6e6": 146, "#55697a": 241,
+    "#6f8496": 244, "#93a5b3": 247, "#4f9d91": 73, "#2f7482": 66, "#fafcfd": 231, "#eef3f6": 255,
+    "#e4ecf1": 254, "#c9e1ee": 153, "#dcf2e3": 194, "#fae3e1": 224, "#cfdae2": 188, "#9fb2c0": 145,
+    "#15212b": 234, "#485b6a": 240, "#6b7e8c": 244, "#00608a": 24, "#468aaa": 31, "#0b5f58": 23,
+    "#8a5000": 94, "#b87000": 130, "#d5392f": 124, "#b0241d": 124, "#17653a": 22, "#14592f": 22,
+    "#9c1f19": 88, "#1c4f96": 25, "#2c6127": 22, "#5a3f96": 53, "#8293a1": 246, "#64798b": 243,
+    "#48596a": 240, "#5b86bd": 67, "#1f6b60": 23, "#4d9c92": 30,
+}  # fmt: skip
+"""Of each of our colours the one of a terminal of 256 that stays as far from the grounds as ours does.
+
+The nearest one, which it would become otherwise, is black for two grounds and dark blue for the third.
+"""
+
+
+def among_256(colour: str) -> str:
+    """A colour of ours as a terminal of 256 has it, so that it becomes no other."""
+    number = _XTERM.get(colour)
+    if number is None:
+        return colour
+    if number > _LAST_OF_CUBE:
+        grey = round(255 * (number - _LAST_OF_CUBE) / 25)
+        return f"#{grey:02x}{grey:02x}{grey:02x}"
+    parts = ((number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6)
+    return "#" + "".join(f"{55 + 40 * part if part else 0:02x}" for part in parts)
+
+
+_LAST_OF_CUBE = 231
+"""The last colour of 256 that is no shade of grey: white."""
+
+
+def theme_of_256(theme: Theme) -> Theme:
+    """A theme as a terminal of 256 colours shows it: what is not ours becomes the nearest there."""
+    variables = {name: among_256(value) for name, value in theme.variables.items()}
+    if theme.dark and "added" in variables:
+        # No tint there is dark enough: lines of a diff keep the panel, and have its colours themselves.
+        variables |= {"added-line": variables["added"], "removed-line": variables["removed"]}
+    shown = replace(theme, variables=variables)
+    for name in ("primary", "secondary", *_FIELDS):
+        if colour := getattr(theme, name):
+            setattr(shown, name, among_256(colour))
+    return shown
 
 
 def own_variables(theme: Theme) -> dict[str, str]:
@@ -331,8 +385,8 @@ _TONES: Mapping[Tone, str] = {
     Tone.OK: "$text-success",
     Tone.ADDED: "$added",
     Tone.REMOVED: "$removed",
-    Tone.ADDED_ROW: "on $added-row",
-    Tone.REMOVED_ROW: "on $removed-row",
+    Tone.ADDED_ROW: "$added-line on $added-row",
+    Tone.REMOVED_ROW: "$removed-line on $removed-row",
     Tone.MARK: "bold $text-accent",
     Tone.UNREAD: "bold $text-accent on $accent-muted",
     Tone.FOUND: "underline $text-warning on $warning-muted",

@@ -4,6 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.color import Color as RichColor
+from rich.color import ColorSystem
+from textual.color import Color
+from textual.theme import Theme
 from textual.widgets import Input, OptionList, Static
 
 from tests.servers.behaviours import Text
@@ -20,9 +24,10 @@ from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.plain_lines import contrast
 from tui_app.ui.status import ChatHeader
 from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import has_few_colours
+from tui_app.ui.themes import THEMES, colour_system, theme_of_256
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FILE = """\
@@ -108,7 +113,27 @@ async def test_every_setting_stands_there_with_value_and_source(desk: Desk, file
     ],
 )
 def test_which_terminals_have_colours_of_their_own_only(env: dict[str, str], few: bool) -> None:
-    assert has_few_colours(env) is few
+    assert (colour_system(env) == "standard") is few
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_a_terminal_of_256_colours_has_our_grounds_and_text(theme: Theme) -> None:
+    """The nearest colours are black for two grounds and dark blue for the third."""
+    shown = theme_of_256(theme)
+
+    def painted(colour: str | None) -> Color:
+        downgraded = RichColor.parse(str(colour)).downgrade(ColorSystem.EIGHT_BIT)
+        return Color.from_rich_color(downgraded)
+
+    grounds = [painted(shown.background), painted(shown.panel), painted(shown.surface)]
+    assert len(set(grounds)) == 3, "panels are seen"
+    assert all(max(ground.rgb) - min(ground.rgb) < 8 for ground in grounds), "and are grey"
+    texts = ("text-muted", "text-warning", "text-error", "text-success", "code-inline", "syn-keyword")
+    for name in texts:
+        assert all(contrast(painted(shown.variables[name]), ground) >= 4.5 for ground in grounds), name
+    for line in ("added", "removed"):
+        text, row = shown.variables[f"{line}-line"], shown.variables[f"{line}-row"]
+        assert contrast(painted(text), painted(row)) >= 4.5
 
 
 @pytest.mark.parametrize(("theme", "painted"), [("plimsoll-light", "ansi-light"), ("nord", "ansi-dark")])
