@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from stat import S_ISREG
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tui_app.records import frozen
 
@@ -182,6 +182,18 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
+@frozen
+class NearestFiles(Generic[N]):
+    """What is written for a project and for all."""
+
+    found: tuple[N, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Sentences: what cannot be used, and why."""
+
+    def named(self, name: str) -> N | None:
+        return next((each for each in self.found if each.name == name.strip()), None)
+
+
 def read_nearest(
     places: tuple[Path | None, Path],
     inner: Sequence[str],
@@ -189,7 +201,7 @@ def read_nearest(
     read: Callable[[Path, Path | None], N | None],
     most: int,
     file: str = "",
-) -> tuple[tuple[N, ...], tuple[str, ...]]:
+) -> NearestFiles[N]:
     """Read what is written for a project and for all: the nearest wins a name, the user's own come last.
 
     Args:
@@ -200,9 +212,6 @@ def read_nearest(
             ``Refused``.
         most: How many there are at most.
         file: Name of the file in a folder of its own; empty where each is a file.
-
-    Returns:
-        Those that can be used, and sentences about those that cannot.
     """
     folder, config = places
     around = folders_of(folder) if folder is not None else []
@@ -226,7 +235,7 @@ def read_nearest(
                 continue
             if one is not None and len(found) < most:
                 found.setdefault(one.name, one)
-    return tuple(found.values()), tuple(refused)
+    return NearestFiles(tuple(found.values()), tuple(refused))
 
 
 # Markdown files with a few values in front, as skills and commands have them.

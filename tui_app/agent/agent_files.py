@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
-from tui_app.files import MayRead, Refused, anything, read_document, read_inside, read_nearest
+from tui_app.files import MayRead, NearestFiles, Refused, anything, read_document, read_inside, read_nearest
 from tui_app.providers import GGUF
 from tui_app.records import frozen
 from tui_app.tool_specs import (
@@ -85,16 +85,7 @@ class AgentFile:
         return _FRAME.format(body=read_document(read.text).body, folder=folder)
 
 
-@frozen
-class AgentFiles:
-    """All there are."""
-
-    found: tuple[AgentFile, ...] = ()
-    refused: tuple[str, ...] = ()
-    """Sentences: what is no usable agent, and why."""
-
-    def named(self, name: str) -> AgentFile | None:
-        return next((each for each in self.found if each.name == name.strip()), None)
+AgentFiles = NearestFiles[AgentFile]
 
 
 def find_agents(folder: Path | None, config: Path, may_read: MayRead = anything) -> AgentFiles:
@@ -105,10 +96,9 @@ def find_agents(folder: Path | None, config: Path, may_read: MayRead = anything)
         config: The user's own folder of settings.
         may_read: What the rules say of files.
     """
-    found, refused = read_nearest(
+    return read_nearest(
         (folder, config), AGENT_FOLDERS, OWN_FOLDER, lambda entry, root: _listed(entry, root, may_read), MOST
     )
-    return AgentFiles(found, refused)
 
 
 def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | None:

@@ -12,6 +12,7 @@ from typing import Literal
 from tui_app.agent.agent_files import find_agents
 from tui_app.files import (
     MayRead,
+    NearestFiles,
     Refused,
     anything,
     entries,
@@ -453,16 +454,7 @@ class Skill:
         return self.file.parent
 
 
-@frozen
-class Skills:
-    """All there are."""
-
-    found: tuple[Skill, ...] = ()
-    refused: tuple[str, ...] = ()
-    """Sentences: what is no usable skill, and why."""
-
-    def named(self, name: str) -> Skill | None:
-        return next((skill for skill in self.found if skill.name == name), None)
+Skills = NearestFiles[Skill]
 
 
 def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything) -> Skills:
@@ -473,10 +465,9 @@ def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything)
         config: The user's own folder of settings.
         may_read: What the rules say of files.
     """
-    found, refused = read_nearest(
+    return read_nearest(
         (folder, config), FOLDERS, "skills", lambda file, root: _listed(file, root, may_read), MOST, FILE
     )
-    return Skills(found, refused)
 
 
 def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:

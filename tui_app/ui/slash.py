@@ -170,7 +170,7 @@ def find_commands(
         command = _read(file, root, may_read)
         return command if command is not None and command.name not in taken else None
 
-    found, _ = read_nearest((folder, config), (FOLDER,), "commands", read, MOST)
+    found = read_nearest((folder, config), (FOLDER,), "commands", read, MOST).found
     return tuple(sorted(found, key=lambda command: command.name))
 
 
