@@ -77,7 +77,7 @@ PICTURES: Sequence[Picture] = (
     Picture("timeline", in_timeline, "checkpoint 001", compacted=True),
     Picture("compaction", in_detail, "Sundays in the ferry import", compacted=True),
     Picture("context", in_context, "waits at"),
-    Picture("review", in_review, "Review the summary before it is applied"),
+    Picture("review", in_review, "Proposal"),
     Picture("models", in_models, "harbour:deck-4b"),
     Picture("approvals", in_approvals, "keep everywhere", model=OFFLINE_MODEL),
     Picture("question", in_question, "y yes", model=OFFLINE_MODEL),

@@ -49,8 +49,8 @@ STATES: dict[ItemState, str] = {
     "trimmed": "trimmed",
     "cut": "cut to size",
     "pointer": "pointer",
-    "stale": "stale: the file has changed since",
-    "gone": "stale: the file is gone",
+    "stale": "stale: file changed",
+    "gone": "stale: file gone",
     "excluded": "excluded: not sent",
 }
 """The words for the form of an item in the request, where it is not what it was said as."""

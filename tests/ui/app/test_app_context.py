@@ -173,11 +173,11 @@ async def test_a_result_is_stale_once_its_file_holds_something_else(served: Desk
         await deck.press("escape")
         (served.cwd / "tide.txt").write_text("once\n")
         await deck.press("f3")
-        await deck.says("stale: the file has changed since  #5")
+        await deck.says("stale: file changed  #5")
         await deck.press("escape")
         (served.cwd / "tide.txt").unlink()
         await deck.press("f3")
-        await deck.says("stale: the file is gone  #5")
+        await deck.says("stale: file gone  #5")
 
 
 async def test_items_are_on_the_scale_of_the_figures_above_them(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LABEL_CELLS = 40
 _NARROW = 60
-"""Cells below which the usual mode goes without saying."""
+"""Cells below which the usual mode and the size go without saying."""
 CHIP_KEYS = "ctrl+o expands, backspace removes"
 """The keys for the chip at the cursor."""
 RUNS_AS_YOU, PRIVATE = "runs as you", "runs as you, not sent"
@@ -206,7 +206,7 @@ class PromptRow(TellsFailures, Vertical):
     watch_shell = watch_mode = on_resize = watch_count
 
     def _said(self) -> Content:
-        """What stands behind the draft: its size, and the mode; where there is no room, one but the usual."""
+        """What stands behind the draft: its size, and the mode; where there is no room, what is not usual."""
         vim = self.editor.vim.mode if self.editor.vim_keys else ""
         if self.shell:
             return Content(f"{self.shell} {self.glyphs.separator} {vim}" if vim else self.shell)
@@ -218,7 +218,8 @@ class PromptRow(TellsFailures, Vertical):
             (self.mode, "" if usual else "$text-accent"),
         ]
         if self.size.width < _NARROW:
-            parts = [parts[0] if commands else parts[2] if not usual else parts[1]]
+            # The draft needs the cells of its size.
+            parts = [parts[0]] if commands else [] if usual else [parts[2]]
         pieces = [Content.styled(text, style) for text, style in parts if text]
         return Content(f" {self.glyphs.separator} ").join(pieces)
 
