@@ -16,12 +16,12 @@ from tui_app.events import (
     MessagePinned,
     Payload,
     RewriteUndone,
+    RowKind,
     SessionRewind,
     ToolArchived,
     ToolOffloaded,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.entries import EntryKind
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.message import KINDS, MessageScreen
 from tui_app.ui.long_text import LongText, wrapped
@@ -295,7 +295,7 @@ async def test_an_empty_conversation_has_nothing_to_open(served: Desk, beside: b
 
 
 def test_every_kind_of_row_has_a_name() -> None:
-    assert set(KINDS) == set(get_args(EntryKind))
+    assert set(KINDS) == set(get_args(RowKind))
 
 
 async def test_the_events_stand_as_json(served: Desk) -> None:

@@ -8,7 +8,8 @@ from textual.app import ComposeResult
 
 from tests.ui.kit import ThemedApp
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
-from tui_app.session.entries import Body, Entry, EntryKind, EntryState
+from tui_app.events import RowKind
+from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import Tone
@@ -159,7 +160,7 @@ async def test_what_runs_is_the_last_row_until_it_has_ended() -> None:
         assert shown(timeline)[1] == "No compactions. f shows others."
 
 
-def made(kind: EntryKind, title: str, state: EntryState = "ok", **more: Any) -> Entry:
+def made(kind: RowKind, title: str, state: EntryState = "ok", **more: Any) -> Entry:
     return Entry(seq=1, kind=kind, time=NOON, title=title, state=state, **more)
 
 

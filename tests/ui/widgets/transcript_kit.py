@@ -6,7 +6,8 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from tests.ui.kit import ThemedApp
-from tui_app.session.entries import Body, Entry, EntryKind, EntryState
+from tui_app.events import RowKind
+from tui_app.session.entries import Body, Entry, EntryState
 from tui_app.ui.text import UNICODE
 from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
 from tui_app.ui.transcript.transcript import STREAM_END, Transcript
@@ -48,7 +49,7 @@ class Talk:
 
     def add(
         self,
-        kind: EntryKind,
+        kind: RowKind,
         title: str,
         *,
         body: Body | None = None,
