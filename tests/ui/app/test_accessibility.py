@@ -111,7 +111,7 @@ walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" f
 async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
     """From wherever the one before has led."""
     while deck.app.screen is not deck.app.chat:
-        deck.app.pop_screen()
+        deck.app.screen.dismiss(None)
         await deck.settle()
     await deck.pilot.resize_terminal(*size)
     deck.editor.text = ""

@@ -81,24 +81,24 @@ async def test_a_path_is_no_command(served: Desk, fake_openai: FakeOpenAI) -> No
         assert "A file of accounts." in deck.text
 
 
-@pytest.mark.parametrize(
-    ("name", "screen"),
-    [
-        ("/tokens", ContextScreen),
-        ("/threads", SessionsScreen),
-        ("/sessions", SessionsScreen),
-        ("/help", HelpScreen),
-        ("/model", ModelPicker),
-    ],
+ALIASES: tuple[tuple[str, type], ...] = (
+    ("/tokens", ContextScreen),
+    ("/threads", SessionsScreen),
+    ("/sessions", SessionsScreen),
+    ("/help", HelpScreen),
+    ("/model", ModelPicker),
 )
-async def test_aliases_open_the_same_screens(served: Desk, name: str, screen: type) -> None:
+
+
+async def test_aliases_open_the_same_screens(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.send(name)
-        await deck.until(lambda: isinstance(deck.app.screen, screen), name)
-        await deck.press("escape")
-        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
-        assert deck.app.focused is deck.editor
+        for name, screen in ALIASES:
+            await deck.send(name)
+            await deck.until(lambda screen=screen: isinstance(deck.app.screen, screen), name)
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+            assert deck.app.focused is deck.editor, name
 
 
 async def test_the_list_shows_what_fits_and_tab_fills_it_in(served: Desk) -> None:
@@ -188,38 +188,42 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         assert "1 notice" not in deck.hints
 
 
-@pytest.mark.parametrize(
-    ("command", "words"),
-    [
-        ("/undo", "No compaction to undo."),
-        ("/redo", "Nothing to redo."),
-        ("/copy", "There is no answer to copy yet."),
-        ("/export", "Nothing to export: nothing has been said yet."),
-        ("/rewind", "Nothing to rewind: the context has no earlier prompt."),
-        ("/retry", "Nothing to send again: there is no earlier prompt."),
-        ("/fork", "Nothing to fork: there is no prompt yet."),
-        ("/pin", "Nothing is pinned."),
-        ("/pin last", "There is no message yet."),
-        ("/unpin last", "Nothing is pinned."),
-        ("/clear", "Nothing to clear: the context has no messages."),
-        ("/compact", "Nothing to compact yet: there are fewer than two messages."),
-        ("/queue", "Nothing is queued."),
-        ("/stats", "0 turns, 0 requests, 0 tool calls"),
-        ("/memory", "Nothing is remembered here yet."),
-        ("/history", "Nothing has been said yet."),
-        ("/session checkpoints", "There is no checkpoint yet."),
-        ("/skills", "There are no skills."),
-        ("/mcp", "No MCP server is configured."),
-        ("/resume", "There is no other session yet."),
-        ("/subconscious run", "Nothing has been said in this session"),
-    ],
+NOTHING_TO_DO = (
+    ("/undo", "No compaction to undo."),
+    ("/redo", "Nothing to redo."),
+    ("/copy", "There is no answer to copy yet."),
+    ("/export", "Nothing to export: nothing has been said yet."),
+    ("/rewind", "Nothing to rewind: the context has no earlier prompt."),
+    ("/retry", "Nothing to send again: there is no earlier prompt."),
+    ("/fork", "Nothing to fork: there is no prompt yet."),
+    ("/pin", "Nothing is pinned."),
+    ("/pin last", "There is no message yet."),
+    ("/unpin last", "Nothing is pinned."),
+    ("/clear", "Nothing to clear: the context has no messages."),
+    ("/compact", "Nothing to compact yet: there are fewer than two messages."),
+    ("/queue", "Nothing is queued."),
+    ("/stats", "0 turns, 0 requests, 0 tool calls"),
+    ("/memory", "Nothing is remembered here yet."),
+    ("/history", "Nothing has been said yet."),
+    ("/session checkpoints", "There is no checkpoint yet."),
+    ("/skills", "There are no skills."),
+    ("/mcp", "No MCP server is configured."),
+    ("/resume", "There is no other session yet."),
+    ("/subconscious run", "Nothing has been said in this session"),
 )
-async def test_a_command_with_nothing_to_do_says_so(desk: Desk, command: str, words: str) -> None:
+
+
+async def test_a_command_with_nothing_to_do_says_so(desk: Desk) -> None:
     async with shown(desk.app(), USUAL) as deck:
         await deck.ready()
-        await deck.send(command)
-        await deck.says(words)
-        assert not list(desk.cwd.glob("plimsoll-*"))
+        for command, words in NOTHING_TO_DO:
+            assert words not in deck.words, command
+            await deck.send(command)
+            await deck.says(words)
+            assert not list(desk.cwd.glob("plimsoll-*")), command
+            while deck.app.screen is not deck.app.chat:
+                deck.app.screen.dismiss(None)
+                await deck.settle()
 
 
 async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:

@@ -476,16 +476,16 @@ MARKED = [scene for scene in LISTS if scene != "help"]
 """Those in which a row is marked from the start; help is a page until a word filters it."""
 
 
-@pytest.mark.parametrize("scene", MARKED)
-async def test_a_resize_moves_no_mark(full: Desk, scene: str) -> None:
+async def test_a_resize_moves_no_mark(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, scene)
-        await deck.press("down")
-        before = marked(deck)
-        for width, height in (SMALL, WIDE):
-            await deck.pilot.resize_terminal(width, height)
-            await deck.settle()
-            assert marked(deck) == before
+        for scene in MARKED:
+            await at(deck, scene)
+            await deck.press("down")
+            before = marked(deck)
+            for width, height in (SMALL, WIDE):
+                await deck.pilot.resize_terminal(width, height)
+                await deck.settle()
+                assert marked(deck) == before, scene
 
 
 async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
@@ -499,40 +499,45 @@ async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk)
         assert screen.options.highlighted == (first or 0) + 1
 
 
-@pytest.mark.parametrize("scene", MARKED)
-async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk, scene: str) -> None:
+async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, scene)
-        screen = deck.app.screen
-        assert isinstance(screen, FilterDialog)
-        used: list[object] = []
-        screen.use = used.append  # type: ignore[method-assign]
-        first, rows = marked(deck)
-        await deck.hurry("down", "pagedown", "up", "enter")
-        expected = first or 0
-        for step in (1, 10, -1):
-            expected = min(rows - 1, max(0, expected + step))
-        assert used == ([screen.shown[expected]] if rows else [])
+        for scene in MARKED:
+            await at(deck, scene)
+            screen = deck.app.screen
+            assert isinstance(screen, FilterDialog)
+            used: list[object] = []
+            screen.use = used.append  # type: ignore[method-assign]
+            first, rows = marked(deck)
+            await deck.hurry("down", "pagedown", "up", "enter")
+            expected = first or 0
+            for step in (1, 10, -1):
+                expected = min(rows - 1, max(0, expected + step))
+            assert used == ([screen.shown[expected]] if rows else []), scene
 
 
-@pytest.mark.parametrize("scene", [scene for scene in LISTS if scene != "search"])
-async def test_the_title_counts_what_the_filter_leaves(full: Desk, scene: str) -> None:
+async def test_the_title_counts_what_the_filter_leaves(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, scene)
-        screen = deck.app.screen
-        assert isinstance(screen, FilterDialog)
-        title, rows = screen.query_one(".dialog-title", Static), screen.total
-        before = str(title.render())
-        assert " of " not in before.partition(" tokens of ")[0].replace("Sessions of", "")
-        screen.query_one(Input).value = "e"
-        await deck.settle()
-        assert re.search(rf" {screen.options.option_count} of {rows}\b", str(title.render())), title.render()
-        screen.query_one(Input).value = "no row has these words"
-        await deck.settle()
-        assert f" 0 of {rows}" in str(title.render())
-        screen.query_one(Input).value = ""
-        await deck.settle()
-        assert str(title.render()) == before
+        for scene in LISTS:
+            if scene != "search":
+                await at(deck, scene)
+                await the_title_counts(deck, scene)
+
+
+async def the_title_counts(deck: Deck, scene: str) -> None:
+    screen = deck.app.screen
+    assert isinstance(screen, FilterDialog), scene
+    title, rows = screen.query_one(".dialog-title", Static), screen.total
+    before = str(title.render())
+    assert " of " not in before.partition(" tokens of ")[0].replace("Sessions of", "")
+    screen.query_one(Input).value = "e"
+    await deck.settle()
+    assert re.search(rf" {screen.options.option_count} of {rows}\b", str(title.render())), title.render()
+    screen.query_one(Input).value = "no row has these words"
+    await deck.settle()
+    assert f" 0 of {rows}" in str(title.render())
+    screen.query_one(Input).value = ""
+    await deck.settle()
+    assert str(title.render()) == before
 
 
 # A command that leads to another session and gets nowhere: the one that is open goes on as before.
