@@ -89,25 +89,36 @@ def test_prompt_from_stdin(start: Start, project: Path, tmp_path: Path) -> None:
     assert said[0]["data"]["text"] == "when is low water\ufffd?"
 
 
-@pytest.mark.parametrize(
-    ("args", "code", "words"),
-    [
-        (("run",), 2, "PROMPT"),
-        (("run", " "), 2, "The prompt is empty."),
-        (("run", "x", "--window", "ten"), 2, "a whole number of tokens"),
-        (("run", "x", "--model", "nonsense"), 2, "provider:name"),
-        (("run", "x", "--cwd", "nowhere"), 2, "There is no folder nowhere."),
-        (("run", "x", "--model", "nonesuch:model"), 1, "There is no model 'nonesuch:model'"),
-        (("run", "x", "--session", "ffff"), 1, "There are no sessions yet."),
-        (("sesions",), 2, "Did you mean: plimsoll sessions?"),
-        (("nowhere",), 2, "There is no folder nowhere."),
-        (("--nonsense",), 2, "See: plimsoll --help"),
-        (("--continue", "--resume", "x"), 2, "not allowed with"),
-        (("compact", "ffff"), 1, "There are no sessions yet."),
-        ((), 1, "The screen needs a terminal."),
-    ],
-)
-def test_wrong_use_is_one_sentence(start: Start, args: tuple[str, ...], code: int, words: str) -> None:
+WRONG = [
+    (("run",), 2, "PROMPT"),
+    (("run", " "), 2, "The prompt is empty."),
+    (("run", "x", "--window", "ten"), 2, "a whole number of tokens"),
+    (("run", "x", "--model", "nonsense"), 2, "provider:name"),
+    (("run", "x", "--cwd", "nowhere"), 2, "There is no folder nowhere."),
+    (("run", "x", "--model", "nonesuch:model"), 1, "There is no model 'nonesuch:model'"),
+    (("run", "x", "--session", "ffff"), 1, "There are no sessions yet."),
+    (("sesions",), 2, "Did you mean: plimsoll sessions?"),
+    (("nowhere",), 2, "There is no folder nowhere."),
+    (("--nonsense",), 2, "See: plimsoll --help"),
+    (("--continue", "--resume", "x"), 2, "not allowed with"),
+    (("compact", "ffff"), 1, "There are no sessions yet."),
+    ((), 1, "The screen needs a terminal."),
+]
+
+
+@pytest.mark.parametrize(("args", "code", "words"), WRONG)
+def test_wrong_use_is_one_sentence(
+    plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], code: int, words: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    said = plimsoll(*args)
+    assert (said.code, said.out) == (code, "")
+    assert words in said.err
+    assert len(said.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(("args", "code", "words"), [WRONG[5], WRONG[7], WRONG[-1]])
+def test_a_shell_is_told_so_as_well(start: Start, args: tuple[str, ...], code: int, words: str) -> None:
     got, out, err = finished(start(*args))
     assert (got, out) == (code, "")
     assert words in err
