@@ -41,6 +41,17 @@ class Place(NamedTuple):
 
 _NO_KEY = "no-key-"
 _CLOSE = Hint("esc", "close", 0, "screen.close")
+
+
+def _tabs(place: str) -> tuple[KeyBinding, KeyBinding]:
+    """The ways between the parts of a dialog."""
+    following, previous = "right,right_square_bracket,ctrl+right", "left,left_square_bracket,ctrl+left"
+    return (
+        KeyBinding(f"{place}.next", following, "tab(1)", "Next tab", "Show the next part."),
+        KeyBinding(f"{place}.previous", previous, "tab(-1)", "Previous tab", "Show the previous part."),
+    )
+
+
 PLACES: Mapping[str, Place] = {
     "transcript": Place("in the conversation", (
         KeyBinding(
@@ -379,14 +390,7 @@ PLACES: Mapping[str, Place] = {
             "context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
             "Stop the running compaction; nothing changes.",
         ),
-        KeyBinding(
-            "context.next", "right,right_square_bracket,ctrl+right", "tab(1)", "Next tab",
-            "Show the next part.",
-        ),
-        KeyBinding(
-            "context.previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
-            "Show the previous part.",
-        ),
+        *_tabs("context"),
     )),
     "ledger": Place("in the context's list", (
         KeyBinding("context.sort", "s", "sort", "Order", "By tokens, by age, by kind of item."),
@@ -419,14 +423,7 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("compaction.edit", "e", "edit", "Edit", "Reword the summary."),
         KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
         KeyBinding("compaction.claim", "n", "claim", "Next claim", "Go to the next claim not in the log."),
-        KeyBinding(
-            "compaction.next", "right,right_square_bracket,ctrl+right", "tab(1)", "Next tab",
-            "Show the next part.",
-        ),
-        KeyBinding(
-            "compaction.previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
-            "Show the previous part.",
-        ),
+        *_tabs("compaction"),
     )),
     "summary": Place("in a summary's editor", (
         KeyBinding(

@@ -364,23 +364,21 @@ class Replacement:
 
 def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     """Lay out the replacement as the model gets it, with a margin that says who each part is from."""
-    lines: list[Line] = []
-    margins: list[tuple[str, Tone]] = []
+    rows: list[tuple[Line, str, Tone]] = []
+    gap = (painter.gap(), "", Tone.TEXT)
     if sent.passages:
-        lines += [painter.line(_legend(painter)), painter.gap()]
+        rows += [(painter.line(_legend(painter)), "", Tone.TEXT), gap]
     for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
-        lines += [painter.gap()] if number else []
-        margins += [("", Tone.TEXT)] * (len(lines) - len(margins))
+        rows += [gap] if number else []
         body = _notes_head(sent.author, painter) if origin == "model" else []
-        for source, gap in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
-            body += [painter.gap()] if gap and body else []
+        for source, apart in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
+            body += [painter.gap()] if apart and body else []
             body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
         body = _beside(_closed_up(body), origin, sent, painter)
-        lines += body
-        if origin is not None and body:
-            tone = _MARGIN_TONES[origin]
-            margins += [(_MARGINS[origin], tone), *[(painter.glyphs.pipe, tone)] * (len(body) - 1)]
-    margins += [("", Tone.TEXT)] * (len(lines) - len(margins))
+        mark, tone = (_MARGINS[origin], _MARGIN_TONES[origin]) if origin else ("", Tone.TEXT)
+        below = painter.glyphs.pipe if origin else ""
+        rows += [(line, below if at else mark, tone) for at, line in enumerate(body)]
+    lines = [line for line, _, _ in rows]
     starts, stops, at = array("L"), array("L"), 0
     for line in lines:
         starts.append(at)
@@ -391,7 +389,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         starts,
         stops,
         tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
-        tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for mark, tone in margins),
+        tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for _, mark, tone in rows),
     )
 
 
