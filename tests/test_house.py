@@ -36,6 +36,8 @@ ALLOWED_TAILS: set[str] = {
 """Modules that one neighbour alone imports."""
 FIELD_MAPS = "session.importers."
 """Files of a format each, which their list alone imports."""
+HOW_VALUES_ARE_DECLARED = "tui_app.records"
+"""A decorator like the standard one; who uses it knows no more of the program."""
 ALLOWED_BUSY: set[str] = {"conversation.assembly"}
 """Files with more imports of our own than `MOST_IMPORTS`."""
 ALLOWED_METHODS: set[str] = {
@@ -199,7 +201,7 @@ def test_a_file_names_few_others() -> None:
     busy = {
         name.removeprefix("tui_app.")
         for name, targets in own_imports().items()
-        if len(targets) > MOST_IMPORTS
+        if len(targets - {HOW_VALUES_ARE_DECLARED}) > MOST_IMPORTS
     }
     assert busy == ALLOWED_BUSY
 
@@ -301,6 +303,8 @@ def test_a_name_is_given_once_in_a_module() -> None:
         names: list[str] = []
         for node in tree.body:
             match node:
+                case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
+                    pass
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     names.append(name)
                 case ast.Assign(targets=targets):
