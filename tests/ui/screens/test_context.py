@@ -411,7 +411,7 @@ def test_categories_in_few_words() -> None:
 def test_every_kind_of_message_has_a_name_that_fits_its_column() -> None:
     assert set(KINDS) == {*get_args(MessageKind), "tools"}
     assert all(0 < len(name) <= 12 for name in KINDS.values())
-    assert set(STATES) == set(get_args(ItemState))
+    assert set(STATES) == {state for kinds in get_args(ItemState) for state in get_args(kinds)}
 
 
 async def test_a_tiny_terminal_keeps_items_and_keys() -> None:
