@@ -185,6 +185,10 @@ def _clocks(now: Callable[[], float]) -> Iterator[tuple[object, str, object]]:
             if isinstance(value, type | BuiltinFunctionType) and value in pins:
                 yield module, name, pins[value]
             elif isinstance(value, type) and value.__module__ == module_name:
+                of = vars(value).get("_fields_")
+                if of is not None and time.time in of.defaults.values():
+                    held = {key: now if each is time.time else each for key, each in of.defaults.items()}
+                    yield value, "_fields_", of._replace(defaults=held)
                 start = vars(value).get("__init__")
                 defaults = getattr(start, "__defaults__", None) or ()
                 if time.time in defaults:
