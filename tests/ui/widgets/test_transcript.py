@@ -648,7 +648,8 @@ async def test_streamed_text_appears_and_hands_over_without_a_change() -> None:
         assert rows(app.transcript) == before
 
 
-async def test_appending_paints_nothing_until_the_frame() -> None:
+async def test_appending_paints_nothing_until_the_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_app.ui.transcript.transcript.monotonic", lambda: 0.0)
     library, entries = long_talk(1)
     app = Stage(library, entries)
     async with app.run_test(size=SIZE):
