@@ -109,7 +109,7 @@ def test_another_file_is_not_overwritten(plimsoll: Plimsoll, tmp_path: Path, tex
     page.write_text(text)
     result = plimsoll("audit", claude(tmp_path), "--html", page)
     assert result.code == 1
-    assert "is no page: it stays as it is" in result.err
+    assert "is no page, so it was not replaced" in result.err
     assert page.read_text() == text
 
 

@@ -138,7 +138,7 @@ def test_a_drag_over_the_edge_takes_what_can_be_seen(machine: Machine, fake_open
     assert [line for line in drag(first, len(rows) - 4) if line] == visible[1:], "from behind the first line"
 
 
-OSC_52 = rb"\x1b\]52;c;([A-Za-z0-9+/=]+)"
+OSC_52 = rb"\x1b\]52;c;([A-Za-z0-9+/=]+)(?:\x07|\x1b\\)"
 
 
 def bring_back(terminal: Terminal) -> None:

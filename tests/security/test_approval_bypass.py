@@ -245,7 +245,7 @@ def test_an_imported_log_names_no_mode_model_file_process_or_output_of_this_mach
     file = tmp_path / "session.jsonl"
     file.write_text("".join(export_jsonl([(record, None) for record in records], mask=False)))
     with closing(open_store(desk.opening().database)) as store:
-        session = import_session(file, store=store, cwd=desk.cwd, now=2.0, policy="").session
+        session = import_session(file, store=store, cwd=desk.cwd, now=2.0).session
         assert store.info(session).model == ""
         assert chosen_mode(store, session) == "ask"
         [ended] = [record.data for record, _ in store.records(session) if isinstance(record.data, TaskEnded)]

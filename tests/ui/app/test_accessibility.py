@@ -47,6 +47,7 @@ from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.palette import own_bindings, palette_rows
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.host import FLOW
 from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.themes import STROKE_CONTRAST, THEMES
@@ -109,7 +110,10 @@ walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" f
 
 
 async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
-    """From wherever the one before has led."""
+    """From wherever the one before has led; what opened its dialog goes on to no other one."""
+    for worker in deck.app.workers:
+        if worker.group == FLOW:
+            worker.cancel()
     while deck.app.screen is not deck.app.chat:
         deck.app.screen.dismiss(None)
         await deck.settle()
