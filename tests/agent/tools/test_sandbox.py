@@ -247,7 +247,8 @@ def test_what_leaves_its_parent_ends_when_the_program_is_killed(tmp_path: Path) 
     code = (
         "import subprocess, sys, os, time\nfrom tui_app.command_parent import parented\n"
         f"subprocess.Popen(parented({command!r}), cwd={str(tmp_path)!r})\n"
-        f"while not os.path.exists({str(tmp_path / 'left')!r}): time.sleep(0.01)\n"
+        f"left = {str(tmp_path / 'left')!r}\n"
+        "while not (os.path.exists(left) and os.path.getsize(left)): time.sleep(0.01)\n"
         "os.kill(os.getpid(), 9)\n"
     )
     killed = subprocess.run([sys.executable, "-c", code], check=False, timeout=LIMIT_S)
