@@ -35,6 +35,12 @@ def test_an_environment_of_uv_has_no_pip() -> None:
     assert shlex.split(command) == expected
 
 
+def test_an_environment_of_pipx_is_added_to_by_pipx(tmp_path: Path) -> None:
+    (tmp_path / "pipx_metadata.json").write_text("{}")
+    command = install_command("acp", root=Path("/nowhere"), prefix=str(tmp_path))
+    assert shlex.split(command) == ["pipx", "inject", "plimsoll-tui", "plimsoll-tui[acp]"]
+
+
 def test_every_extra_exists_and_the_readme_names_it() -> None:
     declared = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     extras = set(get_args(Extra))
@@ -50,36 +56,74 @@ def test_no_hint_is_worded_elsewhere() -> None:
 
 _WITHOUT_EXTRAS = """
 import sys
-from importlib.abc import MetaPathFinder
 
 MISSING = ("xllamacpp", "textual_serve", "aiohttp", "acp", "psycopg", "mcp", "opentelemetry.sdk",
            "opentelemetry.exporter")
 
-class Absent(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if any(name == each or name.startswith(each + ".") for each in MISSING):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Hidden:
+    def __init__(self, finder):
+        self.finder = finder
 
-sys.meta_path.insert(0, Absent())
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, *rest):
+        if not any(name == each or name.startswith(each + ".") for each in MISSING):
+            return self.finder.find_spec(name, *rest)
+
+sys.meta_path[:] = map(Hidden, sys.meta_path)
+import os
+import shlex
 from tui_app.__main__ import main
-sys.exit(main(sys.argv[1:]))
+for line in sys.argv[1:]:
+    setting, _, command = line.rpartition("; ")
+    os.environ.update(item.split("=", 1) for item in setting.split())
+    code = main(shlex.split(command))
+    print(f"[{code}]", flush=True)
 """
+
+_ASKED_FOR = {
+    "serve": "serve",
+    "acp": "acp",
+    "local": "run hi --model gguf:{folder}/tiny.gguf",
+    "mcp": "mcp test tides",
+    "postgres": "PLIMSOLL_STORE=postgresql://ada@127.0.0.1/tides; sessions",
+}
+"""A command that needs each extra; telemetry goes on without its own, see the tests of telemetry."""
+
+
+def _without_extras(folder: Path, *lines: str) -> str:
+    command = [sys.executable, "-c", _WITHOUT_EXTRAS, *lines]
+    env = {**os.environ, "PYTHONPATH": str(_ROOT), "PLIMSOLL_HOME": str(folder / "home")}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
 
 
 def test_a_turn_needs_none_of_them(tmp_path: Path) -> None:
     (tmp_path / "tides.txt").write_text("Low water on Sunday is at 09:40.\n")
-    command = [
-        sys.executable,
-        "-c",
-        _WITHOUT_EXTRAS,
-        "run",
-        "when is low water?",
-        "--model",
-        "offline:extractive",
-    ]
-    env = {**os.environ, "PYTHONPATH": str(_ROOT), "PLIMSOLL_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "09:40" in done.stdout
+    told = _without_extras(tmp_path, "run 'when is low water?' --model offline:extractive")
+    assert "09:40" in told
+    assert "[0]" in told
+
+
+def test_who_needs_one_is_told_how_to_install_it(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    (tmp_path / "home" / "config").mkdir(parents=True)
+    (tmp_path / "home" / "config" / "config.toml").write_text('[mcp.tides]\ncommand = "true"\n')
+    lines = [line.format(folder=tmp_path) for line in _ASKED_FOR.values()]
+    answers = re.split(r"^\[(\d)\]\n", _without_extras(tmp_path, *lines), flags=re.M)
+    for extra, told, code in zip(_ASKED_FOR, answers[::2], answers[1::2], strict=False):
+        assert code == "1", told
+        assert f"[{extra}]'" in told
+        assert "went wrong" not in told
+    assert len(answers) == 2 * len(lines) + 1

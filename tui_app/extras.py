@@ -12,21 +12,29 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def install_command(
-    extra: Extra, *, root: Path = _ROOT, python: str = sys.executable, has_pip: bool | None = None
+    extra: Extra,
+    *,
+    root: Path = _ROOT,
+    python: str = sys.executable,
+    prefix: str = sys.prefix,
+    has_pip: bool | None = None,
 ) -> str:
     """The command that installs an extra where this program runs.
 
     Plain ``pip`` may be that of another Python, so the interpreter is named. Environments that uv has made
-    hold no pip; those of pipx do. From a checkout the checkout is what has to be installed, in place as it
+    hold no pip, and those of pipx hold one or not. From a checkout the checkout is what has to be installed, in place as it
     runs now: nothing of that name need be published.
 
     Args:
         extra: As ``pyproject.toml`` names it.
         root: The folder that the package is in.
         python: The interpreter that runs the program.
+        prefix: The environment that it is in.
         has_pip: Whether that interpreter finds pip; None looks.
     """
     target = f"-e '{root}[{extra}]'" if is_checkout(root) else f"'{DISTRIBUTION}[{extra}]'"
+    if (Path(prefix) / "pipx_metadata.json").exists():
+        return f"pipx inject {DISTRIBUTION} {target}"
     interpreter = shlex.quote(python or "python3")
     if find_spec("pip") is not None if has_pip is None else has_pip:
         return f"{interpreter} -m pip install {target}"

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_app.context.storage_errors import StorageError
+from tui_app.extras import install_command
 from tui_app.settings.spec import SessionServer
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
     """
     # Neither database is needed for the first frame, and few need the second one.
     if isinstance(database, SessionServer):
+        _need_driver()
         from tui_app.session.postgres_store import PostgresStore
 
         return PostgresStore(database, read_only=read_only)
@@ -43,9 +46,10 @@ def has_begun(database: Database) -> bool:
     """Whether there is a log; an empty file is left when the first start is cut off.
 
     Raises:
-        StorageError: if the server cannot be reached.
+        StorageError: if the server cannot be reached, or its driver is not installed.
     """
     if isinstance(database, SessionServer):
+        _need_driver()
         from tui_app.session.postgres_store import has_log
 
         return has_log(database)
@@ -64,9 +68,20 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
         StorageError: if the database cannot be used.
     """
     if isinstance(database, SessionServer):
+        _need_driver()
         from tui_app.session.postgres_store import PostgresFollower
 
         return PostgresFollower(database, session)
     from tui_app.session.sqlite_store import SqliteFollower
 
     return SqliteFollower(database, lock_file)
+
+
+def _need_driver() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise StorageError(
+            "Sessions are set to be kept on a PostgreSQL server, but its driver is not installed.",
+            f"Remove the setting store, or install it with: {install_command('postgres')}",
+        ) from error

@@ -17,19 +17,9 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
-from tui_app.extras import install_command
 from tui_app.records import frozen
 from tui_app.session.word_index import vector
 from tui_app.settings.spec import SessionServer
-
-try:
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-except ImportError as error:
-    raise StorageError(
-        "Sessions are set to be kept on a PostgreSQL server, but its driver is not installed.",
-        f"Remove the setting store, or install it with: {install_command('postgres')}",
-    ) from error
 
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[object, ...]]
