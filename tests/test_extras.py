@@ -82,14 +82,15 @@ for line in sys.argv[1:]:
     print(f"[{code}]", flush=True)
 """
 
-_ASKED_FOR = {
-    "serve": "serve",
-    "acp": "acp",
-    "local": "run hi --model gguf:{folder}/tiny.gguf",
-    "mcp": "mcp test tides",
-    "postgres": "PLIMSOLL_STORE=postgresql://ada@127.0.0.1/tides; sessions",
-}
-"""A command that needs each extra; telemetry goes on without its own, see the tests of telemetry."""
+_ASKED_FOR = [
+    ("serve", "serve"),
+    ("acp", "acp"),
+    ("local", "run hi --model gguf:{folder}/tiny.gguf"),
+    ("mcp", "mcp test tides"),
+    ("postgres", "PLIMSOLL_STORE=postgresql://ada@127.0.0.1/tides; sessions"),
+    ("postgres", "memory"),
+]
+"""Commands that need each extra; telemetry goes on without its own, see the tests of telemetry."""
 
 
 def _without_extras(folder: Path, *lines: str) -> str:
@@ -120,9 +121,9 @@ def test_who_needs_one_is_told_how_to_install_it(tmp_path: Path) -> None:
     (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
     (tmp_path / "home" / "config").mkdir(parents=True)
     (tmp_path / "home" / "config" / "config.toml").write_text('[mcp.tides]\ncommand = "true"\n')
-    lines = [line.format(folder=tmp_path) for line in _ASKED_FOR.values()]
+    lines = [line.format(folder=tmp_path) for _, line in _ASKED_FOR]
     answers = re.split(r"^\[(\d)\]\n", _without_extras(tmp_path, *lines), flags=re.M)
-    for extra, told, code in zip(_ASKED_FOR, answers[::2], answers[1::2], strict=False):
+    for (extra, _), told, code in zip(_ASKED_FOR, answers[::2], answers[1::2], strict=False):
         assert code == "1", told
         assert f"[{extra}]'" in told
         assert "went wrong" not in told

@@ -22,8 +22,8 @@ def install_command(
     """The command that installs an extra where this program runs.
 
     Plain ``pip`` may be that of another Python, so the interpreter is named. Environments that uv has made
-    hold no pip, and those of pipx hold one or not. From a checkout the checkout is what has to be installed, in place as it
-    runs now: nothing of that name need be published.
+    hold no pip, and those of pipx hold one or not. From a checkout the checkout is what has to be
+    installed, in place as it runs now: nothing of that name need be published.
 
     Args:
         extra: As ``pyproject.toml`` names it.

@@ -200,8 +200,9 @@ def test_while_the_server_is_away_nothing_is_written_and_everybody_is_told(
             assert "tide-table" not in str(told.value)
         with pytest.raises(StorageError, match="cannot be reached"):
             store.sessions()
-        with pytest.raises(StorageError, match="cannot be reached"):
+        with pytest.raises(StorageError, match="cannot be reached") as told:
             PostgresStore(server)
+        assert "accepting" not in str(told.value)
     finally:
         postgres.start()
     assert store.append(session, UserMessage(text="found"), None, time=3.0).seq == 2

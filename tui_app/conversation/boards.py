@@ -7,7 +7,7 @@ from tui_app.memory.entries import Due
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore, PostgresBoardStore, SqliteBoardStore
 from tui_app.paths import Paths
-from tui_app.session.database import Database
+from tui_app.session.database import Database, need_driver
 from tui_app.session.sqlite_store import connect
 from tui_app.session.store import SessionInfo
 from tui_app.settings.spec import SessionServer
@@ -23,6 +23,7 @@ def boards_in(database: Database) -> BoardStore:
         StorageError: if the driver of a server is not installed.
     """
     if isinstance(database, SessionServer):
+        need_driver()
         from tui_app.session.postgres_server import SideLine, this_machine
 
         return PostgresBoardStore(SideLine(database, PATIENCE_S), this_machine())

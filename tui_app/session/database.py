@@ -33,7 +33,7 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
     """
     # Neither database is needed for the first frame, and few need the second one.
     if isinstance(database, SessionServer):
-        _need_driver()
+        need_driver()
         from tui_app.session.postgres_store import PostgresStore
 
         return PostgresStore(database, read_only=read_only)
@@ -49,7 +49,7 @@ def has_begun(database: Database) -> bool:
         StorageError: if the server cannot be reached, or its driver is not installed.
     """
     if isinstance(database, SessionServer):
-        _need_driver()
+        need_driver()
         from tui_app.session.postgres_store import has_log
 
         return has_log(database)
@@ -68,7 +68,7 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
         StorageError: if the database cannot be used.
     """
     if isinstance(database, SessionServer):
-        _need_driver()
+        need_driver()
         from tui_app.session.postgres_store import PostgresFollower
 
         return PostgresFollower(database, session)
@@ -77,7 +77,12 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
     return SqliteFollower(database, lock_file)
 
 
-def _need_driver() -> None:
+def need_driver() -> None:
+    """Refuse with a sentence where the extra for servers is missing.
+
+    Raises:
+        StorageError: if it is not installed.
+    """
     try:
         import psycopg  # noqa: F401
     except ImportError as error:

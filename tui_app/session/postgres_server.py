@@ -201,8 +201,10 @@ def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
 
 
 def _reason(error: psycopg.Error, server: SessionServer) -> str:
-    """The driver's own words in one line."""
-    said = error.diag.message_primary or str(error) or type(error).__name__
+    """The driver's own words in one line, without the question it asks below an address."""
+    lines = str(error).removeprefix("connection failed: ").splitlines()
+    told = " ".join(line for line in lines if not line.startswith("\t"))
+    said = error.diag.message_primary or told or type(error).__name__
     for secret in sorted(server.secrets, key=len, reverse=True):
         said = said.replace(secret, MASK)
     return mask_secrets(" ".join(said.split())).rstrip(".")

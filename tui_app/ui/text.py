@@ -485,6 +485,7 @@ def window_text(limit: int) -> str:
 
 
 LOADING = "loading the model's window …"
+NOT_OPEN = "no session is open"
 
 
 def gauge_text(

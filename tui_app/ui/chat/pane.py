@@ -36,7 +36,7 @@ from tui_app.ui.keys import (
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
-from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.type_ahead import QUIET_S, Flow
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
@@ -307,6 +307,7 @@ class ChatPane(TellsFailures, Vertical):
             self._marked_for = measured
             gauge.background, gauge.blocking = marks(self._settings, *measured)
         gauge.usage = state.usage
+        gauge.caption = NOT_OPEN if state.locked == "unusable" and state.usage is None else ""
         gauge.leaving = state.tokens_leaving
         self._writes_summary = state.writes_summary
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
