@@ -19,11 +19,18 @@ def deep(levels: int) -> dict[str, Any]:
     return schema
 
 
+DEEPER = "deeper than json.dumps can write"
+
+
+def deeper(levels: int) -> str:
+    return '{"type": "object", "properties": {"x": ' * levels + '{"type": "object"}' + "}}" * levels
+
+
 def tools(mode: str) -> list[dict[str, Any]]:
     wide = {"type": "object", "properties": {f"p{number}": {"type": "string"} for number in range(130_000)}}
     odd: dict[str, list[dict[str, Any]]] = {
         "deep": [tool(f"deep{number}", deep(180)) for number in range(20)],
-        "deeper": [tool("deeper", deep(20_000))],
+        "deeper": [{**tool("deeper"), "inputSchema": DEEPER}],
         "nested": [{**tool("nested"), "_meta": deep(180), "annotations": {"x": deep(180)}}],
         "wide": [tool("wide", wide)],
         "many": [tool(f"tool{number}") for number in range(10_000)],
@@ -50,7 +57,8 @@ def result(name: str, count: int = 0) -> dict[str, Any]:
 
 
 def send(message: dict[str, Any]) -> None:
-    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+    text = json.dumps({"jsonrpc": "2.0", **message})
+    print(text.replace(f'"{DEEPER}"', deeper(20_000)), flush=True)
 
 
 def flood() -> None:
@@ -75,14 +83,6 @@ def ask(mode: str) -> int:
     return number
 
 
-def main(mode: str) -> None:
-    sys.setrecursionlimit(1_000_000)
-    threading.stack_size(512 << 20)
-    lister = threading.Thread(target=serve, args=(mode,))
-    lister.start()
-    lister.join()
-
-
 def serve(mode: str) -> None:
     for line in sys.stdin:
         message = json.loads(line)
@@ -100,7 +100,6 @@ def serve(mode: str) -> None:
             case "tools/list":
                 answer = {"tools": tools(mode)}
                 if mode == "flood":
-                    threading.stack_size(0)
                     threading.Thread(target=flood, daemon=True).start()
             case "prompts/list" | "resources/list" | "tools/call" if mode == "endless":
                 while True:
@@ -114,4 +113,4 @@ def serve(mode: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(*sys.argv[1:])
