@@ -19,10 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from tui_app.autorun import GIT_OBEYS, MOST_PLACES, AutorunPlaces, find_autorun, within_git
 from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
 from tui_app.records import frozen
-from tui_app.triggers import GIT_OBEYS, MOST_PLACES, Triggers, find_triggers, within_git
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"
@@ -89,7 +89,7 @@ class Confinement:
     sandbox: Sandbox
     held: tuple[Path, ...] = ()
     """Repositories that were there when a command began, and are kept as they are."""
-    below: Triggers = field(default_factory=Triggers)
+    below: AutorunPlaces = field(default_factory=AutorunPlaces)
     """What programs obey further down, as it was found."""
 
     def found(self) -> "Confinement":
@@ -97,11 +97,11 @@ class Confinement:
         # Landlock keeps nothing in them as it is.
         held = () if self.sandbox.kind == "landlock" else self._own_repositories()
         kept = replace(self, held=held)
-        return replace(kept, below=kept.triggers())
+        return replace(kept, below=kept.autorun())
 
-    def triggers(self) -> Triggers:
+    def autorun(self) -> AutorunPlaces:
         """What programs obey in the folders that may be written in; blocking."""
-        return find_triggers(self._open, self.held)
+        return find_autorun(self._open, self.held)
 
     @property
     def _open(self) -> tuple[Path, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.process_ends import LIMIT_S, gone, until
-from tui_app import command_parent, sandbox, triggers
+from tui_app import autorun, command_parent, sandbox
 from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
@@ -568,19 +568,19 @@ async def test_what_a_stopped_command_made_is_taken_away(lab: Path, kind: str) -
 def test_places_are_found_next_to_the_root_first_and_not_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triggers, "MOST_FOLDERS", 20)
+    monkeypatch.setattr(autorun, "MOST_FOLDERS", 20)
     for number in range(30):
         (tmp_path / f"d{number}/e").mkdir(parents=True)
         (tmp_path / f"d{number}/e/.envrc").touch()
     (tmp_path / ".vscode").mkdir()
-    found = triggers.find_triggers([tmp_path])
+    found = autorun.find_autorun([tmp_path])
     assert not found.is_whole
     assert set(found.places) == {tmp_path / ".vscode"}
     for name in (".envrc", ".npmrc", ".bashrc", ".eslintrc.json", ".mcp.json", "mise.toml", ".zprofile"):
-        assert triggers.is_trigger(name, is_folder=False)
+        assert autorun.is_autorun(name, is_folder=False)
         assert obeyed(f"a/{name}"), "what is kept from commands is asked about when tools write it"
     for name in (".gitignore", ".env", ".coverage", "rc", "package.json", "src", ".python-version"):
-        assert not triggers.is_trigger(name, is_folder=False)
+        assert not autorun.is_autorun(name, is_folder=False)
 
 
 EVIL = "printf '[core]\\nfsmonitor = touch pwned\\n'"
@@ -710,11 +710,11 @@ async def test_no_command_makes_instructions_of_its_own(lab: Path, kind: str, st
 def test_a_folder_with_very_many_files_is_looked_at_in_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triggers, "_MOST_ENTRIES", 20)
-    assert triggers.find_triggers([tmp_path]).is_whole
+    monkeypatch.setattr(autorun, "_MOST_ENTRIES", 20)
+    assert autorun.find_autorun([tmp_path]).is_whole
     for number in range(30):
         (tmp_path / f"f{number}").touch()
-    assert not triggers.find_triggers([tmp_path]).is_whole
+    assert not autorun.find_autorun([tmp_path]).is_whole
 
 
 # Root is kept in as everybody is. Nothing is written here: what would get through would change the machine.

@@ -14,12 +14,7 @@ from pathlib import Path
 from time import monotonic
 
 from tui_app.agent.approvals.rules import Action, Gate
-from tui_app.environment import Secrets
-from tui_app.processes import Listener, NotStarted, Pipes, start_group
-from tui_app.records import frozen
-from tui_app.sandbox import Confinement
-from tui_app.tool_specs import WRITE_FILE
-from tui_app.triggers import (
+from tui_app.autorun import (
     MOST_FOLDERS,
     Stamp,
     content,
@@ -31,6 +26,11 @@ from tui_app.triggers import (
     remove,
     stamp,
 )
+from tui_app.environment import Secrets
+from tui_app.processes import Listener, NotStarted, Pipes, start_group
+from tui_app.records import frozen
+from tui_app.sandbox import Confinement
+from tui_app.tool_specs import WRITE_FILE
 
 # What a command prints: kept in bounded memory, handed on while it comes, readable in the end.
 
@@ -294,7 +294,7 @@ class MadePlaces:
 
     async def ask(self) -> list[str]:
         """Ask about each, as before it is written; what may not stay is removed. What the model is told."""
-        after = await asyncio.to_thread(self.inside.triggers)
+        after = await asyncio.to_thread(self.inside.autorun)
         made, changed = made_since(self.inside.below, after)
         made = [path for path in made if self.answered.get(path) != after.places[path]]
         made = await asyncio.to_thread(lambda: [path for path in made if not self._is_written(path)])
@@ -327,7 +327,7 @@ class MadePlaces:
 
     def left(self) -> list[str]:
         """What is there that nobody was asked about; blocking."""
-        after = self.inside.triggers()
+        after = self.inside.autorun()
         made, _ = made_since(self.inside.below, after)
         new = [path for path in made if self.answered.get(path) != after.places[path]]
         shown = [self.inside.shown(path) for path in new if not self._is_written(path)]
@@ -363,7 +363,7 @@ class MadePlaces:
 
 def take_away(inside: Confinement) -> list[str]:
     """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
-    made, _ = made_since(inside.below, inside.triggers())
+    made, _ = made_since(inside.below, inside.autorun())
     # What was there before may have been changed by hand meanwhile: that is not thrown away unasked.
     changed = [path for path in made if path in inside.below.texts]
     gone = [_taken_back(path, inside) for path in made if path not in changed]

@@ -24,13 +24,13 @@ from tui_app import command_parent, output_drain
 from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.autorun import Stamp
 from tui_app.environment import Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
-from tui_app.triggers import Stamp
 
 _log = logging.getLogger(__name__)
 

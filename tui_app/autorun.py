@@ -1,4 +1,4 @@
-"""Places that programs obey as soon as somebody opens or enters a folder: found, watched, taken away again.
+"""Files that programs run as soon as somebody opens or enters a folder: found, watched, taken away again.
 
 They are the part of the places that programs obey which hardly any command has to write: editors' folders,
 files that shells and version managers read, CI, hooks, and what git obeys in repositories further down. A
@@ -73,7 +73,7 @@ Stamp = tuple[int, ...]
 
 
 @frozen
-class Triggers:
+class AutorunPlaces:
     """What was found below some folders."""
 
     places: Mapping[Path, Stamp] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Triggers:
         return [path for path in self.places if path not in self.texts]
 
 
-def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
+def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlaces:
     """Look for such places; blocking.
 
     Args:
@@ -127,13 +127,13 @@ def find_triggers(roots: Sequence[Path], own: Sequence[Path] = ()) -> Triggers:
             is_folder = entry.is_dir(follow_symlinks=False)
             is_pointer = entry.name == ".git" and not is_folder
             may_be_folder = is_folder or entry.is_symlink()
-            if is_pointer or is_trigger(entry.name, is_folder=may_be_folder, is_root=is_root):
+            if is_pointer or is_autorun(entry.name, is_folder=may_be_folder, is_root=is_root):
                 places[path] = stamp(path)
             elif is_folder and entry.name not in _PASSED_OVER:
                 waiting.append(path)
     found = [path for path in places if path.name.casefold() in _INSTRUCTIONS][:MOST_PLACES]
     held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
-    return Triggers(
+    return AutorunPlaces(
         places, {path: text for path, text in held if text is not None}, tuple(repositories), is_whole
     )
 
@@ -160,7 +160,7 @@ def _obeyed_by_git(git: Path) -> Iterator[Path]:
             yield path
 
 
-def is_trigger(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
+def is_autorun(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
     """Whether a name is one that programs look for, at the root of a repository or further down."""
     name = name.casefold()
     at_root = is_root and _AT_ROOTS.match(name) is not None
@@ -169,7 +169,7 @@ def is_trigger(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
     return at_root or name in _INSTRUCTIONS or _FILE.match(name) is not None
 
 
-def made_since(before: Triggers, after: Triggers) -> tuple[list[Path], list[Path]]:
+def made_since(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
     """What a command made or would have put back, and what else it changed.
 
     A repository that is as git makes it is neither.
