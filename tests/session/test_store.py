@@ -18,6 +18,7 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
 from tui_app.session import migrations
 from tui_app.session.search import search_sessions
+from tui_app.session.sql_store import Db
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.store import SessionDeleted
 
@@ -85,9 +86,12 @@ def test_only_the_owner_may_look(store: SqliteStore, path: Path) -> None:
 def test_reader_sees_what_is_committed_while_another_writes(store: SqliteStore, path: Path) -> None:
     session = store.create(START, time=1.0)
     reader = SqliteStore(path, read_only=True)
-    with store._transaction():
-        store._write(store._db, session, [(UserMessage(text="not yet"), None, 2.0)])
+
+    def write(db: Db) -> None:
+        store._write(db, session, [(UserMessage(text="not yet"), None, 2.0)])
         assert [record.seq for record, _ in reader.records(session)] == [1]
+
+    store._change(write)
     assert [record.seq for record, _ in reader.records(session)] == [1, 2]
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         reader.append(session, UserMessage(text="no"), None, time=3.0)

@@ -103,7 +103,10 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
     described = _by_reason(error, model) or _by_kind(error, model) or _by_status(error, model)
     if isinstance(error, UnexpectedModelBehavior):
         described = _by_end(answer or ModelResponse(parts=[]), error, model) or described
-    if described is None and _is_in_a_header(error):
+    if described is None and any(
+        isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)
+    ):
+        # Only keys are put into headers, and nothing else has to be plain ASCII.
         described = _odd_key(model)
     if described is None and came_damaged(error):
         described = _garbled(error, model)
@@ -301,11 +304,6 @@ def _filtered(_error: BaseException, model: str) -> Error:
         message="The provider's content filter stopped the answer.",
         hint=f"Rephrase the prompt, or {say.OTHER_MODEL} ({model} is in use).",
     )
-
-
-def _is_in_a_header(error: BaseException) -> bool:
-    """Whether something was to stand in a header that is not plain ASCII; only keys are put there."""
-    return any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error))
 
 
 def _odd_key(model: str) -> Error:

@@ -86,9 +86,9 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
     if model.partition(":")[0] in SEARCHING:
         reason = "the built-in search cannot write text"
     else:
-        text, reason = await _written(
-            opening, model, mask_secrets(secrets.masked(_prompt(diff, asked, hint)))
-        )
+        wish = f"\n\nThe user wants of the message: {hint}" if hint else ""
+        prompt = f"<diff>\n{diff}\n</diff>\n{asked}\n\nWrite the message of the commit with this diff.{wish}"
+        text, reason = await _written(opening, model, mask_secrets(secrets.masked(prompt)))
     if not text:
         return CommitProposal(text=_plain(names), paths=paths, files=len(names), reason=reason)
     return CommitProposal(text=mask_secrets(text), paths=paths, files=len(names), model=model)
@@ -120,7 +120,8 @@ def _read(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], str]:
     said = "\n".join(prompts)
     beside = f"<recent_messages>\n{recent}</recent_messages>\n<asked_for>\n{said}\n</asked_for>"
     if staged:
-        return _shortened(staged), (), names, beside
+        parts = (clip(each, _MOST_FILE) for each in staged.split("\ndiff --git "))
+        return clip("\ndiff --git ".join(parts), _MOST_DIFF), (), names, beside
     if not changes.own:
         raise NoProposal(changes.problem or NOTHING)
     whole = "\n".join(
@@ -140,11 +141,6 @@ def _readable(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _shortened(diff: str) -> str:
-    files = diff.split("\ndiff --git ")
-    return clip("\ndiff --git ".join(clip(each, _MOST_FILE) for each in files), _MOST_DIFF)
-
-
 def _prompts(store: SessionStore, session: str) -> list[str]:
     """What the user asked for last, oldest first."""
     found: list[str] = []
@@ -155,11 +151,6 @@ def _prompts(store: SessionStore, session: str) -> list[str]:
         if len(found) == _MOST_PROMPTS:
             break
     return found[::-1]
-
-
-def _prompt(diff: str, beside: str, hint: str) -> str:
-    wish = f"\n\nThe user wants of the message: {hint}" if hint else ""
-    return f"<diff>\n{diff}\n</diff>\n{beside}\n\nWrite the message of the commit with this diff.{wish}"
 
 
 async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]:

@@ -389,19 +389,16 @@ class IdleCompaction:
         if spent + rates.changed * (plan.floor + plan.summary_budget) >= rates.changed * usage.total:
             return False
         if not self.wanted:
-            self._offer(usage.total)
+            try:
+                self.offered.touch(exist_ok=False)
+            except OSError:  # it was offered, or nothing can be kept of it
+                return False
+            history.append(Notice(text=OFFERED.format(usage.total)))
             return False
         history.append(Notice(text=IDLE))
         compactor.start("background", "", compactions.reviews.of("background"))
         compactions.follow_background()
         return True
-
-    def _offer(self, tokens: int) -> None:
-        try:
-            self.offered.touch(exist_ok=False)
-        except OSError:  # it was, or nothing can be kept of it
-            return
-        self.compactions.history.append(Notice(text=OFFERED.format(tokens)))
 
     async def _watch(self, events: Subscription) -> None:
         due: float | None = None
@@ -525,16 +522,13 @@ class ProviderCompaction(OutermostCapability):
     ) -> ModelResponse:
         """Record what the provider has compacted; the answer itself is in the log by now."""
         part = provider_part(response)
-        if part is not None and response.state == "complete" and self.wanted:
-            self._record(response, part)
-        return response
-
-    def _record(self, response: ModelResponse, part: CompactionPart) -> None:
+        if part is None or response.state != "complete" or not self.wanted:
+            return response
         history = self.history
         items = history.items()
         left = frozenset(item.key for item in items[:-1] if not is_system(item.message))
         if not left:
-            return
+            return response
         complete = CompactionComplete(
             job=f"provider-{items[-1].key}",
             outcome="success",
@@ -555,3 +549,4 @@ class ProviderCompaction(OutermostCapability):
             # The messages themselves are sent on: nothing is lost but the provider's work.
             reason = f"its files could not be written ({error.strerror or error})"
             history.report(replace(complete, outcome="failed", reason=reason, removed=(), summary=""))
+        return response

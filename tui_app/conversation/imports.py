@@ -110,7 +110,15 @@ def import_session(
     undone: Sequence[StoredEvent] = ()
     kept: Sequence[StoredEvent] = ()
     if imported.is_own:
-        events = [(_of_here(event.data), event.message, event.time) for event in imported.events]
+        # What would name a process and a file of this machine is left out.
+        events = [
+            (
+                replace(event.data, pid=0, file="") if isinstance(event.data, TaskEnded) else event.data,
+                event.message,
+                event.time,
+            )
+            for event in imported.events
+        ]
         # A file may come from anybody: no mode in it lets a tool act here.
         kept = mode_since("ask", events, now)
     else:
@@ -145,11 +153,6 @@ def import_session(
         skipped=imported.skipped,
         notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
     )
-
-
-def _of_here(event: Payload) -> Payload:
-    """An event of a foreign log, without what would name a process and a file of this machine."""
-    return replace(event, pid=0, file="") if isinstance(event, TaskEnded) else event
 
 
 def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:

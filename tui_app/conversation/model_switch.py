@@ -158,8 +158,17 @@ class ModelSwitch:
 
         A model that cannot be built is reported.
         """
-        self._remember_choice()
         history = self.history
+        change = history.store.last_of(history.session, ModelChange.TYPE)
+        if (
+            change is not None
+            and isinstance(change.data, ModelChange)
+            and change.data.new == history.model
+            and change.data.cut
+            and not any(number > change.seq for number in history.view.compactions)
+        ):
+            # The user of a resumed session chose to have requests cut, until they compact it.
+            self.compactions.stop_automatic(stop=True)
         try:
             await (self._load if tokenizer else self.shelf.get)(history.model)
         except Exception as error:  # an SDK may raise anything; the user can choose another
@@ -251,16 +260,6 @@ class ModelSwitch:
         if old:
             history.append(ModelChange(old=old, new=history.model, limit=window.stated, cut=cut))
         history.store.set_model(history.session, history.model)
-
-    def _remember_choice(self) -> None:
-        """Go on cutting requests in a resumed session whose user chose that, until they compacted it."""
-        history = self.history
-        change = history.store.last_of(history.session, ModelChange.TYPE)
-        if change is None or not isinstance(change.data, ModelChange) or change.data.new != history.model:
-            return
-        compacted = any(number > change.seq for number in history.view.compactions)
-        if change.data.cut and not compacted:
-            self.compactions.stop_automatic(stop=True)
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""

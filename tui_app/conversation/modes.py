@@ -70,16 +70,13 @@ class ModeNotes(OutermostCapability):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         # The built-in search takes whatever is last for what it is asked.
-        if request_context.model.system not in SEARCHING:
-            self._tell()
-        return request_context
-
-    def _tell(self) -> None:
+        if request_context.model.system in SEARCHING:
+            return request_context
         history, mode = self._history, self._approvals.mode
         known = (told for item in reversed(history.items()) if (told := mode_told(item.message)))
-        if mode == next(known, "ask"):
-            return
-        text = mode_text(mode)
-        message = ModelRequest(parts=[UserPromptPart(text)])
-        tokens = history.counter.message(message).nonzero()
-        history.append(ModeTold(text=text, mode=mode, tokens=tokens), message)
+        if mode != next(known, "ask"):
+            text = mode_text(mode)
+            message = ModelRequest(parts=[UserPromptPart(text)])
+            tokens = history.counter.message(message).nonzero()
+            history.append(ModeTold(text=text, mode=mode, tokens=tokens), message)
+        return request_context

@@ -96,7 +96,9 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
     try:
         listed = git.status()
     except GitFailed as error:
-        return SessionChanges(files=list(found.values()), problem=_said(error))
+        lacking = "not a git repository" in str(error)
+        problem = "The folder is not in a git repository." if lacking else f"git: {error}"
+        return SessionChanges(files=list(found.values()), problem=problem)
     others: list[ChangedFile] = []
     for each in listed[:_MOST_FILES]:
         if (known := found.get(each.path)) is not None:
@@ -107,11 +109,6 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
         file = _compared(each.path, old, now, "git", problem, not each.is_new)
         others += [_staged(file, staged=each.is_staged)] if file is not None else []
     return SessionChanges(files=[*found.values(), *others], more=max(0, len(listed) - _MOST_FILES))
-
-
-def _said(error: GitFailed) -> str:
-    text = str(error)
-    return "The folder is not in a git repository." if "not a git repository" in text else f"git: {text}"
 
 
 def _staged(file: ChangedFile, *, staged: bool) -> ChangedFile:

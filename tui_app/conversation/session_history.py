@@ -368,13 +368,15 @@ class SessionHistory:
 
     def everything(self) -> Sequence[Item]:
         """Every message that the view holds, or holds in a summary, as it was said; read from the log."""
-        heads = [head for head in self.view.held() if head.type in MESSAGES or self._stands_alone(head)]
+        # A summary of another program stands for messages that the log does not hold.
+        heads = [
+            head
+            for head in self.view.held()
+            if head.type in MESSAGES
+            or (head.type == CompactionComplete.TYPE and not self.view.hidden_by(head.seq))
+        ]
         messages = self._messages.read_heads(heads)
         return [Item(head.seq, messages[head.seq], head.reported, head.model) for head in heads]
-
-    def _stands_alone(self, head: Head) -> bool:
-        """Whether a summary, of another program, stands for messages that the log does not hold."""
-        return head.type == CompactionComplete.TYPE and not self.view.hidden_by(head.seq)
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message in the current model's own tokens."""

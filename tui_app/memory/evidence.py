@@ -78,11 +78,12 @@ class Evidence:
                     raise NotRemembered("no command that worked in this session matches it")
                 self._check_rest(text.replace(named[0], " ") if named else "")
             case "file":
-                named_files = [path for path in self.files if _in_text(path, text)]
-                if not named_files:
+                known = {path.rsplit("/", 1)[-1] for path in self.files} - {""}
+                there = (name for name in known if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text))
+                names = sorted(there, key=len, reverse=True)
+                if not names:
                     raise NotRemembered("this session changed no file of that name")
                 # A text without the names of files, and the folders in front of them.
-                names = sorted({path.rsplit("/", 1)[-1] for path in named_files}, key=len, reverse=True)
                 self._check_rest(
                     re.sub(rf"(?<![\w.-])[\w./~-]*(?:{'|'.join(map(re.escape, names))})(?![\w-])", " ", text)
                 )
@@ -161,11 +162,6 @@ def _names(text: str, said: str) -> None:
         name = next(filter(None, match.groups())).rstrip(".")
         if name.casefold() not in folded:
             raise NotRemembered(f"its source does not name {name}")
-
-
-def _in_text(path: str, text: str) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return bool(name) and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 # A session as the model reads it that keeps the board: data between markers, in parts that fit it.

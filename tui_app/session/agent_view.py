@@ -205,9 +205,8 @@ class AgentView:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
             return False
         known = (*self.measured, (self.version, head.seq))
-        if self._compaction(head):
+        if self._compaction(head, known):
             self.cuts.clear()
-            self._measure_again(head, known)
         elif self._form(head):
             self.cuts.clear()
             self.measured, self._before = (), {}
@@ -219,27 +218,14 @@ class AgentView:
         self.reports.rewritten()
         return True
 
-    def _measure_again(self, head: Head, known: tuple[tuple[int, int], ...]) -> None:
-        """Remember what was measured before a compaction; its undo and redo bring that back.
-
-        Args:
-            head: What has been folded.
-            known: What was measured of the view that it has changed.
-        """
-        match head.type:
-            case CompactionComplete.TYPE:
-                self.measured, self._before[head.seq] = (), known
-            case CompactionUndone.TYPE | CompactionRedone.TYPE:
-                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
-            case CompactionEdited.TYPE:
-                self.measured, self._before = (), {}
-
-    def _compaction(self, head: Head) -> bool:
+    def _compaction(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
+        """Fold a compaction; its undo and redo bring back what was measured before it, which is ``known``."""
         match head.type:
             case CompactionComplete.TYPE if head.state == "success":
                 self._heads[head.seq] = head
                 self._compact(head, head.seq)
                 self.undone.clear()
+                self.measured, self._before[head.seq] = (), known
             case CompactionAcknowledged.TYPE if self.compactions:
                 # It belongs to the newest summary, with which it is recorded.
                 self._heads[head.seq] = head
@@ -247,12 +233,15 @@ class AgentView:
                 self._put_behind(self.compactions[-1], head.seq, head.seq)
             case CompactionUndone.TYPE:
                 self._undo([head.ref])
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
             case CompactionEdited.TYPE if done := self._succeeded(head.ref):
                 words = replace(done, tokens=head.tokens, form=(head.seq, ALONE))
                 self.edits[head.ref] = (*self.edits.pop(head.ref, ()), words)
+                self.measured, self._before = (), {}
             case CompactionRedone.TYPE if done := self._succeeded(head.ref):
                 self._compact(done, head.seq)
                 self.undone = [seq for seq in self.undone if seq != head.ref]
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
             case _:
                 return False
         return True
@@ -557,7 +546,9 @@ class AgentView:
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [self._hidden.pop(compaction, ()) for compaction in standing]
-        excluded = self._excluded_by() if standing else {}
+        # All that was excluded, what a summary holds too, and the exclusion of each.
+        heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if standing else []
+        excluded = {seq: by for by, head in heads for seq, _ in head.removed}
         for item in chain(*back):
             if by := excluded.get(item.seq, 0):
                 self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), item], key=by_order))
@@ -600,11 +591,6 @@ class AgentView:
         self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
         self._hide([item for item in self._visible if item.seq in leaving], exclusion)
         self.exclusions[exclusion] = head.seq
-
-    def _excluded_by(self) -> dict[int, int]:
-        """All that was excluded, what a summary holds too, and the exclusion of each."""
-        heads = ((by, self._heads[seq]) for by, seq in self.exclusions.items())
-        return {seq: by for by, head in heads for seq, _ in head.removed}
 
     def _include(self, exclusion: int) -> None:
         """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""

@@ -178,7 +178,11 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
         record = store.record(session, head.seq)
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.input_tokens:
             continue
-        said, measured = record.data, _measured(store, session, head.seq)
+        usages = store.newest(session, {UsageInfo.TYPE})
+        usage = next((each.seq for each in usages if each.seq < head.seq), 0)
+        info = store.record(session, usage) if usage else None
+        measured = info.data if info is not None and isinstance(info.data, UsageInfo) else None
+        said = record.data
         yield (
             head.seq,
             CachedAnswer(
@@ -193,13 +197,6 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
             ),
         )
         until = head.seq
-
-
-def _measured(store: SessionStore, session: str, answer: int) -> UsageInfo | None:
-    """What was measured of the request of an answer, by its number."""
-    measured = next((each for each in store.newest(session, {UsageInfo.TYPE}) if each.seq < answer), None)
-    record = None if measured is None else store.record(session, measured.seq)
-    return record.data if record is not None and isinstance(record.data, UsageInfo) else None
 
 
 def _changes(store: SessionStore, session: str, answer: int, until: int | None) -> Iterator[str]:

@@ -344,7 +344,15 @@ class PostgresStore(SqlStore):
 
         def write(db: Connection) -> list[Record]:
             with db.transaction():
-                _check_turn(db, session, hold)
+                # No other process writes the session until the transaction ends.
+                query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
+                row = db.execute(query, (session,)).fetchone()
+                if row is None:
+                    raise SessionDeleted(session)
+                if hold is None:
+                    borrow(db, session)
+                elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
+                    raise Overtaken(str(row[2]))
                 return self._write(PostgresDb(db), session, events)
 
         if hold is None:
@@ -415,18 +423,6 @@ class PostgresStore(SqlStore):
     def _end(self, hold: Hold, why: StorageError) -> StorageError:
         hold.lost = why
         return why
-
-
-def _check_turn(db: Connection, session: str, hold: Hold | None) -> None:
-    """Make sure that no other process writes a session until the transaction ends."""
-    query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
-    row = db.execute(query, (session,)).fetchone()
-    if row is None:
-        raise SessionDeleted(session)
-    if hold is None:
-        borrow(db, session)
-    elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
-        raise Overtaken(str(row[2]))
 
 
 def search(

@@ -145,7 +145,9 @@ class _Search:
         sessions: Collection[str] | None,
     ) -> None:
         self._db, self._terms, self._limit, self._stopped = db, terms, limit, stopped
-        self._of = "" if sessions is None else _of_sessions(sessions)
+        ids = " OR ".join(f'"{each}"' for each in sessions or ())
+        self._of = "" if sessions is None else f"session : ({ids}) AND "
+        """In front of a query: only messages of these sessions, whose ids the index holds as words."""
         self._longer: Mapping[str, Sequence[str]] | None = None
         """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
@@ -197,11 +199,6 @@ class _Search:
             yield
         finally:
             self._db.set_progress_handler(None, 0)
-
-
-def _of_sessions(sessions: Collection[str]) -> str:
-    """In front of a query: only messages of these sessions, whose ids the index holds as words."""
-    return "session : ({}) AND ".format(" OR ".join(f'"{each}"' for each in sessions))
 
 
 _FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"

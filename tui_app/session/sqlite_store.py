@@ -2,8 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -152,26 +151,22 @@ class SqliteStore(SqlStore):
     def holder(self, _session: str, file: Path) -> str:
         return holder(file)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """All of the block or nothing; the writer of another process is waited for."""
+    def _ask(self, work: Callable[[Db], T]) -> T:
+        return work(self._db)
+
+    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
         make_sure(self.path, self._opened)
+        # The writer of another process is waited for.
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            done = work(self._db)
             self._db.execute("COMMIT")
         except BaseException:
             # A full disk has rolled back by itself already.
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
-
-    def _ask(self, work: Callable[[Db], T]) -> T:
-        return work(self._db)
-
-    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
-        with self._transaction():
-            return work(self._db)
+        return done
 
     def _announce(self, session: str) -> None:
         """Nothing to do: who follows a session looks at the file."""

@@ -207,7 +207,10 @@ def _allowed_by(
             continue
         wanted = tuple(without_signs(pattern).split())
         count = len(wanted)
-        words = _without_globals(command.words, wanted)
+        words = command.words
+        # What may stand between a program and its subcommand is passed over, unless the rule begins so too.
+        while words[1:2] and words[1] in _GLOBALS.get(words[0], ()) and words[1:2] != wanted[1:2]:
+            words = (words[0], *words[2:])
         at = len(command.words) - len(words)
         if not wanted or words[:count] != wanted or any(each < count + at for each in command.quoted):
             continue
@@ -274,13 +277,6 @@ def _objection(word: str, role: _Role, program: "_Program", folder: Folder, insi
             if program.is_remote and ":" in word:
                 return _OUTSIDE
             return folder.objection(word, inside, reads=program.reads, follows=program.follows)
-
-
-def _without_globals(words: tuple[str, ...], wanted: Sequence[str]) -> tuple[str, ...]:
-    """A command without what may stand between a program and its subcommand, unless a rule begins so too."""
-    while words[1:2] and words[1] in _GLOBALS.get(words[0], ()) and words[1:2] != wanted[1:2]:
-        words = (words[0], *words[2:])
-    return words
 
 
 _MOVES = frozenset({"cd", "chdir", "pushd", "popd"})

@@ -186,7 +186,15 @@ def judge(
     if allowed.patterns:
         text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
         said.append(Verdict("allow", text, text))
-    return _by_rules(action, known, said) or _by_mode(action, mode, allowed.missing)
+    if (decided := _by_rules(action, known, said)) is not None:
+        return decided
+    if action.looks:
+        return Verdict("allow", LOOKS)
+    shown = PurePosixPath(action.subject)
+    is_inside = bool(shown.parts) and not shown.is_absolute() and ".." not in shown.parts
+    if mode == "edit" and action.kind == "file" and not action.guarded and is_inside:
+        return Verdict("allow", EDITING)
+    return Verdict("ask", action.guarded or allowed.missing or "asks unless a rule allows it")
 
 
 def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]) -> Verdict | None:
@@ -209,20 +217,6 @@ def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]
                 return replace(decided, because=f"{action.guarded}; {decided.because}")
             return replace(decided, ruling="allow") if ruling == "looks" else decided
     return None
-
-
-def _by_mode(action: Action, mode: Mode, missing: str) -> Verdict:
-    if action.looks:
-        return Verdict("allow", LOOKS)
-    if mode == "edit" and action.kind == "file" and not action.guarded and _is_inside(action.subject):
-        return Verdict("allow", EDITING)
-    return Verdict("ask", action.guarded or missing or "asks unless a rule allows it")
-
-
-def _is_inside(path: str) -> bool:
-    """Whether a path, as it is shown, is one of the workspace itself."""
-    parts = PurePosixPath(path)
-    return bool(parts.parts) and not parts.is_absolute() and ".." not in parts.parts
 
 
 def _is_about_lines(rule: ApprovalRule, action: Action) -> bool:

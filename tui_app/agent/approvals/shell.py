@@ -373,29 +373,22 @@ def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
     paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]
     names = [word for word in wanted if not _is_option(word) and not _PATH.search(word)]
     # Hardly any rule has options, and a line may name its program two thousand times.
-    split = [piece for word in words for piece in _parted(word, options)] if options else words
+    split = words
+    if options:
+        # An option of the rule and the value written onto it are two words.
+        pairs = (word.split("=", 1) if word.partition("=")[0] in options else [word] for word in words)
+        split = [piece for pair in pairs for piece in pair]
     found = _in_order(program, split, names)
     for option in options:
         found = _weaker(found, _has(option, split))
     for path in paths:
-        found = _weaker(found, _has_path(path, words))
+        # Among the operands, wherever it stands there and however it is written.
+        if posixpath.normpath(path) not in map(posixpath.normpath, words):
+            found = _weaker(found, "perhaps" if any(_may_be(word, path) for word in words) else "no")
     return found
 
 
 _PATH = re.compile(r"[./~]")
-
-
-def _has_path(path: str, words: Sequence[str]) -> Found:
-    """Whether a file is among the operands, wherever it stands there and however its path is written."""
-    if posixpath.normpath(path) in map(posixpath.normpath, words):
-        return "surely"
-    return "perhaps" if any(_may_be(word, path) for word in words) else "no"
-
-
-def _parted(word: str, options: Sequence[str]) -> Sequence[str]:
-    """An option of a rule and the value written onto it; any other word as it is."""
-    name, equals, value = word.partition("=")
-    return (name, value) if equals and name in options else (word,)
 
 
 def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found:

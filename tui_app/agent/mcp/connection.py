@@ -503,17 +503,13 @@ def _content(result: "CallToolResult") -> Any:
     if len(texts) < len(pieces):
         return pieces
     structured = result.structured_content
-    if structured is not None and not _tell(texts, structured):
-        texts.append(json.dumps(structured, ensure_ascii=False))
+    if structured is not None:
+        # By the protocol texts say all of it, but not everywhere; what is no object stands in a field of it.
+        values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
+        told = (_read_json("\n".join(texts)), [_read_json(text) for text in texts], texts)
+        if not any(value in told for value in values):
+            texts.append(json.dumps(structured, ensure_ascii=False))
     return "\n".join(texts)
-
-
-def _tell(texts: Sequence[str], structured: Mapping[str, Any]) -> bool:
-    """Whether texts say all that structured content does; they do by the protocol, but not everywhere."""
-    # Servers put what is no object into a field of that name.
-    values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
-    read = [_read_json(text) for text in texts]
-    return any(value in (_read_json("\n".join(texts)), read, list(texts)) for value in values)
 
 
 def _read_json(text: str) -> Any:

@@ -126,30 +126,27 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
         return f"its schema is longer than {SCHEMA_CHARS:,} characters"
     if size > left:
         return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
-    said = _wrong_schema(schema)
-    return f"its schema is not a JSON schema ({said})" if said else ""
-
-
-def _wrong_schema(schema: Mapping[str, Any]) -> str:
-    """Why a provider would refuse a schema, and with it the whole request; empty where none would."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
 
+    # A provider would refuse it, and with it the whole request.
     try:
         Draft202012Validator.check_schema(schema)
         registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
         for target in _references(schema):
             registry.resolver().lookup(target)
     except SchemaError as error:
-        return " ".join(error.message.split())[:120]
+        said = " ".join(error.message.split())[:120]
     except Unresolvable as error:
-        return f"{error.ref} leads nowhere"[:120]
+        said = f"{error.ref} leads nowhere"[:120]
     except RecursionError:
-        return "it is nested too deeply"
-    return ""
+        said = "it is nested too deeply"
+    else:
+        return ""
+    return f"its schema is not a JSON schema ({said})"
 
 
 def _references(schema: Any) -> list[str]:
@@ -276,13 +273,6 @@ class Server:
         return gone and monotonic() - self._since > REVIVE_S
 
     @property
-    def _signs_in(self) -> bool:
-        """Whether it may ask the user to sign in: an address for which no ``Authorization`` is set."""
-        headers = (*self.settings.headers_env, *self.settings.given_headers)
-        named = any(name.lower() == "authorization" for name in headers)
-        return bool(self.settings.url) and self._sign_in is not None and not named
-
-    @property
     def _start_s(self) -> float:
         return self.settings.timeout + (self._sign_in.wait_s if self._sign_in is not None else 0.0)
 
@@ -407,9 +397,6 @@ class Server:
         self._again.set()
         self._changed(self)
 
-    def _list_changed(self, _what: str) -> None:
-        self._again.set()
-
     async def _live(self) -> None:
         """Connect, and connect again when the connection is lost, until it is stopped or given up."""
         while (trouble := await self._connect()) is not None and not self._stop.is_set():
@@ -433,10 +420,13 @@ class Server:
         connection: Connection | None = None
         try:
             await asyncio.to_thread(load_client)
-            sign_in = self._sign_in if self._signs_in else None
+            headers = (*self.settings.headers_env, *self.settings.given_headers)
+            named = any(name.lower() == "authorization" for name in headers)
+            # The user may be asked to sign in at an address where no header does it for them.
+            sign_in = self._sign_in if self.settings.url and not named else None
             auth = sign_in.client(self.settings.url) if sign_in is not None else None
             callbacks = Callbacks(
-                changed=self._list_changed,
+                changed=lambda _what: self._again.set(),
                 flooded=lambda: self._lose("It sends notifications without end"),
                 elicit=None if self._ask is None else self._elicit,
             )

@@ -5,6 +5,7 @@ import json
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,7 +64,17 @@ class TokenStore:
             known = self._read()
             there = any(name in known for name in changes)
             merged = {**known, **changes}
-            self._write({name: value for name, value in merged.items() if value is not None})
+            kept = {name: value for name, value in merged.items() if value is not None}
+            text = json.dumps(kept)
+            self.keys.conceal(_secrets_in(kept))
+            try:
+                self.keys.keyring.write(_KEYRING_NAME, text)
+            except KeyringTrouble:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(self.file, text)
+            else:
+                # What a start without a keyring had written must not outlive it.
+                self.file.unlink(missing_ok=True)
         return there
 
     def _read(self) -> dict[str, Any]:
@@ -80,18 +91,6 @@ class TokenStore:
             return {}
         self.keys.conceal(_secrets_in(known))
         return known if isinstance(known, dict) else {}
-
-    def _write(self, known: Mapping[str, Any]) -> None:
-        text = json.dumps(known)
-        self.keys.conceal(_secrets_in(known))
-        try:
-            self.keys.keyring.write(_KEYRING_NAME, text)
-        except KeyringTrouble:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(self.file, text)
-        else:
-            # What a start without a keyring had written must not outlive it.
-            self.file.unlink(missing_ok=True)
 
 
 def _secrets_in(value: object) -> Iterator[str]:
@@ -143,7 +142,9 @@ class SignIn:
             async def open_browser(self) -> None:
                 """Send the user to the server once somebody listens for the answer."""
                 for _ in range(200):
-                    if await _listens(self.redirect_port):
+                    with suppress(OSError):
+                        _, writer = await asyncio.open_connection("127.0.0.1", self.redirect_port)
+                        writer.close()
                         break
                     await asyncio.sleep(0.05)
                 if sign_in.announce is not None:
@@ -158,12 +159,3 @@ class SignIn:
             callback_host="127.0.0.1",
             callback_timeout=WAIT_S,
         )
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True

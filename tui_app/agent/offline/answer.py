@@ -90,27 +90,22 @@ def next_steps(question: Question, turn: Turn, tools: Collection[str], told: str
     """
     if turn.rounds >= MAX_ROUNDS:
         return []
-    if told:
-        # What a folder has of it besides, where the program was not named.
-        asked = turn.rounds == 0 and question.about == "asked"
-        planned = list(_greps(question)) if asked else []
-    else:
-        planned = _planned(question, turn)
-    return [step for step in planned if step.tool in tools]
-
-
-def _planned(question: Question, turn: Turn) -> list[Step]:
     match question.kind:
+        case _ if told:
+            # What a folder has of it besides, where the program was not named.
+            asked = turn.rounds == 0 and question.about == "asked"
+            planned = list(_greps(question)) if asked else []
         case "read":
-            return _reading(question, turn)
+            planned = _reading(question, turn)
         case "overview":
-            return _overview(turn)
+            planned = _overview(turn)
         case "conversation":
-            return _conversation(question, turn)
+            planned = _conversation(question, turn)
         case "general":
-            return _general(question, turn)
+            planned = _general(question, turn)
         case _:
-            return _once(turn, _order(question))
+            planned = [_order(question)] if turn.rounds == 0 else []
+    return [step for step in planned if step.tool in tools]
 
 
 def _order(question: Question) -> Step:
@@ -128,10 +123,6 @@ def _order(question: Question) -> Step:
             return Step(WRITE_FILE.name, {"path": question.path, "content": question.pattern})
         case _:
             return Step(LS.name, {"path": "."})
-
-
-def _once(turn: Turn, step: Step) -> list[Step]:
-    return [step] if turn.rounds == 0 else []
 
 
 def _reading(question: Question, turn: Turn) -> list[Step]:

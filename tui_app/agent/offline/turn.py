@@ -495,7 +495,11 @@ def ranked(
     A line with more of the terms, with a phrase, with a heading or definition, or out of prose or of a file
     that is called like a term, goes first. A licence answers only who names it.
     """
-    candidates = [each for each in candidates if not _is_legal(each.path) or names_file(each.path, terms)]
+    candidates = [
+        each
+        for each in candidates
+        if names_file(each.path, terms) or not PurePosixPath(each.path).name.lower().startswith(LEGAL)
+    ]
     exact = [re.compile(rf"(?<![^\W_]){re.escape(term)}(?![^\W_])", re.IGNORECASE) for term in terms]
     joined = [re.compile(rf"{_stem(one)}[^\W_]*[\s_-]+{_stem(two)}", re.IGNORECASE) for one, two in phrases]
     patterns = [re.compile(term_pattern(term), re.IGNORECASE) for term in terms]
@@ -525,10 +529,6 @@ def names_file(path: str, terms: Sequence[str]) -> bool:
     """Whether a file is called like one of the terms."""
     name = PurePosixPath(path).name
     return any(re.search(term_pattern(term), name, re.IGNORECASE) for term in terms)
-
-
-def _is_legal(path: str) -> bool:
-    return PurePosixPath(path).name.lower().startswith(LEGAL)
 
 
 def _weight(path: str, terms: Sequence[str]) -> float:

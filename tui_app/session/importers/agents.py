@@ -244,14 +244,12 @@ GROK = Shape(
 )
 
 
-def _is_kimi(record: Json) -> bool:
-    return record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
-
-
 KIMI = Shape(
     name="kimi",
     program="Kimi",
-    sign=_is_kimi,
+    sign=lambda record: (
+        record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
+    ),
     places=(files_in("KIMI_SHARE_DIR", ".kimi", "sessions/*/*/context.jsonl"),),
     roles={**USUAL, "_system_prompt": "system", "_checkpoint": ASIDE, "_usage": ASIDE},
     title=("custom_title", "title"),
@@ -260,14 +258,12 @@ KIMI = Shape(
 )
 
 
-def _is_vibe(record: Json) -> bool:
-    return "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
-
-
 VIBE = Shape(
     name="vibe",
     program="Vibe",
-    sign=_is_vibe,
+    sign=lambda record: (
+        "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
+    ),
     places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
     talk=("messages",),
     tokens=_OPENAI_TOKENS,

@@ -47,22 +47,14 @@ def reading(path: Path, tables: Sequence[str] = ()) -> Iterator[sqlite3.Connecti
                     copyfile(each, Path(folder) / each.name)
                 path, mode = Path(folder) / path.name, "mode=rw"
             database = stack.enter_context(closing(_connect(path, mode)))
-        _check_stored(database, tables)
+        for name in tables:
+            pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
+            columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
+            # A view or a virtual table has no page, and a column that is worked out is marked.
+            if any(not page for (page,) in pages) or any(column[-1] for column in columns):
+                raise sqlite3.DatabaseError(f"{name} has no rows of its own")
         database.set_authorizer(_stored_only)
         yield database
-
-
-def _check_stored(database: sqlite3.Connection, tables: Sequence[str]) -> None:
-    """See that what is read are tables with columns that the file holds.
-
-    Raises:
-        sqlite3.Error: if one is a view, a virtual table, or has columns that are worked out.
-    """
-    for name in tables:
-        pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
-        columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
-        if any(not page for (page,) in pages) or any(column[-1] for column in columns):
-            raise sqlite3.DatabaseError(f"{name} has no rows of its own")
 
 
 def _stored_only(
@@ -293,13 +285,10 @@ def columns_of(path: Path) -> dict[str, set[str]]:
         with reading(path) as database:
             names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             database.set_authorizer(None)
-            return {str(name): _columns(database, str(name)) for (name,) in names}
+            query = "SELECT name FROM pragma_table_info(?)"
+            return {str(name): {row[0] for row in database.execute(query, (name,))} for (name,) in names}
     except sqlite3.Error:
         return {}
-
-
-def _columns(database: sqlite3.Connection, table: str) -> set[str]:
-    return {row[0] for row in database.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
 def store_of(path: Path) -> Store | None:

@@ -194,8 +194,17 @@ def _zed(message: Json) -> Json:
     if "segments" in message:
         return {
             **message,
-            "content": [_segment(each) for each in list_at(message, "segments")],
-            **_zed_old(message),
+            "content": [
+                {**each, "type": "thinking", "thinking": each.get("text")}
+                if value_at(each, "type") == "thinking"
+                else each
+                for each in list_at(message, "segments")
+            ],
+            # As a thread of version 0.2 has calls and results.
+            "tool_calls": [
+                {**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")
+            ],
+            "results": objects_at(message, "tool_results"),
         }
     role = "user" if "User" in message else "assistant" if "Agent" in message else ""
     inner = object_at(message, "User") or object_at(message, "Agent")
@@ -238,20 +247,6 @@ def _zed_block(part: Any) -> Any:
             source = {"type": "base64", "media_type": "image/png", "data": value_at(value, "source")}
             return {"type": "image", "source": source}
     return part
-
-
-def _segment(part: Any) -> Any:
-    return (
-        {**part, "type": "thinking", "thinking": part.get("text")}
-        if value_at(part, "type") == "thinking"
-        else part
-    )
-
-
-def _zed_old(message: Json) -> Json:
-    """Calls and results of a thread of version 0.2."""
-    calls = [{**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")]
-    return {"tool_calls": calls, "results": objects_at(message, "tool_results")}
 
 
 ZED = Shape(

@@ -263,18 +263,17 @@ class _EventReader(Reader):
         answer.call(self.out.calls, record_text(item, "tool_call_id"), name, arguments(args))
         return None
 
-    def _observation(self, number: int, item: Json) -> None:
-        observed = object_at(item, "observation")
-        content = observed.get("content", text_at(observed, "output", "text", "error"))
-        self._answered(number, item, content, "error" if observed.get("is_error") is True else "success")
-
-    def _failure(self, number: int, item: Json) -> None:
-        self._answered(number, item, item.get("error"), "error")
-
-    def _refusal(self, number: int, item: Json) -> None:
-        self._answered(number, item, item.get("rejection_reason"), "denied")
-
-    def _answered(self, number: int, item: Json, content: Any, outcome: ToolOutcome) -> None:
+    def _answered(self, number: int, item: Json) -> None:
+        outcome: ToolOutcome = "error"
+        match item["kind"]:
+            case "AgentErrorEvent":
+                content = item.get("error")
+            case "UserRejectObservation":
+                content, outcome = item.get("rejection_reason"), "denied"
+            case _:
+                observed = object_at(item, "observation")
+                content = observed.get("content", text_at(observed, "output", "text", "error"))
+                outcome = "error" if observed.get("is_error") is True else "success"
         self.result(record_text(item, "tool_call_id"), content, outcome, number)
 
     def _condensation(self, number: int, item: Json) -> None:
@@ -307,9 +306,9 @@ class _EventReader(Reader):
         "SystemPromptEvent": _prompt,
         "MessageEvent": _message,
         "ActionEvent": _action,
-        "ObservationEvent": _observation,
-        "AgentErrorEvent": _failure,
-        "UserRejectObservation": _refusal,
+        "ObservationEvent": _answered,
+        "AgentErrorEvent": _answered,
+        "UserRejectObservation": _answered,
         "Condensation": _condensation,
         "ConversationErrorEvent": _error,
     }

@@ -22,10 +22,6 @@ def _is_ai_sdk(record: Json) -> bool:
     return "role" in record and (parts or has_blocks(record, "tool-call", "tool-result"))
 
 
-def _is_open_interpreter(record: Json) -> bool:
-    return record.get("role") == "computer" or (record.get("type") == "code" and "role" in record)
-
-
 def _is_bedrock(record: Json) -> bool:
     blocks = block_list(record.get("content")) if "role" in record else ()
     return any(isinstance(block, dict) and {"toolUse", "toolResult"} & block.keys() for block in blocks)
@@ -35,7 +31,10 @@ _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("Amazon Q, or Kiro", lambda each: has_items(each, "history", "assistant")),
     ("Copilot Chat of VS Code", lambda each: "requests" in each and "responderUsername" in each),
     ("the AI SDK, or of one that writes as it does", _is_ai_sdk),
-    ("Open Interpreter", _is_open_interpreter),
+    (
+        "Open Interpreter",
+        lambda each: each.get("role") == "computer" or (each.get("type") == "code" and "role" in each),
+    ),
     ("Amazon Bedrock", _is_bedrock),
     ("OpenAI's Assistants, or Jan", lambda each: each.get("object") == "thread.message"),
     ("OpenAI's Assistants, or Jan", lambda each: has_items(each, "data", "thread_id")),

@@ -253,12 +253,13 @@ class _Reader(Reader):
             talks = [each for each in talks if part in (value_at(each[0], name) for name in _NAMES)]
         if not talks:
             return Found([], {})
-        newest = max(talks, key=lambda each: self._changed(each[0]))
-        return Found(newest[1], newest[0], count - 1)
 
-    def _changed(self, conversation: Any) -> float:
-        times = (seconds(value_at(conversation, path), 0.0) for path in self.shape.changed)
-        return next(filter(None, times), 0.0)
+        def changed(talk: tuple[Json, list[Any]]) -> float:
+            times = (seconds(value_at(talk[0], path), 0.0) for path in self.shape.changed)
+            return next(filter(None, times), 0.0)
+
+        owner, newest = max(talks, key=changed)
+        return Found(newest, owner, count - 1)
 
     def _head(self, record: Json) -> None:
         self.title = text_at(record, *self.shape.title) or self.title

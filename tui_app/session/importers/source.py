@@ -259,22 +259,16 @@ def read_source(path: Path) -> Source:
     if "#" in path.name and not path.exists():
         name, _, part = path.name.rpartition("#")
         path = path.with_name(name) if name else path
-    if events := _event_files(path):
-        raw = b"\n".join(map(_one_line, events))
+    inner = path if path.name == "events" else path / "events"
+    if events := sorted(inner.glob("event-*.json")):
+        base = inner.parent / "base_state.json"
+        raw = b"\n".join(map(_one_line, [base, *events] if base.is_file() else events))
     else:
         with open_regular(path) as file:
             raw = file.read(len(_DATABASE))
             # A database is read by queries; it may be far larger than what is wanted of it.
             raw += b"" if raw == _DATABASE else file.read()
     return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
-
-
-def _event_files(folder: Path) -> list[Path]:
-    """The files of a conversation that is kept as a folder with a file for each event, in order."""
-    inner = folder if folder.name == "events" else folder / "events"
-    events = sorted(inner.glob("event-*.json"))
-    base = inner.parent / "base_state.json"
-    return [base, *events] if events and base.is_file() else events
 
 
 def _one_line(path: Path) -> bytes:
