@@ -70,7 +70,6 @@ LIGHT_MODULES = (
     "tui_app.settings",
     "tui_app.session.sqlite_store",
     "tui_app.session.user_view",
-    "tui_app.session.entries",
     "tui_app.context",
     "tui_app.events",
     "tui_app.usage",

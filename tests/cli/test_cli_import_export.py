@@ -18,7 +18,6 @@ from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, result, text
 from tui_app.cli.program import latest_session
 from tui_app.conversation import imports as importing
-from tui_app.conversation.exports import FORMATS
 from tui_app.conversation.import_watch import (
     ImportProgress,
     ImportStopped,
@@ -30,6 +29,7 @@ from tui_app.conversation.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.exports.export import FORMATS
 from tui_app.session.sqlite_store import SqliteStore
 
 

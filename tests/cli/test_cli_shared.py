@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.conftest import Plimsoll
 from tests.servers.postgres import PASSWORD, Cluster
-from tui_app.conversation.exports import agent_messages
 from tui_app.events import MemoryConsolidated, Notice, SessionStart, UserMessage
 from tui_app.paths import Paths
+from tui_app.session.exports.export import agent_messages
 from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings.spec import SessionServer

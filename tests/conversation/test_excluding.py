@@ -22,11 +22,10 @@ from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
 from tui_app.context.view import to_messages
 from tui_app.conversation.compactions import Compactions, Reviews
-from tui_app.conversation.exports import Format, export_session
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
+from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.session_history import SessionHistory, apart_from
-from tui_app.conversation.session_tools import SessionSearch
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -40,6 +39,7 @@ from tui_app.events import (
     ToolCall,
 )
 from tui_app.session.event_heads import MESSAGES
+from tui_app.session.exports.export import Format, export_session
 from tui_app.session.importers.formats import import_file
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore

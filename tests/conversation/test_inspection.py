@@ -24,7 +24,6 @@ from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL, Archive, Stages
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import Change, Rewrite, to_messages
-from tui_app.conversation.exports import export_session
 from tui_app.conversation.message_actions import Share, on_scale
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
@@ -37,6 +36,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.session.event_heads import MessageKind
+from tui_app.session.exports.export import export_session
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 from tui_app.usage import Breakdown

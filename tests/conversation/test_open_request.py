@@ -27,7 +27,6 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.conversation import agent_setup as agents
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.exports import export_session
 from tui_app.conversation.imports import import_session
 from tui_app.conversation.session_history import SessionHistory, storable
 from tui_app.conversation.work import Compact, Restate
@@ -46,6 +45,7 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
+from tui_app.session.exports.export import export_session
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.preview import Preview, load_preview
 from tui_app.session.sqlite_store import SqliteStore

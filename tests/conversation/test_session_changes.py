@@ -11,9 +11,8 @@ from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.commit_message import NoProposal, propose_message
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_changes import SessionChanges, session_changes
+from tui_app.conversation.session_changes import NoProposal, SessionChanges, propose_message, session_changes
 from tui_app.git import Git, GitFailed
 
 

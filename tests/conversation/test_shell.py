@@ -39,7 +39,8 @@ from tui_app.events import (
     ToolOutput,
     UserMessage,
 )
-from tui_app.session.exports.export import export_markdown, user_view_messages
+from tui_app.session.exports.export import user_view_messages
+from tui_app.session.exports.markdown import export_markdown
 from tui_app.settings import Endpoint
 
 

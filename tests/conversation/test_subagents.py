@@ -27,7 +27,7 @@ from tui_app.events import (
     TurnEnd,
 )
 from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.exports.export import export_markdown
+from tui_app.session.exports.markdown import export_markdown
 from tui_app.session.preview import StatsReader
 from tui_app.session.user_view import fold_user_view
 

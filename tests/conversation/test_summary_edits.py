@@ -27,7 +27,6 @@ from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
 from tui_app.context.requests.builder import build, sendable
 from tui_app.context.view import to_messages
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.exports import agent_messages, export_session
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore
 from tui_app.events import (
@@ -42,6 +41,7 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.exports.export import agent_messages, export_session
 from tui_app.session.sqlite_store import SqliteStore
 
 # Editing a summary that stands, bringing back what it lost: events that replay and can be undone.

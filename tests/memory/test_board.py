@@ -22,10 +22,10 @@ from tui_app.context.message_marks import inbox_message, is_inbox
 from tui_app.context.summaries.prompt import prompts_of
 from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
 from tui_app.conversation.boards import boards_in
+from tui_app.conversation.memory import read_out
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS as READING_OUT_KINDS
 from tui_app.memory.entries import LONGEST, PERSON, Change, Draft, Due, Entry, EntryKind, NotRemembered
-from tui_app.memory.inbox import read_out
 from tui_app.memory.scope import DETACHED, Scope
 from tui_app.memory.store import BoardStore
 from tui_app.settings.spec import SessionServer

@@ -18,7 +18,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.entries import Entry
+from tui_app.session.user_view import Entry
 
 SINCE = {"last", "version", "pins", "reports", "measured", "_before"}
 """What an event that takes something back leaves as it is, or sets anew."""

@@ -45,13 +45,13 @@ from tui_app.events import (
 )
 from tui_app.session.exports.export import (
     export_jsonl,
-    export_markdown,
     export_openai,
     export_pydantic_ai,
     group_tool_returns,
     user_view_messages,
 )
 from tui_app.session.exports.html import export_html
+from tui_app.session.exports.markdown import export_markdown
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 

@@ -60,7 +60,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 async def _propose(opening: Opening, *, as_json: bool) -> int:
-    from tui_app.conversation.commit_message import NoProposal, propose_message
+    from tui_app.conversation.session_changes import NoProposal, propose_message
 
     try:
         proposal = await propose_message(opening)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, add_session
 from tui_app.cli.output import ProgressLine, print_document, print_json, say, say_table, tell
-from tui_app.conversation.exports import FORMATS, VIEWS, NoSuchView, export_session
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.events.schema import event_schema, events_schema, summary_of
+from tui_app.session.exports.export import FORMATS, VIEWS, NoSuchView, export_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

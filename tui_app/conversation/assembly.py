@@ -27,6 +27,7 @@ from tui_app.context.summaries.writer import Summariser
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import AgentSetup
+from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.compactions import Compactions, IdleCompaction, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
@@ -35,16 +36,14 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
-from tui_app.conversation.modes import ModeNotes, ModeSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.session_extras import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
-from tui_app.conversation.shell import UserShell
+from tui_app.conversation.shell import UserShell, resume_tasks
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
-from tui_app.conversation.tasks import resume_tasks
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue

@@ -10,13 +10,13 @@ from typing import Any
 from tui_app.agent.errors import describe_error
 from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.attachments import PIPED, piped_in
+from tui_app.conversation.approvals import ModeSwitch
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.message_actions import Outlook
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
-from tui_app.conversation.modes import ModeSwitch
 from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription

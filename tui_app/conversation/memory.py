@@ -4,13 +4,13 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from tui_app.context.message_marks import inbox_message
+from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.conversation.boards import boards_in, lock_of, session_scope
 from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
@@ -27,19 +27,85 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
-from tui_app.memory.board import Added, ContextBoard
-from tui_app.memory.entries import PERSON, Draft, Due, Entry
-from tui_app.memory.inbox import read_out
+from tui_app.memory.board import Added, ContextBoard, rank
+from tui_app.memory.entries import KINDS, PERSON, Draft, Due, Entry
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
+from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import CARRYING
-from tui_app.session.exclusions import excluded_in
 from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import MemorySettings, memory_settings
+
+# The message that gives a new session the board: what has room, never in words that pass for the user's.
+
+_HEADINGS = {
+    "rule": "Rules of the user",
+    "decision": "Decisions",
+    "command": "Commands that worked",
+    "file": "Files that mattered",
+    "note": "Notes",
+}
+
+
+@frozen
+class ReadOut:
+    """A board as a message."""
+
+    text: str
+    entries: tuple[Entry, ...]
+    """What had room, in its order."""
+    left_out: int = 0
+
+
+def read_out(
+    entries: Sequence[Entry], scope: Scope, budget: int, count: Callable[[str], int]
+) -> ReadOut | None:
+    """Word the board within a budget.
+
+    Args:
+        entries: Its entries.
+        scope: Whose board it is.
+        budget: Tokens that the whole message may take.
+        count: Tokens of a text.
+
+    Returns:
+        The weightiest entries that have room together; None where not even one has, or there are none.
+    """
+    chosen: list[Entry] = []
+    room = budget - count(_worded((), scope))
+    for entry in sorted(entries, key=rank, reverse=True):
+        # A heading may come with it; what adds up wrongly is taken away below.
+        cost = count(_line(entry)) + 1
+        if cost <= room:
+            chosen.append(entry)
+            room -= cost
+    while chosen:
+        text = _worded(chosen, scope)
+        if count(text) <= budget:
+            told = tuple(entry for kind in KINDS for entry in chosen if entry.kind == kind)
+            return ReadOut(text, told, len(entries) - len(chosen))
+        chosen.pop()
+    return None
+
+
+def _worded(entries: Sequence[Entry], scope: Scope) -> str:
+    blocks: list[str] = []
+    for kind in KINDS:
+        lines = [_line(entry) for entry in entries if entry.kind == kind]
+        if lines:
+            blocks.append("\n".join([f"{_HEADINGS[kind]}:", *lines]))
+    return inbox_text(scope.label, "\n".join(blocks))
+
+
+def _line(entry: Entry) -> str:
+    source = f" [{entry.source}]" if entry.source and entry.made_by != PERSON else ""
+    return f"- {entry.text}{source}"
+
 
 # Giving a new session the board of its repository: one message, in front of the first prompt, once.
 

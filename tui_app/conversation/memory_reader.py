@@ -31,8 +31,8 @@ from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import MESSAGES
-from tui_app.session.exclusions import excluded_in
 from tui_app.session.lock import SessionLocked
+from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionStore
 from tui_app.settings.spec import MemorySettings
 

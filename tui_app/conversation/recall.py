@@ -27,7 +27,7 @@ from tui_app.events import (
 from tui_app.memory.scope import scope_of
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
-from tui_app.session.exclusions import Excluded, excluded_in
+from tui_app.session.model_state import Excluded, excluded_in
 from tui_app.session.search import search_sessions
 from tui_app.session.store import SessionStore
 from tui_app.session.word_index import WORD, is_joined

@@ -45,8 +45,7 @@ from tui_app.events import (
 from tui_app.records import frozen
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of, is_private
-from tui_app.session.exclusions import excluded_in
-from tui_app.session.model_state import Basis, known_of, tally_of
+from tui_app.session.model_state import Basis, excluded_in, known_of, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth

@@ -30,7 +30,7 @@ from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.tasks import TaskNews
+from tui_app.conversation.shell import TaskNews
 from tui_app.events import (
     ApprovalDecided,
     Record,

@@ -1,4 +1,4 @@
-"""What the log knows of a session's model and policy: the gauge before, or without, the agent side."""
+"""What the log knows of a session's model and policy, and of what its user keeps from the model."""
 
 import sys
 from collections.abc import Mapping
@@ -8,12 +8,19 @@ from typing import Any, TypeVar
 from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
 from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
     EffortChange,
+    MessageExcluded,
     ModeChange,
     ModelChange,
     Payload,
     PolicyChange,
+    RewriteUndone,
     SessionStart,
+    ShellCommand,
+    ShellResult,
+    ToolCall,
     UsageInfo,
 )
 from tui_app.modes import Mode
@@ -172,3 +179,47 @@ def _window(measured: UsageInfo | None) -> ContextWindow:
         return UNKNOWN
     reserve = int(usage.get("reserve", 0))
     return ContextWindow(limit=limit, source=str(usage.get("limit_source", "model")), reserve=reserve)
+
+
+# What a user keeps out of the model's sight, as the log says it: also where the view holds none of it.
+
+
+@frozen
+class Excluded:
+    """The excluded messages of a session."""
+
+    since: Mapping[int, int] = field(default_factory=dict)
+    """By the log number of a message, that of the event that excluded it."""
+    calls: frozenset[str] = frozenset()
+    """Ids of the calls that excluded answers make."""
+
+    def holds(self, seq: int, payload: Payload) -> bool:
+        """Whether an event is of an excluded message, or may tell of one."""
+        match payload:
+            case ToolCall(tool_call_id=id):
+                return id in self.calls
+            case ShellCommand(private=True) | ShellResult(private=True):
+                return True
+            case CompactionComplete(removed=removed):
+                # Its summary may tell of them, where it was undone or stood before they were excluded.
+                return any(low <= each <= high for low, high in removed for each in self.since)
+            case _:
+                return seq in self.since
+
+
+def excluded_in(store: SessionStore, session: str) -> Excluded:
+    """Find what is excluded in a session; neither a rewind nor a clear changes that.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    standing: dict[int, tuple[int, tuple[int, ...]]] = {}
+    for head in reversed(list(store.newest(session, (MessageExcluded.TYPE, RewriteUndone.TYPE)))):
+        if head.type == MessageExcluded.TYPE:
+            standing[head.ref or head.seq] = head.seq, tuple(seq for seq, _ in head.removed)
+        else:
+            standing.pop(head.ref, None)
+    since = {seq: by for by, seqs in standing.values() for seq in seqs}
+    records = (store.record(session, seq) for seq in since)
+    answers = (each.data for each in records if each is not None and isinstance(each.data, AssistantMessage))
+    return Excluded(since, frozenset(id for answer in answers for id in answer.call_ids))

@@ -33,12 +33,11 @@ from tui_app.events import (
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.database import Database, open_store
-from tui_app.session.entries import Body, Entry
 from tui_app.session.event_heads import Head, output_text
 from tui_app.session.model_state import Known, known_of
 from tui_app.session.stats import SessionStats, StatsFold
 from tui_app.session.store import SessionInfo, SessionStore
-from tui_app.session.user_view import UserView, entry_of, fold_user_view, is_interruption
+from tui_app.session.user_view import Body, Entry, UserView, entry_of, fold_user_view, is_interruption
 
 _PROMPTS = 50
 """Prompts of a resumed session that the arrow keys bring back."""

@@ -18,12 +18,10 @@ from tui_app.events import (
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.entries import Entry
 from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
-from tui_app.session.exclusions import excluded_in
-from tui_app.session.model_state import chosen_mode
+from tui_app.session.model_state import chosen_mode, excluded_in
 from tui_app.session.store import Event, SessionStore
-from tui_app.session.user_view import is_interruption
+from tui_app.session.user_view import Entry, is_interruption
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import ContextUsage
 

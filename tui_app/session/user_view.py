@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from tui_app.events import (
     COMMAND_FAILED,
@@ -30,8 +30,79 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.records import frozen
-from tui_app.session.entries import Entry, EntryState
 from tui_app.session.event_heads import Head, is_private
+
+# Entries of the user view: one light row for each thing in transcript and timeline.
+
+EntryState = Literal[
+    "running", "asking", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
+    "interrupted",
+]  # fmt: skip
+"""``asking`` is the call that the user is asked about, ``waiting`` one behind it; only the screen knows."""
+
+
+@frozen(kw_only=True)
+class Entry:
+    """One row. It is light on purpose: the full text is asked for when it becomes visible."""
+
+    seq: int
+    """Log number (for a tool the one of its call); negative for rows that are live only."""
+    kind: RowKind
+    time: float
+    """Seconds since the epoch."""
+    title: str
+    """One line: first line of a prompt or answer, ``grep "sunday" · 3 hits``, ``91.5k → 6.2k · ...``."""
+    state: EntryState = "ok"
+    tokens: int = 0
+    """Tokens this adds to the context (0 when it adds none)."""
+    chars: int = 0
+    """Characters of the full text; an estimate of its height before it is rendered."""
+    result_seq: int = 0
+    """Log number of a tool's result; 0 while it runs."""
+    left: bool = False
+    """Whether a rewind has left it behind: it is still shown, the model does not see it any more."""
+    pinned: bool = False
+    """Whether it stays word for word in the model's view."""
+    excluded: bool = False
+    """Whether the user keeps it out of the model's view."""
+    calls: int = 0
+    """Calls that a sub-agent has made on its behalf; the context holds none of them."""
+    private: bool = False
+    """Whether it is a command that the user keeps from the model."""
+    used: int = 0
+    """Tokens that sub-agent has read and written."""
+    cost: float = 0.0
+    """US dollars that it has cost, once it is at its end; 0 where no price is known."""
+
+    @property
+    def message(self) -> int:
+        """Log number of the message that it stands for: of a tool, that of its result."""
+        return self.result_seq or self.seq
+
+
+@frozen(kw_only=True)
+class Body:
+    """The full content of one entry."""
+
+    text: str
+    """Markdown for answers; plain text for everything else (a tool's result, a prompt, a summary)."""
+    thinking: str = ""
+    args: str = ""
+    """Arguments of a tool call as JSON text."""
+
+
+class Bodies(Protocol):
+    """Where the screen gets full texts from."""
+
+    def body(self, entry: Entry) -> Body:
+        """Return the full content of an entry, however long that takes; for copying."""
+
+    def preview(self, entry: Entry) -> Body:
+        """Return what is painted of an entry within a millisecond: its content, or a word until that is read.
+
+        Called on the UI loop in the middle of a frame.
+        """
+
 
 # Marks that other programs write in the user's name when an answer was stopped: the model reads them.
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tui_app.events import Record
 from tui_app.session.database import Database, open_store
-from tui_app.session.entries import Body, Entry
 from tui_app.session.event_heads import DamagedEvent
 from tui_app.session.preview import StoreBodies
 from tui_app.session.store import SessionStore, explained
+from tui_app.session.user_view import Body, Entry
 
 
 def read_bodies(database: Database, session: str, entries: Sequence[Entry]) -> list[Body]:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_app.session.entries import Body, Entry
+from tui_app.session.user_view import Body, Entry
 
 if TYPE_CHECKING:
     from tui_app.events import Record

@@ -10,7 +10,7 @@ from textual import events
 from textual.message import Message
 from textual.reactive import reactive
 
-from tui_app.session.entries import Entry, EntryState
+from tui_app.session.user_view import Entry, EntryState
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, one_line, tokens, without_drawing

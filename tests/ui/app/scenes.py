@@ -14,10 +14,9 @@ from tests.ui.plans import SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.tasks import Page, TaskRow
-from tui_app.conversation.commit_message import CommitProposal
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.conversation.message_actions import SkillRow
-from tui_app.conversation.session_changes import ChangedFile, SessionChanges
+from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,

@@ -16,9 +16,8 @@ from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown, write_files
 from tui_app.events import MessagePinned, ToolArchived, ToolOffloaded
 from tui_app.session import preview
-from tui_app.session.entries import Body, Entry
 from tui_app.session.preview import StoreBodies
-from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.user_view import Body, Entry, UserView, fold_user_view
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.message import PinsScreen

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.widgets.transcript_kit import NOON, Library
-from tui_app.session.entries import Body, Entry
+from tui_app.session.user_view import Body, Entry
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE, Tone
 from tui_app.ui.transcript.entries import Wording

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_app.events import ApprovalRequested, AssistantMessage
-from tui_app.session.entries import Body, Entry
 from tui_app.session.stats import Costs, ModelRow, SessionStats
+from tui_app.session.user_view import Body, Entry
 from tui_app.ui.approvals import (
     QuestionRow,
     diff_page,

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from tests.ui.kit import ThemedApp
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.events import RowKind
-from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.session.user_view import Body, Entry, EntryState
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import Tone

@@ -27,7 +27,7 @@ from tests.ui.widgets.transcript_kit import (
     stage_of,
     written,
 )
-from tui_app.session.entries import Body, Entry
+from tui_app.session.user_view import Body, Entry
 from tui_app.ui import code_colours
 from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import PLAIN, UNICODE, clean

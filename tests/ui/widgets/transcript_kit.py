@@ -7,7 +7,7 @@ from textual.message import Message
 
 from tests.ui.kit import ThemedApp
 from tui_app.events import RowKind
-from tui_app.session.entries import Body, Entry, EntryState
+from tui_app.session.user_view import Body, Entry, EntryState
 from tui_app.ui.text import UNICODE
 from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
 from tui_app.ui.transcript.transcript import STREAM_END, Transcript

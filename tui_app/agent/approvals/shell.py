@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from tui_app.agent.approvals.programs import INTERPRETED, RUNNERS, program_at, reads_program, same_as
+from tui_app.agent.approvals.command_line import INTERPRETED, RUNNERS, program_at, reads_program, same_as
 from tui_app.agent.path_patterns import expand_braces
 from tui_app.records import frozen
 from tui_app.settings.tables import SHELL_SIGNS

@@ -5,8 +5,8 @@ from html import escape
 from typing import Any
 
 from tui_app.events import KIND_LABELS
-from tui_app.session.exports.export import safe
 from tui_app.session.exports.html import page
+from tui_app.session.exports.markdown import safe
 from tui_app.text import count, thousands
 
 _STYLE = """

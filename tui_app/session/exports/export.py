@@ -1,36 +1,21 @@
-"""Conversations as files for pydantic-ai, as they are in the log, and as Markdown for people.
+"""A session as a document, from either of its two views: messages as JSON, the log, or a page to read.
 
 Every export masks secrets unless told otherwise, and gives the same bytes for the same input.
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
 
 from tui_app.context.secrets import MASK, mask_secrets, names_secret
-from tui_app.events import (
-    AgentOutput,
-    AssistantMessage,
-    CompactionAcknowledged,
-    CompactionComplete,
-    Payload,
-    Record,
-    ShellCommand,
-    ShellResult,
-    SystemMessage,
-    ToolArchived,
-    ToolCall,
-    ToolResult,
-    UsageInfo,
-    UserMessage,
-    payload_to_json,
-)
-from tui_app.session.event_heads import MESSAGES
-from tui_app.session.exports.markdown import code, contained, fenced, inline, notice, quote
-from tui_app.session.user_view import INTERRUPTED, is_interruption
-from tui_app.text import plain_text
+from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
+from tui_app.session.event_heads import MESSAGES, Head
+from tui_app.session.exports.html import export_html
+from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.model_state import excluded_in
+from tui_app.session.request_ledger import BY, passages
+from tui_app.session.store import SessionStore
 
 # What an export does to texts before it writes them: secrets are masked, controls are taken out.
 
@@ -54,25 +39,6 @@ def masked_json(value: Any, name: str = "") -> Any:
     # Signatures and file contents are no text: a change there would break the message.
     kept = _FILE if value.get("kind") == "binary" else _IDS
     return {key: item if key in kept else masked_json(item, key) for key, item in value.items()}
-
-
-def readable(data: Payload, mask: bool) -> Payload:
-    """The payload with its texts made safe to show; secrets are masked before anything is added to them."""
-    if isinstance(data, UsageInfo):
-        return data
-    values = payload_to_json(data)
-    texts: dict[str, Any] = {
-        name: safe(value, mask) for name, value in values.items() if isinstance(value, str)
-    }
-    if isinstance(data, UserMessage):
-        texts["attachments"] = tuple(safe(name, mask) for name in data.attachments)
-    return replace(data, **texts)
-
-
-def safe(text: str, mask: bool) -> str:
-    """A text without controls, and without secrets where these are masked."""
-    cleaned = plain_text(text)
-    return mask_secrets(cleaned) if mask else cleaned
 
 
 def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
@@ -128,104 +94,6 @@ def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True
             line["message"] = json.loads(message)
         shown = masked_json(line) if mask else line
         yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-KEPT = " (not shown to the model)"
-EXCLUDED = " (excluded)"
-"""Behind the heading of a message that a user keeps out of the model's sight."""
-
-
-def export_markdown(
-    records: Sequence[Record],
-    *,
-    title: str,
-    mask: bool = True,
-    shown: Mapping[int, str] | None = None,
-    excluded: Collection[int] = (),
-) -> str:
-    """Write a conversation for reading.
-
-    Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
-    that was said can pass for the document's own structure.
-
-    Args:
-        records: The log, in order.
-        title: Heading of the document.
-        mask: Whether secrets are masked.
-        shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the user keeps out of the model's sight.
-    """
-    heading = safe(title, mask)
-    blocks = [f"# {inline(heading) or 'Conversation'}"]
-    for record in records:
-        instead = (shown or {}).get(record.seq)
-        heading, body = _section(
-            readable(record.data, mask), None if instead is None else safe(instead, mask)
-        )
-        if heading:
-            moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-            heading += EXCLUDED if record.seq in excluded else ""
-            blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
-    return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _section(data: Payload, shown: str | None) -> tuple[str, str]:
-    """Heading and body of an event; ``shown`` takes the place of its text."""
-    match data:
-        case UserMessage(text=text) if is_interruption(text):
-            return INTERRUPTED, ""
-        case UserMessage():
-            named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
-            return "You", quote("\n\n".join(filter(None, (data.text, *named))))
-        case AssistantMessage():
-            heading = f"Answer of {code(data.model)}" if data.model else "Answer"
-            state = " (interrupted)" if data.interrupted else ""
-            thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
-            text = contained(data.text.strip("\n"))
-            return heading + state, "\n\n".join(filter(None, (thinking, text)))
-        case SystemMessage():
-            return "System prompt", fenced(data.text)
-        case ShellCommand():
-            return "Your command" + (KEPT if data.private else ""), fenced(data.text, "sh")
-        case ShellResult():
-            heading = "Output of your command" + (KEPT if data.private else "")
-            return heading, fenced(data.text if shown is None else shown)
-        case CompactionComplete():
-            return _compaction(data, data.summary if shown is None else shown)
-        case CompactionAcknowledged():
-            return "Acknowledged", contained(data.text)
-        case _:
-            return _tool(data, shown) or (notice(data), "")
-
-
-def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
-    match data:
-        case ToolCall():
-            return f"Tool call: {code(data.name)}", fenced(data.args if shown is None else shown, "json")
-        case ToolResult():
-            state = "" if data.outcome == "success" else f" ({data.outcome})"
-            return f"Result of {code(data.name)}{state}", fenced(data.text if shown is None else shown)
-        case AgentOutput():
-            return "Answer", fenced(data.text, "json") if data.structured else contained(data.text)
-        case ToolArchived() if shown is not None:
-            return "Digest of archived results", fenced(shown)
-        case _:
-            return None
-
-
-def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
-    if data.outcome != "success":
-        return f"Compaction {data.outcome}", quote(data.reason)
-    rows = [f"Trigger {data.trigger}, by {data.performed_by}"]
-    for before, after, unit in (
-        (data.tokens_before, data.tokens_after, "tokens"),
-        (data.messages_before, data.messages_after, "messages"),
-    ):
-        if before:
-            rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
-    if data.retention is not None:
-        rows.append(f"{data.retention:.0%} of the facts kept by weight")
-    return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
 
 
 def _only_returns(message: dict[str, Any]) -> bool:
@@ -314,3 +182,127 @@ def _text(content: Any) -> str:
     if isinstance(content, list) and all(isinstance(item, str) for item in content):
         return "\n".join(content)
     return json.dumps(content, ensure_ascii=False)
+
+
+# A session as a document, from either of its two views.
+#
+# The agent view's documents depend on the view alone: exporting before a compaction and after undoing it
+# gives the same bytes.
+
+Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
+View = Literal["agent", "user"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+VIEWS: tuple[View, ...] = get_args(View)
+
+
+class NoSuchView(ValueError):
+    """The format cannot show this view; the text says what can."""
+
+
+def export_session(
+    store: SessionStore, session: str, *, format: Format, view: View, mask: bool = True
+) -> str:
+    """Write a session as one document.
+
+    Args:
+        store: Where the session is; only read.
+        session: Its full id.
+        format: ``pydantic-ai`` or ``openai``, a JSON list of messages; ``markdown`` or ``html``, for reading;
+            ``jsonl``, the log as it is.
+        view: ``agent``, what the next request is built from, or ``user``, everything that was ever said.
+        mask: Whether secrets are masked.
+
+    Raises:
+        NoSuchView: if the log is asked for as the agent sees it.
+    """
+    if format == "jsonl":
+        if view == "agent":
+            raise NoSuchView("jsonl is the whole log. Leave out --view, or choose another format.")
+        return "".join(export_jsonl(store.records(session), mask=mask))
+    if format in ("pydantic-ai", "openai"):
+        write = export_pydantic_ai if format == "pydantic-ai" else export_openai
+        if view == "agent":
+            return write(agent_messages(store, session), mask=mask)
+        return write(user_view_messages(list(store.records(session))), mask=mask)
+    title = store.info(session).title
+    page = export_html if format == "html" else export_markdown
+    if view == "user":
+        everything = [record for record, _ in store.records(session)]
+        kept = excluded_in(store, session)
+        excluded = {
+            record.seq
+            for record in everything
+            if not isinstance(record.data, CompactionComplete) and kept.holds(record.seq, record.data)
+        }
+        return page(everything, title=title, mask=mask, excluded=excluded)
+    records, shown = agent_records(store, session)
+    return page(records, title=title, mask=mask, shown=shown)
+
+
+def agent_messages(store: SessionStore, session: str) -> list[str]:
+    """The messages of the agent view as JSON texts, in the order they are sent."""
+    forms = _Forms(store, session)
+    texts = [forms.text(head) for head in store.agent_view(session).visible()]
+    return [text for text in texts if text is not None]
+
+
+def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict[int, str]]:
+    """The events behind the agent view in the order they are sent, tool calls behind their answer.
+
+    Returns:
+        The events, and by log number what the model is shown where that is not the event's own text.
+    """
+    forms, heads = _Forms(store, session), store.agent_view(session).visible()
+    groups: dict[int, list[Record]] = {head.seq: [] for head in heads}
+    owners: dict[str, int] = {}
+    for record, _ in store.records(session):
+        if record.seq in groups:
+            groups[record.seq].append(record)
+        if isinstance(record.data, AssistantMessage):
+            owners.update(dict.fromkeys(record.data.call_ids, record.seq))
+        elif isinstance(record.data, ToolCall) and (owner := owners.get(record.data.tool_call_id)) in groups:
+            groups[owner].append(record)
+    shown: dict[int, str] = {}
+    for head in heads:
+        shown.update(forms.shown(head, groups[head.seq]))
+    return [record for group in groups.values() for record in group], shown
+
+
+@dataclass(slots=True)
+class _Forms:
+    """Reads messages in the form that the view shows."""
+
+    store: SessionStore
+    session: str
+    _rewrites: dict[int, list[Any]] = field(default_factory=dict)
+
+    def text(self, head: Head) -> str | None:
+        """A message as JSON text; None for an event that carries none."""
+        rewrite, place = head.form
+        if not rewrite:
+            return self.store.message(self.session, head.seq)
+        if rewrite not in self._rewrites:
+            read = json.loads(self.store.message(self.session, rewrite) or "[]")
+            self._rewrites[rewrite] = read if isinstance(read, list) else [read]
+        return json.dumps(self._rewrites[rewrite][place])
+
+    def shown(self, head: Head, records: Sequence[Record]) -> dict[int, str]:
+        """What the model is shown of a message and its calls, where that is not what the log says of them."""
+        if not head.form[0] and head.type != CompactionComplete.TYPE:
+            return {}
+        if told := passages(text := self.text(head)):
+            return {head.seq: "\n\n".join(f"[{BY[origin]}]\n{passage}" for origin, passage in told)}
+        parts = json.loads(text or '{"parts": []}')["parts"]
+        calls = {part["tool_call_id"]: _words(part["args"]) for part in parts if part.get("args")}
+        shown = {
+            record.seq: calls[record.data.tool_call_id]
+            for record in records
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in calls
+        }
+        if head.type != AssistantMessage.TYPE:
+            shown[head.seq] = "\n".join(_words(part.get("content") or "") for part in parts)
+        return shown
+
+
+def _words(content: object) -> str:
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)

@@ -22,8 +22,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import output_text
-from tui_app.session.exports.export import EXCLUDED, KEPT, readable, safe
-from tui_app.session.exports.markdown import notice
+from tui_app.session.exports.markdown import EXCLUDED, KEPT, notice, readable, safe
 from tui_app.session.user_view import INTERRUPTED, is_interruption
 
 # The style of exported pages: the reader's own fonts, light or dark as the reader's system is.

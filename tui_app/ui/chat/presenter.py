@@ -27,13 +27,12 @@ from tui_app.events import (
 )
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.agent_view import AgentView
-from tui_app.session.entries import Entry
 from tui_app.session.event_heads import Head, head_of
 from tui_app.session.model_state import Known
 from tui_app.session.preview import Preview
 from tui_app.session.stats import Costs, SessionStats
 from tui_app.session.store import SessionInfo
-from tui_app.session.user_view import Change, UserView
+from tui_app.session.user_view import Change, Entry, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
 from tui_app.ui.chat.state import ChatState, advance, saying
 from tui_app.ui.transcript.entries import Rail

@@ -21,9 +21,9 @@ from tui_app.conversation.work import (
 )
 from tui_app.files import Refused
 from tui_app.references import Span, mentions
-from tui_app.session.entries import Entry
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
+from tui_app.session.user_view import Entry
 from tui_app.settings.spec import cache_settings
 from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession

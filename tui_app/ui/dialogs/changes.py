@@ -23,9 +23,8 @@ from tui_app.ui.text import count, one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.conversation.commit_message import CommitProposal
     from tui_app.conversation.open_request import Opening
-    from tui_app.conversation.session_changes import ChangedFile, SessionChanges
+    from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
     from tui_app.ui.host import Host
 
 NOTHING = "Nothing has changed, neither by this session nor in git."
@@ -227,7 +226,7 @@ async def _answered(
     """The proposal and what the user wants; nothing where there is none, or it was stopped."""
 
     async def write(opened: "OpenSession") -> "CommitProposal | str":
-        from tui_app.conversation.commit_message import NoProposal, propose_message
+        from tui_app.conversation.session_changes import NoProposal, propose_message
 
         now = opened.conversation
         try:

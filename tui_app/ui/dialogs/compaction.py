@@ -25,8 +25,8 @@ from textual.widgets.option_list import Option
 from tui_app.conversation.work import BringBack, EditSummary, Restate
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, RowKind, fact_counts
 from tui_app.records import frozen
-from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import BY, Difference
+from tui_app.session.user_view import Entry
 from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
     MOST_CHARS,

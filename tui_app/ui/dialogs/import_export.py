@@ -16,8 +16,6 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.conversation.exports import Format
-from tui_app.conversation.exports import export_session as export_document
 from tui_app.conversation.import_watch import (
     EarlierImport,
     ImportProgress,
@@ -29,8 +27,10 @@ from tui_app.conversation.import_watch import (
 from tui_app.files import write_atomic
 from tui_app.paths import from_home
 from tui_app.session.database import has_begun, open_store
+from tui_app.session.exports.export import Format
+from tui_app.session.exports.export import export_session as export_document
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
-from tui_app.session.importers.formats import ImportFormatError
+from tui_app.session.importers.source import ImportFormatError
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog

@@ -26,8 +26,8 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.references import log_number
-from tui_app.session.entries import Body, Entry
 from tui_app.session.event_heads import STAGES, Seen
+from tui_app.session.user_view import Body, Entry
 from tui_app.text import plain_text
 from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_app.keys import RowState
-from tui_app.session.entries import Entry
+from tui_app.session.user_view import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import part_of

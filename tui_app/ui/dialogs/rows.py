@@ -25,8 +25,8 @@ from tui_app.events import (
     ToolCall,
 )
 from tui_app.session.database import Database, open_store
-from tui_app.session.entries import Entry
 from tui_app.session.request_ledger import Difference, compaction_diff, passages
+from tui_app.session.user_view import Entry
 from tui_app.text import count
 from tui_app.ui.audit_text import read_audit
 from tui_app.ui.chat.session import ChatSession

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
-from tui_app.session.entries import Entry
+from tui_app.session.user_view import Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.pieces import Excerpt

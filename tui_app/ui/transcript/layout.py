@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from textual.selection import Selection
 
-from tui_app.session.entries import Bodies, Body, Entry
+from tui_app.session.user_view import Bodies, Body, Entry
 from tui_app.ui.text import clean
 from tui_app.ui.themes import Tone
 from tui_app.ui.transcript.entries import (

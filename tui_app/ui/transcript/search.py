@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from tui_app.records import frozen
 from tui_app.session.database import Database
-from tui_app.session.entries import Body, Entry
+from tui_app.session.user_view import Body, Entry
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.entries import shell_line, shell_output
 from tui_app.ui.transcript.layout import Layout, Spot

@@ -20,7 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_app.session.entries import Bodies, Entry
+from tui_app.session.user_view import Bodies, Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
