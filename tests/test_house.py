@@ -22,7 +22,6 @@ ALLOWED_TAILS: set[str] = {
     "agent.offline.answer",
     "cli.repair",
     "context.tool_results.normalise",
-    "conversation.memory_pressure",
     "conversation.telemetry",
     "editors.session",
     "events.conversation",

@@ -212,4 +212,4 @@ async def test_without_a_limit_nobody_looks(desk: Desk, fake_openai: FakeOpenAI)
     async with desk.session(memory_limit_mb=0) as opened:
         opened.memory.read = lambda: 10_000
         assert of(await turn(opened.conversation, "Where is the sea?"), MemoryPressure) == []
-        assert opened.memory._task is None
+        assert opened.watching == []

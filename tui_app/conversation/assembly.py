@@ -1,11 +1,12 @@
 """Putting a conversation together: session, view, model, tools, governor."""
 
+import asyncio
 import logging
 import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,12 +30,11 @@ from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
-from tui_app.conversation.compactions import Compactions, IdleCompaction, Reviews
+from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
-from tui_app.conversation.memory_pressure import MemoryGuard
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
@@ -45,6 +45,7 @@ from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.shell import UserShell, resume_tasks
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
+from tui_app.conversation.threads import log_defect
 from tui_app.conversation.turns import Turns, budget_of
 from tui_app.conversation.work import WorkQueue
 from tui_app.environment import hide_environment
@@ -98,6 +99,8 @@ class OpenSession:
     """How much the model thought until another effort was asked for."""
     missing: tuple[Path, ...] = ()
     """Folders that were to be added and are not there."""
+    watching: "list[asyncio.Task[None]]" = field(default_factory=list)
+    """What looks at the conversation from outside until it is closed."""
 
     async def prepare(self, *, tokenizer: bool = True) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -109,9 +112,12 @@ class OpenSession:
         """
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
-        self.memory.start_watching()
-        if self.idle is not None:
-            self.idle.start_watching(self.conversation.watch())
+        watches = [self.memory.watch] if self.memory.limit_mb else []
+        watches += [self.idle.watch] if self.idle is not None else []
+        for watch in watches:
+            task = asyncio.create_task(watch(self.conversation.watch()), name="watching")
+            task.add_done_callback(log_defect(_log, "watching the conversation failed"))
+            self.watching.append(task)
         policy = self.conversation.compactor.policy.name
         if self.policy_before not in ("", policy):
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
@@ -169,9 +175,9 @@ class OpenSession:
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
-            await self.memory.stop_watching()
-            if self.idle is not None:
-                await self.idle.stop_watching()
+            for task in self.watching:
+                task.cancel()
+            await asyncio.gather(*self.watching, return_exceptions=True)
             await self.conversation.close()
             await self.remembering.leave()
             session = self.conversation.session
@@ -416,7 +422,12 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         bus=bus,
     )
     conversation = Conversation(work_runner, hooks, tooling)
-    memory = MemoryGuard(conversation, settings.memory_limit_mb)
+    memory = MemoryGuard(
+        compactions=compactions,
+        is_busy=lambda: conversation.busy,
+        submit=conversation.submit,
+        limit_mb=settings.memory_limit_mb,
+    )
     idle = IdleCompaction(
         compactions=compactions,
         is_busy=lambda: conversation.busy,

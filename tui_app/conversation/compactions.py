@@ -23,12 +23,16 @@ from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
+from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.view import is_system
 from tui_app.conversation.session_history import SessionHistory, Subscription
 from tui_app.conversation.threads import log_defect
+from tui_app.conversation.work import Compact
 from tui_app.events import (
+    AssistantMessage,
     CompactionComplete,
     CompactionProposed,
+    MemoryPressure,
     Notice,
     Payload,
     Trigger,
@@ -343,17 +347,6 @@ class IdleCompaction:
     """Whether the user has switched it on."""
     offered: Path
     """A file that is there once it was offered."""
-    _task: "asyncio.Task[None] | None" = None
-
-    def start_watching(self, events: Subscription) -> None:
-        """Wait behind each turn until shortly before the cache expires."""
-        self._task = asyncio.create_task(self._watch(events), name="idle compaction")
-        self._task.add_done_callback(log_defect(_log, "watching an idle conversation failed"))
-
-    async def stop_watching(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
 
     def due_after(self, happened: Payload, due: float | None, now: float) -> float | None:
         """When to look behind an event; None as long as there is nothing to look at.
@@ -400,7 +393,8 @@ class IdleCompaction:
         compactions.follow_background()
         return True
 
-    async def _watch(self, events: Subscription) -> None:
+    async def watch(self, events: Subscription) -> None:
+        """Wait behind each turn until shortly before the cache expires."""
         due: float | None = None
         while True:
             try:
@@ -413,6 +407,77 @@ class IdleCompaction:
                 self.look()
             else:
                 due = self.due_after(record.data, due, asyncio.get_running_loop().time())
+
+
+# What is done when the process has grown too large: caches are dropped, then the history is compacted.
+
+EVERY_S = 30.0
+"""Seconds between two looks while nothing happens."""
+SOON_S = 2.0
+"""Seconds after caches were dropped until the next look: the screen drops its own meanwhile."""
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryGuard:
+    """Looks after each answer, at the end of each turn, and every half minute.
+
+    Attributes:
+        read: Megabytes the process holds; None where that is not known.
+    """
+
+    compactions: Compactions
+    is_busy: Callable[[], bool]
+    submit: Callable[[Compact], object]
+    limit_mb: int
+    read: Callable[[], int | None] = resident_mb
+    past: Past = field(default_factory=Past)
+
+    async def look(self) -> Step:
+        """Look once and do what is due; what was done is told with an event."""
+        rss_mb = await asyncio.to_thread(self.read)
+        if rss_mb is None:
+            return "nothing"
+        history, compactor = self.compactions.history, self.compactions.compactor
+        now = Reading(
+            rss_mb=rss_mb,
+            limit_mb=self.limit_mb,
+            tokens=history.usage().total,
+            automatic=compactor.policy.automatic,
+            idle=not self.is_busy() and compactor.state is State.IDLE,
+        )
+        step, self.past = next_step(now, self.past)
+        if step == "nothing":
+            return step
+        history.report(MemoryPressure(rss_mb=now.rss_mb, limit_mb=now.limit_mb, action=step))
+        if step == "drop":
+            if now.idle:
+                history.shed()
+            collect()
+        elif self.is_busy():
+            compactor.pressed = True
+        else:
+            self.submit(Compact(trigger="memory_pressure"))
+        return step
+
+    async def watch(self, events: Subscription) -> None:
+        wait = SOON_S
+        while True:
+            try:
+                async with asyncio.timeout(wait):
+                    record = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                pass
+            else:
+                if not isinstance(record.data, AssistantMessage | TurnEnd):
+                    continue
+                compactor = self.compactions.compactor
+                if isinstance(record.data, TurnEnd) and compactor.pressed:
+                    # No further request of the turn has had it done.
+                    compactor.pressed = False
+                    self.submit(Compact(trigger="memory_pressure"))
+            wait = SOON_S if await self.look() == "drop" else EVERY_S
 
 
 # Compactions that the provider makes by itself: asked for where it offers them, and shown like all others.
