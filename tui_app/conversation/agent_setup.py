@@ -93,7 +93,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                extras.folder_watch,
+                extras.folders,
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 *self.tooling.by_provider,
@@ -128,8 +128,8 @@ class AgentSetup:
         )
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
-        watch = self.extras.overhead_watch
-        return [by_provider, steps, watch, *self.before, governor, recorder, *self.around, self.writers.sent]
+        before = [by_provider, steps, self.extras.overhead, *self.before]
+        return [*before, governor, recorder, *self.around, self.writers.sent]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:
         """Everything the sub-agents of the session need.

@@ -17,9 +17,7 @@ from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
     FunctionToolResultEvent,
-    ModelRequest,
     ToolCallPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
@@ -645,8 +643,5 @@ class ModeNotes(OutermostCapability):
         history, mode = self._history, self._approvals.mode
         known = (told for item in reversed(history.items()) if (told := mode_told(item.message)))
         if mode != next(known, "ask"):
-            text = mode_text(mode)
-            message = ModelRequest(parts=[UserPromptPart(text)])
-            tokens = history.counter.message(message).nonzero()
-            history.append(ModeTold(text=text, mode=mode, tokens=tokens), message)
+            history.tell_model(ModeTold(text=mode_text(mode), mode=mode))
         return request_context

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.tools.commands import ProcessRunner
@@ -25,8 +24,6 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.context.summaries.writer import Summariser
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
@@ -318,11 +315,9 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     # Before the first command is run that could look.
     hide_environment(opening.env.keys() - outward.keys())
     text = TextCounter(encoding_name(place.model))
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=settings.window)
     # The user's own agent may bring its model along.
     brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
-    ready = {**brought, **(opening.models() if opening.models is not None else {})}
-    shelf = ModelShelf(opening.keys, settings.endpoints, limits, ready)
+    shelf = opening.shelf(brought)
     history = SessionHistory(
         store=place.store,
         session=place.session,

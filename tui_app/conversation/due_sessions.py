@@ -5,10 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Sequence
 
-from tui_app.agent.catalog import ModelShelf
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
 from tui_app.conversation.boards import boards_in, lock_of, own_scope
 from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
 from tui_app.conversation.open_request import Opening
@@ -58,7 +55,6 @@ async def read_sessions(
     """
     boards = boards_in(opening.database)
     telling = BoardLog(boards, LogOf(store, time.time), store)
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
     due = {each.session: each for each in boards.due()}
     with WriterLock(lock_of(opening.paths)):
         telling.tell()
@@ -75,7 +71,7 @@ async def read_sessions(
             reader = SessionReader(
                 boards,
                 opening.database,
-                ModelShelf(opening.keys, opening.settings.endpoints, limits),
+                opening.shelf(),
                 TextCounter(encoding_name(opening.model or info.model)),
                 memory_settings(opening.settings.memory),
                 opening.settings.summary_timeout_s,

@@ -9,8 +9,7 @@ from tui_app.context.compaction.plan import Plan, Refusal, plan_of
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels, resolve_window
+from tui_app.context.windows import resolve_window
 from tui_app.conversation.agent_setup import describe_tools
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
@@ -92,9 +91,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
         of_servers, shares = extras.last_known()
         extras.overhead.tools = (*extras.own, *of_servers)
-        limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-        ready = opening.models() if opening.models is not None else {}
-        shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, ready)
+        shelf = opening.shelf()
         unknown = await _measure(opening, history, shelf, extras.overhead.tokens(history.counter))
         return Inspection(history, store, model, extras, shelf, text, shares, unknown)
     except BaseException:

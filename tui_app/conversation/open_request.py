@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from tui_app.agent.answer_schema import AnswerSchema
+    from tui_app.agent.catalog import ModelShelf
     from tui_app.agent.instructions import Brought
     from tui_app.environment import Secrets
 
@@ -167,6 +168,20 @@ class Opening:
         named = [endpoint.key_env for endpoint in self.settings.endpoints.values()]
         named += [name for server in self.settings.mcp.values() for name in server.headers_env.values()]
         return STORE_VARIABLE, *named
+
+    def shelf(self, brought: "Mapping[str, Model[Any]] | None" = None) -> "ModelShelf":
+        """Where models are built, once each, with what is known of their windows.
+
+        Args:
+            brought: Models that are there already, by their names.
+        """
+        from tui_app.agent.catalog import ModelShelf
+        from tui_app.context.window_limits import Limits
+        from tui_app.context.windows import LearntModels
+
+        limits = Limits(LearntModels(self.paths.learnt_file), setting=self.settings.window)
+        ready = {**(brought or {}), **(self.models() if self.models is not None else {})}
+        return ModelShelf(self.keys, self.settings.endpoints, limits, ready)
 
     def program_place(self, env: Mapping[str, str]) -> ProgramPlace:
         """Where hooks and MCP servers start.

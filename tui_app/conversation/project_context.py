@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
@@ -206,8 +205,8 @@ class SkillsInUse:
 # in a message of their own behind the result, so that the beginning of every request stays as it is.
 
 
-@dataclass(slots=True)
-class FolderReader:
+@dataclass(kw_only=True, eq=False)
+class FolderReader(OutermostCapability):
     """Gives one conversation the instructions of the folders it comes to, each file once."""
 
     history: SessionHistory
@@ -236,11 +235,16 @@ class FolderReader:
             case FolderInstructions(path=path) if self._told is not None:
                 self._told[record.seq] = path
 
-    async def tell(self) -> None:
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
         """Put the instructions of folders that were come to behind the newest message of the view."""
         touched, self._touched = self._touched, []
-        if not touched or not self.project.follows:
-            return
+        if touched and self.project.follows:
+            await self._tell(touched)
+        return request_context
+
+    async def _tell(self, touched: Sequence[Path]) -> None:
         folders = await asyncio.to_thread(self._folders, touched)
         version, looked = self._looked
         if version != self.history.version:
@@ -257,9 +261,7 @@ class FolderReader:
                 continue
             if file.text:
                 text = folder_text(folder_instructions_text([file]))
-                message = ModelRequest(parts=[UserPromptPart(text)])
-                tokens = self.history.counter.message(message).nonzero()
-                self.history.append(FolderInstructions(text=text, path=file.path, tokens=tokens), message)
+                self.history.tell_model(FolderInstructions(text=text, path=file.path))
             if file.problem:
                 self.history.append(Notice(text=file.problem))
 
@@ -332,34 +334,26 @@ def _paths_in(name: str, args: str) -> Sequence[str]:
 _MOST_WORDS = 50
 
 
-class FolderWatch(OutermostCapability):
-    """Lets a ``FolderReader`` speak in front of each request."""
-
-    def __init__(self, reader: FolderReader) -> None:
-        self._reader = reader
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        await self._reader.tell()
-        return request_context
-
-
 # What every request of a conversation carries beside its messages: instructions and tool definitions.
 
 
-@dataclass(slots=True)
-class RequestOverhead:
-    """As far as it is known: what was put together at the start, then what the last request really held."""
+class RequestOverhead(OutermostCapability):
+    """As far as it is known: what was put together at the start, then what the last request really held.
 
-    instructions: str = ""
-    tools: Sequence[ToolDefinition] = field(default_factory=tuple)
-    project: Callable[[], str] = str
-    """The part of the instructions that is counted as memory: those of the project, names of skills."""
-    servers: Callable[[], str] = str
-    """Another such part: what MCP servers say."""
-    surroundings: Callable[[], str] = str
-    """The part that stands last, and changes from session to session."""
+    Tools may come and go, and those of another agent are known only then.
+
+    Attributes:
+        project: The part of them that is counted as memory: those of the project, names of skills.
+        servers: Another such part: what MCP servers say.
+        surroundings: The part that stands last, and changes from session to session.
+    """
+
+    def __init__(self) -> None:
+        self.instructions = ""
+        self.tools: Sequence[ToolDefinition] = ()
+        self.project: Callable[[], str] = str
+        self.servers: Callable[[], str] = str
+        self.surroundings: Callable[[], str] = str
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         memory = counter.unscaled(counter.instructions(self.project()))
@@ -367,19 +361,12 @@ class RequestOverhead:
         system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
-
-class OverheadWatch(OutermostCapability):
-    """Keeps a ``RequestOverhead`` true: tools may come and go, and another agent's are known only then."""
-
-    def __init__(self, overhead: RequestOverhead) -> None:
-        self._overhead = overhead
-
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         parameters = request_context.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
-        apart = self._overhead.project(), self._overhead.servers(), self._overhead.surroundings()
-        self._overhead.instructions = "\n\n".join(part for part in parts if part not in apart)
-        self._overhead.tools = sent_tools(parameters)
+        apart = self.project(), self.servers(), self.surroundings()
+        self.instructions = "\n\n".join(part for part in parts if part not in apart)
+        self.tools = sent_tools(parameters)
         return request_context

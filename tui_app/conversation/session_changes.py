@@ -9,14 +9,12 @@ from typing import Literal
 from pydantic_ai import Agent
 from pydantic_ai.settings import ModelSettings
 
-from tui_app.agent.catalog import ModelShelf, why_unavailable
+from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
 from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of
 from tui_app.agent.tools.files import clip
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.secrets import mask_secrets
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
 from tui_app.conversation.file_snapshots import file_steps, first_and_last
 from tui_app.conversation.open_request import Opening
 from tui_app.events import UserMessage
@@ -301,11 +299,8 @@ def _prompts(store: SessionStore, session: str) -> list[str]:
 
 async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]:
     """What the model wrote, and why there is nothing."""
-    limits = Limits(LearntModels(opening.paths.learnt_file), setting=opening.settings.window)
-    ready = opening.models() if opening.models is not None else {}
-    shelf = ModelShelf(opening.keys, opening.settings.endpoints, limits, ready)
     try:
-        built = await shelf.get(model)
+        built = await opening.shelf().get(model)
     except Exception as error:  # an SDK may raise anything
         return "", why_unavailable(error, model=model).message.rstrip(".")
     agent = Agent(built, output_type=str, instructions=_INSTRUCTIONS, retries=0)

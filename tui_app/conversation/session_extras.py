@@ -28,8 +28,6 @@ from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.project_context import (
     FolderReader,
-    FolderWatch,
-    OverheadWatch,
     ProjectContext,
     RequestOverhead,
     SkillsInUse,
@@ -275,16 +273,6 @@ class Extras:
     def _tools(self, tools: Sequence[ToolDefinition]) -> int:
         return round(self.history.counter.tools(tools) * self.history.factor)
 
-    @property
-    def overhead_watch(self) -> OverheadWatch:
-        """Notices what requests carry beside their messages."""
-        return OverheadWatch(self.overhead)
-
-    @property
-    def folder_watch(self) -> FolderWatch:
-        """Brings the instructions of folders once something in them is read."""
-        return FolderWatch(self.folders)
-
     def _text(self, text: str) -> int:
         return round(self.history.counter.text(text) * self.history.factor) if text else 0
 
@@ -298,7 +286,7 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
         bus: Where compactions are heard of; None for a session that is only looked at.
     """
     project = project_of(opening)
-    folders = FolderReader(history, project)
+    folders = FolderReader(history=history, project=project)
     if not opening.agent:
         project.reload()
         if bus is not None:

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Protocol, Self
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    UserPromptPart,
+)
 from pydantic_core import PydanticSerializationError
 
 from tui_app.context.counting.tally import Tally
@@ -29,8 +35,10 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     Error,
+    FolderInstructions,
     GaugeChanged,
     MessageExcluded,
+    ModeTold,
     Notice,
     Payload,
     Record,
@@ -39,6 +47,7 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     Stage,
+    TaskTold,
     TurnRetry,
     ViewRewrite,
 )
@@ -437,6 +446,11 @@ class SessionHistory:
         if record.seq and (payload.TYPE in MESSAGES or record.seq == self.view.version):
             self.show_gauge()
         return record
+
+    def tell_model(self, event: FolderInstructions | ModeTold | TaskTold) -> Record:
+        """Write an event whose text the model is told, in a message of the program behind the newest one."""
+        message = ModelRequest(parts=[UserPromptPart(event.text)])
+        return self.append(replace(event, tokens=self.counter.message(message).nonzero()), message)
 
     def spilled(self) -> Collection[str]:
         """Names of the files that hold tool results."""

@@ -16,7 +16,6 @@ from tui_app.agent.tools.toolset import (
     AskTool,
     CommandTool,
     FileTools,
-    Notes,
     NoteTools,
     TaskTool,
     tools_of,
@@ -165,7 +164,7 @@ def make_tooling(
         )
 
     context = ContextToolset(lambda _run: compactor, permit)
-    notes = NoteTools(Notes(folder.plan_file, folder.todo_file))
+    notes = NoteTools(folder.plan_file, folder.todo_file)
     news = (TaskNews(tasks, history),)
     working += tools_of(TaskTool(tasks), notes, AskTool(questions))
     searches = (ProviderSearch(),) if settings.web_search else ()

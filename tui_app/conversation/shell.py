@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
 
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
@@ -157,10 +156,7 @@ class TaskNews(OutermostCapability):
         """Ask about what they made that programs obey, and write down what there is to tell."""
         await self._tasks.ask_about_made()
         if news := self._tasks.take_news():
-            text = tasks_text(news)
-            message = ModelRequest(parts=[UserPromptPart(text)])
-            tokens = self._history.counter.message(message).nonzero()
-            self._history.append(TaskTold(text=text, ids=tuple(id for id, _ in news), tokens=tokens), message)
+            self._history.tell_model(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
         return request_context
 
 

@@ -18,7 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
 from tui_app.agent.mcp.connection import CallFailed
-from tui_app.agent.mcp.server import Offered, Server, without_clashes
+from tui_app.agent.mcp.server import Offer, Offered, Server, without_clashes
 from tui_app.agent.mcp.sign_in import WAIT_S as WAIT_TO_SIGN_IN_S
 from tui_app.agent.mcp.sign_in import SignIn, TokenStore
 from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool, ServerRequired, ServerState
@@ -303,9 +303,11 @@ class McpServers:
 
     def offered(self) -> list[tuple[Server, Offered]]:
         """Every tool that can be called now, in the order of the settings."""
-        ready = {name: self._servers[name] for name in self.defined if self._is_ready(name)}
-        kept = without_clashes({name: server.offer for name, server in ready.items()}, self.host.other_names)
-        return [(ready[name], tool) for name, each in kept.items() for tool in each.tools]
+        return [(self._servers[name], tool) for name, each in self._offers().items() for tool in each.tools]
+
+    def _offers(self) -> dict[str, Offer]:
+        ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
+        return without_clashes(ready, self.host.other_names)
 
     def searched(self) -> frozenset[str]:
         """The servers whose tools are found by searching; decided again for other tools or other room."""
@@ -319,9 +321,7 @@ class McpServers:
         return self._decided[1]
 
     def statuses(self) -> tuple[McpStatus, ...]:
-        searched, sent = self.searched(), self.host.sent()
-        ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
-        kept = without_clashes(ready, self.host.other_names)
+        searched, sent, kept = self.searched(), self.host.sent(), self._offers()
         found = []
         for name, settings in self.defined.items():
             server = self._servers.get(name)

@@ -450,10 +450,6 @@ _NO_SANDBOX = (
 )
 
 
-def _not_kept_in() -> None:
-    return None
-
-
 @frozen
 class CommandTool:
     """Running commands in the workspace."""
@@ -467,7 +463,7 @@ class CommandTool:
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """Where is noted, by the id of its call, what a command had printed that was stopped."""
 
-    confinement: Callable[[], Confinement | None] = _not_kept_in
+    confinement: Callable[[], Confinement | None] = lambda: None
     """How commands are kept in, found out when the first one comes; None where that is switched off."""
     required: bool = False
     """Whether no command runs that cannot be kept in."""
@@ -679,51 +675,11 @@ class Todo(BaseModel):
 
 
 @frozen
-class Notes:
-    """The two files; nobody is asked before they change, because they are the session's own."""
-
-    plan_file: Path
-    todo_file: Path
-
-    def write_plan(self, text: str) -> str:
-        """Replace the plan.
-
-        Raises:
-            ToolProblem: if it is too long.
-            OSError: if the disk refuses.
-        """
-        if len(text) > MAX_NOTE_CHARS:
-            raise ToolProblem(f"A plan has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
-        write_atomic(self.plan_file, f"{text.strip()}\n" if text.strip() else "")
-        return "The plan is kept." if text.strip() else "The plan is empty now."
-
-    def write_todos(self, items: list[Todo]) -> str:
-        """Replace the todo list.
-
-        Raises:
-            ToolProblem: if it is too long.
-            OSError: if the disk refuses.
-        """
-        if len(items) > MAX_TODOS:
-            raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
-        if not all(item.text.strip() for item in items):
-            raise ToolProblem("Each item of a todo list needs a text.")
-        rows = [f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items]
-        text = "\n".join(rows)
-        if len(text) > MAX_NOTE_CHARS:
-            raise ToolProblem(f"A todo list has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
-        write_atomic(self.todo_file, f"{text}\n" if rows else "")
-        return text or "The todo list is empty now."
-
-
-# The plan and the todo list as tools.
-
-
-@frozen
 class NoteTools:
     """Nobody is asked before they change: they are files of the session and say nothing to the outside."""
 
-    notes: Notes
+    plan_file: Path
+    todo_file: Path
 
     async def todo(self, items: list[Todo]) -> str:
         """Keep the todo list of this session, all of it each time.
@@ -732,7 +688,15 @@ class NoteTools:
             items: In order.
         """
         with told():
-            return await on_thread(lambda: self.notes.write_todos(items))
+            if len(items) > MAX_TODOS:
+                raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
+            if not all(item.text.strip() for item in items):
+                raise ToolProblem("Each item of a todo list needs a text.")
+            text = "\n".join(f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items)
+            if len(text) > MAX_NOTE_CHARS:
+                raise ToolProblem(f"A todo list has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
+            await on_thread(lambda: write_atomic(self.todo_file, f"{text}\n" if text else ""))
+        return text or "The todo list is empty now."
 
     async def plan(self, text: str) -> str:
         """Keep the plan of this session, all of it each time.
@@ -741,7 +705,11 @@ class NoteTools:
             text: Short Markdown.
         """
         with told():
-            return await on_thread(lambda: self.notes.write_plan(text))
+            if len(text) > MAX_NOTE_CHARS:
+                raise ToolProblem(f"A plan has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
+            kept = text.strip()
+            await on_thread(lambda: write_atomic(self.plan_file, f"{kept}\n" if kept else ""))
+        return "The plan is kept." if kept else "The plan is empty now."
 
 
 # Asking the user, who answers in words or by choosing.
