@@ -295,7 +295,7 @@ def test_no_path_of_a_developer_machine() -> None:
 
 
 def test_a_name_is_given_once_in_a_module() -> None:
-    """A second constant, function or class of one name hides the first, wherever it is used above it."""
+    """A second import, constant, function or class of a name hides the first, wherever that is used."""
     twice = {}
     for module, tree in trees().items():
         names: list[str] = []
@@ -306,7 +306,10 @@ def test_a_name_is_given_once_in_a_module() -> None:
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                     names.append(name)
                 case ast.Assign(targets=targets):
-                    names += [each.id for each in targets if isinstance(each, ast.Name)]
+                    places = [place for each in targets for place in getattr(each, "elts", [each])]
+                    names += [place.id for place in places if isinstance(place, ast.Name)]
+                case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                    names += [each.asname or each.name for each in aliases if each.name != "*"]
                 case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
                     names.append(name)
         if again := {name for name in names if names.count(name) > 1}:

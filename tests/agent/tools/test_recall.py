@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.agent.tools.history import HistoryHit, page_of, read_message, search_history
+from tui_app.agent.tools.toolset import recall_toolset
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.results import byte_count, count_lines
@@ -56,6 +57,12 @@ def test_a_long_message_comes_in_pages_that_tell_how_to_read_on() -> None:
     )
     assert found[-1].endswith("\nline 5000")
     assert "\n".join(map(body, found)) == text
+
+
+async def test_an_agent_of_the_users_own_is_given_pages_of_the_same_length() -> None:
+    text = "\n".join(f"line {number}" for number in range(1, 5_001))
+    tool = recall_toolset(Said(text)).tools["search_history"]
+    assert await tool.function_schema.function(query="#7") == search_history(Said(text), "#7")
 
 
 def test_a_range_is_exact() -> None:

@@ -588,7 +588,7 @@ async def on_thread(work: Callable[[], T]) -> T:
 
 # Background commands, as the model sees to them.
 
-PAGE_LINES, MOST_LINES = 200, 1_000
+TASK_LINES, MOST_TASK_LINES = 200, 1_000
 
 
 @frozen
@@ -603,7 +603,7 @@ class TaskTool:
         action: Literal["list", "read", "stop"] = "list",
         id: str = "",
         start: int = 0,
-        lines: int = PAGE_LINES,
+        lines: int = TASK_LINES,
     ) -> str:
         """See to background commands.
 
@@ -636,11 +636,11 @@ class TaskTool:
         return await read_task(task, start, lines)
 
 
-async def read_task(task: Task, start: int = 0, lines: int = PAGE_LINES) -> str:
+async def read_task(task: Task, start: int = 0, lines: int = TASK_LINES) -> str:
     """Lines of a task for the model; it has read them then."""
     running = task.is_running
     begin = start or task.read + 1
-    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_LINES))
+    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_TASK_LINES))
     task.told = task.told or not running
     head = f"{task.id} {task.how}, {task.age_s:.0f} s"
     if not page.lines:
