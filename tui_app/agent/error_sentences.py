@@ -3,13 +3,14 @@
 import math
 import re
 import unicodedata
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import (
     ModelHTTPError,
 )
 
-from tui_app.agent.models import is_loopback
+from tui_app.agent.models import ModelNotReady, is_loopback
 from tui_app.context.overflow.error_text import (
     asked_pause,
     chain,
@@ -39,6 +40,11 @@ _UNKNOWN_HOST = re.compile(
     re.IGNORECASE,
 )
 _CERTIFICATE = re.compile(r"certificate|\bssl\b|\btls\b", re.IGNORECASE)
+_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
+_PACKAGE = re.compile(r"pip install \"?([\w\[\]-]+)")
+_LIMIT = re.compile(
+    r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
+)
 
 
 def masked(text: str) -> str:
@@ -318,6 +324,114 @@ def is_absent(error: BaseException) -> bool:
 def disk_trouble(told: StorageError) -> Error:
     """The disk or the sessions file takes nothing more; no model has to do with it."""
     return Error(kind="internal", message=plain(told.message), hint=told.hint)
+
+
+def misconfigured(error: BaseException, model: str) -> Error:
+    text = str(error)
+    if text.startswith("Unknown model"):
+        return replace(unknown_model(error, model), message=f"There is no model named {model}.")
+    variable = _VARIABLE.search(text)
+    if variable is None:
+        return told(
+            "input",
+            f"{model} cannot be used as it is configured.",
+            "Press ctrl+o for details; check the settings",
+        )
+    if variable[1].endswith(("KEY", "TOKEN")):
+        return missing_key(variable[1], model)
+    return told(
+        "input", f"{model} needs {variable[1]}, which is not set.", f"Set {variable[1]} and start again"
+    )
+
+
+def not_installed(error: BaseException, model: str) -> Error:
+    package = _PACKAGE.search(str(error))
+    name = package[1] if package else "it"
+    return told(
+        "input",
+        f"A package that {model} needs is not installed.",
+        f"Install {name} into the same environment",
+    )
+
+
+def went_in_circles(error: BaseException, model: str) -> Error:
+    return told(
+        "tool",
+        f"{model} kept calling {plain(str(error))} with the same arguments and the same result.",
+        "The turn was stopped, nothing is lost. Say what to do instead",
+    )
+
+
+def limit_reached(error: BaseException, _model: str) -> Error:
+    limit = _LIMIT.search(str(error))
+    which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
+    raised = "max_steps" if limit and limit[1] == "request" else "the limit"
+    return Error(
+        kind="input",
+        message=f"The turn stopped at its limit{which}.",
+        hint=f"Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
+        retryable=True,
+    )
+
+
+def filtered(_error: BaseException, model: str) -> Error:
+    return Error(
+        kind="provider",
+        message="The provider's content filter stopped the answer.",
+        hint=f"Rephrase the prompt, or {OTHER_MODEL} ({model} is in use).",
+    )
+
+
+def odd_key(model: str) -> Error:
+    """The same is told better where the model is made; agents of the user's own make theirs themselves."""
+    where = key_variable(model) or "the key"
+    return told(
+        "auth",
+        f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
+        f"Copy {where} again from the provider and start again",
+    )
+
+
+def garbled(_error: BaseException, model: str) -> Error:
+    """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
+    return told(
+        "network",
+        f"The answer of {model} arrived damaged and cannot be read.",
+        "Send again; if it happens again, check the base URL and any proxy",
+        retryable=True,
+    )
+
+
+def cut_off(_error: BaseException, model: str) -> Error:
+    return told("network", f"The answer of {model} was cut off.", "Send again", retryable=True)
+
+
+def broke_off(error: BaseException, model: str) -> Error:
+    """An error without a status: it stood in the stream of an answer, in the provider's own words."""
+    reason = plain(provider_message(error) or str(error)).rstrip(".")
+    return told(
+        "provider",
+        f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
+        "Send again",
+        retryable=True,
+    )
+
+
+def no_model(error: BaseException, _model: str) -> Error:
+    """The sentence was made for the user already."""
+    return Error(
+        kind="auth" if isinstance(error, ModelNotReady) else "input",
+        message=plain(str(error)),
+        hint=f"{OTHER_MODEL.capitalize()}.",
+    )
+
+
+def server_required(error: BaseException, _model: str) -> Error:
+    return Error(
+        kind="tool",
+        message=plain(str(error)),
+        hint="/mcp shows it and starts it again; required = false lets turns begin without it.",
+    )
 
 
 def is_network_text(text: str) -> bool:

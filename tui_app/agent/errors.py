@@ -29,7 +29,7 @@ from pydantic_ai.messages import ModelResponse
 
 from tui_app.agent import error_sentences as say
 from tui_app.agent.mcp.status import ServerRequired
-from tui_app.agent.models import ModelNotReady, UnknownModel
+from tui_app.agent.models import UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
 from tui_app.context.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
@@ -47,16 +47,10 @@ from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
 from tui_app.event_streams import PAGE, SIGN_IN
 from tui_app.events import Error
-from tui_app.providers import key_variable
 
 _Wording = Callable[[BaseException, str], Error]
 
-_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
-_PACKAGE = re.compile(r"pip install \"?([\w\[\]-]+)")
 _TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
-_LIMIT = re.compile(
-    r"(request|tool_calls|input_tokens|output_tokens|total_tokens|cost)_limit of ([\d.,]+\d|\d)"
-)
 _CUT_AT_ONCE = re.compile(r"\bstream\w*( response)? ended without", re.I)
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
@@ -107,13 +101,13 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
         isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)
     ):
         # Only keys are put into headers, and nothing else has to be plain ASCII.
-        described = _odd_key(model)
+        described = say.odd_key(model)
     if described is None and came_damaged(error):
-        described = _garbled(error, model)
+        described = say.garbled(error, model)
     if described is None and say.is_network_text(full_text(error)):
         described = say.unreachable(error, model)
     if described is None and any(isinstance(one, ModelAPIError) for one in chain(error)):
-        described = _broke_off(error, model)
+        described = say.broke_off(error, model)
     if described is None:
         described = Error(
             kind="internal",
@@ -148,7 +142,7 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     if (codes & _NO_CREDIT_CODES or _NO_CREDIT.search(words)) and not asked_pause(error):
         return say.out_of_credit(error, model)
     if codes & _FILTERED_CODES:
-        return _filtered(error, model)
+        return say.filtered(error, model)
     if status == 404 and _LACKING.search(words):
         return say.refused(error, model)
     gone = codes & _NO_MODEL_CODES or _NO_MODEL.search(words)
@@ -250,72 +244,6 @@ def _refused(error: BaseException, model: str) -> Error:
     return replace(told, hint=say.ABOUT_A_FILE) if ONE_FILE.search(own_words(error)) else told
 
 
-def _misconfigured(error: BaseException, model: str) -> Error:
-    text = str(error)
-    if text.startswith("Unknown model"):
-        return replace(say.unknown_model(error, model), message=f"There is no model named {model}.")
-    variable = _VARIABLE.search(text)
-    if variable is None:
-        return say.told(
-            "input",
-            f"{model} cannot be used as it is configured.",
-            "Press ctrl+o for details; check the settings",
-        )
-    if variable[1].endswith(("KEY", "TOKEN")):
-        return say.missing_key(variable[1], model)
-    return say.told(
-        "input", f"{model} needs {variable[1]}, which is not set.", f"Set {variable[1]} and start again"
-    )
-
-
-def _not_installed(error: BaseException, model: str) -> Error:
-    package = _PACKAGE.search(str(error))
-    name = package[1] if package else "it"
-    return say.told(
-        "input",
-        f"A package that {model} needs is not installed.",
-        f"Install {name} into the same environment",
-    )
-
-
-def _circles(error: BaseException, model: str) -> Error:
-    return say.told(
-        "tool",
-        f"{model} kept calling {say.plain(str(error))} with the same arguments and the same result.",
-        "The turn was stopped, nothing is lost. Say what to do instead",
-    )
-
-
-def _limit_reached(error: BaseException, _model: str) -> Error:
-    limit = _LIMIT.search(str(error))
-    which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
-    raised = "max_steps" if limit and limit[1] == "request" else "the limit"
-    return Error(
-        kind="input",
-        message=f"The turn stopped at its limit{which}.",
-        hint=f"Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
-        retryable=True,
-    )
-
-
-def _filtered(_error: BaseException, model: str) -> Error:
-    return Error(
-        kind="provider",
-        message="The provider's content filter stopped the answer.",
-        hint=f"Rephrase the prompt, or {say.OTHER_MODEL} ({model} is in use).",
-    )
-
-
-def _odd_key(model: str) -> Error:
-    """The same is told better where the model is made; agents of the user's own make theirs themselves."""
-    where = key_variable(model) or "the key"
-    return say.told(
-        "auth",
-        f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
-        f"Copy {where} again from the provider and start again",
-    )
-
-
 def _bad_answer(error: BaseException, model: str) -> Error:
     if any(isinstance(one, HalfCall | IncompleteToolCall) for one in chain(error)):
         return say.told(
@@ -348,48 +276,6 @@ def _bad_answer(error: BaseException, model: str) -> Error:
     )
 
 
-def _garbled(_error: BaseException, model: str) -> Error:
-    """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
-    return say.told(
-        "network",
-        f"The answer of {model} arrived damaged and cannot be read.",
-        "Send again; if it happens again, check the base URL and any proxy",
-        retryable=True,
-    )
-
-
-def _cut_off(_error: BaseException, model: str) -> Error:
-    return say.told("network", f"The answer of {model} was cut off.", "Send again", retryable=True)
-
-
-def _broke_off(error: BaseException, model: str) -> Error:
-    """An error without a status: it stood in the stream of an answer, in the provider's own words."""
-    reason = say.plain(provider_message(error) or str(error)).rstrip(".")
-    return say.told(
-        "provider",
-        f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
-        "Send again",
-        retryable=True,
-    )
-
-
-def _no_model(error: BaseException, _model: str) -> Error:
-    """The sentence was made for the user already."""
-    return Error(
-        kind="auth" if isinstance(error, ModelNotReady) else "input",
-        message=say.plain(str(error)),
-        hint=f"{say.OTHER_MODEL.capitalize()}.",
-    )
-
-
-def _server_required(error: BaseException, _model: str) -> Error:
-    return Error(
-        kind="tool",
-        message=say.plain(str(error)),
-        hint="/mcp shows it and starts it again; required = false lets turns begin without it.",
-    )
-
-
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
     (ModelQuotaExceededError, say.out_of_credit),
     (ModelRateLimitError, _limited),
@@ -399,16 +285,16 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (ModelRequestRejectedError, _refused),
     ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
     (ModelConnectionError, say.unreachable),
-    (ServerRequired, _server_required),
-    (AnswerCutOff, _cut_off),
-    (GoesInCircles, _circles),
-    (UsageLimitExceeded, _limit_reached),
-    (ContentFilterError, _filtered),
+    (ServerRequired, say.server_required),
+    (AnswerCutOff, say.cut_off),
+    (GoesInCircles, say.went_in_circles),
+    (UsageLimitExceeded, say.limit_reached),
+    (ContentFilterError, say.filtered),
     (UnexpectedModelBehavior, _bad_answer),
-    (UnknownModel, _no_model),
-    (UserError, _misconfigured),
-    (ImportError, _not_installed),
-    (JSONDecodeError, _garbled),
+    (UnknownModel, say.no_model),
+    (UserError, say.misconfigured),
+    (ImportError, say.not_installed),
+    (JSONDecodeError, say.garbled),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
     (TimeoutError, say.timed_out),
 )

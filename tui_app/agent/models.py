@@ -127,20 +127,16 @@ def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
     try:
         from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
     except ImportError:
-        return made_ready(_named_provider(name, base_url, key))
+        # Before pydantic-ai 2.63 the provider of OpenAI has one name only.
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        class NamedProvider(OpenAIProvider):
+            @property
+            def name(self) -> str:
+                return name
+
+        return made_ready(NamedProvider(base_url=base_url, api_key=key or NO_KEY))
     return made_ready(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
-
-
-def _named_provider(name: str, base_url: str, key: str) -> Provider[Any]:
-    """The same for pydantic-ai before 2.63, whose provider of OpenAI has one name only."""
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    class NamedProvider(OpenAIProvider):
-        @property
-        def name(self) -> str:
-            return name
-
-    return NamedProvider(base_url=base_url, api_key=key or NO_KEY)
 
 
 def anthropic_provider(base_url: str, key: str) -> Provider[Any]:

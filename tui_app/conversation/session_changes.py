@@ -234,7 +234,12 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         prompt = f"<diff>\n{diff}\n</diff>\n{asked}\n\nWrite the message of the commit with this diff.{wish}"
         text, reason = await _written(opening, model, mask_secrets(secrets.masked(prompt)))
     if not text:
-        return CommitProposal(text=_plain(names), paths=paths, files=len(names), reason=reason)
+        # It says which files change, for whoever writes a better one.
+        first, more = names[0] if names else "files", len(names) - 1
+        rest = "" if more < 1 else " and 1 more file" if more == 1 else f" and {more} more files"
+        listed = "\n".join(f"- {name}" for name in names[:20])
+        text = f"Change {first}{rest}" + (f"\n\n{listed}" if more > 0 else "")
+        return CommitProposal(text=text, paths=paths, files=len(names), reason=reason)
     return CommitProposal(text=mask_secrets(text), paths=paths, files=len(names), model=model)
 
 
@@ -311,11 +316,3 @@ async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]
         return "", describe_error(error, model=model).message.rstrip(".")
     text = done.output.strip().strip("`").strip()
     return (text, "") if text else ("", "the model gave no answer")
-
-
-def _plain(names: Sequence[str]) -> str:
-    """A message that says which files change, for whoever writes a better one."""
-    first, more = names[0] if names else "files", len(names) - 1
-    rest = "" if more < 1 else " and 1 more file" if more == 1 else f" and {more} more files"
-    listed = "\n".join(f"- {name}" for name in names[:20])
-    return f"Change {first}{rest}" + (f"\n\n{listed}" if more > 0 else "")

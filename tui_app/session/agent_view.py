@@ -251,7 +251,13 @@ class AgentView:
             case kind if kind in STAGES:
                 self._rewrite(head)
             case MessageExcluded.TYPE:
-                self._exclude(head, head.ref or head.seq)
+                exclusion = head.ref or head.seq
+                self._heads[head.seq] = head
+                leaving = {seq for seq, _ in head.removed}
+                # The summary of a compaction that was undone may tell of them: it is not applied again.
+                self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
+                self._hide([item for item in self._visible if item.seq in leaving], exclusion)
+                self.exclusions[exclusion] = head.seq
             case RewriteUndone.TYPE if head.ref in self.exclusions:
                 self._include(head.ref)
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
@@ -582,15 +588,6 @@ class AgentView:
             while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
                 last = behind.order
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
-
-    def _exclude(self, head: Head, exclusion: int) -> None:
-        """Take messages out of the view for as long as a user wants that."""
-        self._heads[head.seq] = head
-        leaving = {seq for seq, _ in head.removed}
-        # The summary of a compaction that was undone may tell of them: it is not applied again.
-        self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
-        self._hide([item for item in self._visible if item.seq in leaving], exclusion)
-        self.exclusions[exclusion] = head.seq
 
     def _include(self, exclusion: int) -> None:
         """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""

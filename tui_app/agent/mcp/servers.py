@@ -190,8 +190,21 @@ class McpServers:
         """
         if self._closed:
             return
+
+        async def again(name: str) -> None:
+            try:
+                if (server := self._servers.get(name)) is not None:
+                    await server.stop()
+                if not self._closed:
+                    self._begin(name)
+            finally:
+                del self._restarts[name]
+
         wanted = [name for name in names or self.defined if name in self.defined]
-        await asyncio.gather(*(asyncio.shield(self._restart(name)) for name in wanted))
+        for name in wanted:
+            if name not in self._restarts:
+                self._restarts[name] = asyncio.create_task(again(name), name=f"mcp-restart-{name}")
+        await asyncio.gather(*(asyncio.shield(self._restarts[name]) for name in wanted))
 
     def instructions(self) -> str:
         """What the servers that are ready say of how they are to be used, told as what it is."""
@@ -344,18 +357,6 @@ class McpServers:
                 status = replace(status, tools=tools, left_out=kept[name].left_out)
             found.append(status)
         return tuple(found)
-
-    def _restart(self, name: str) -> "asyncio.Task[None]":
-        if name not in self._restarts:
-            task = self._restarts[name] = asyncio.create_task(self._again(name), name=f"mcp-restart-{name}")
-            task.add_done_callback(lambda _: self._restarts.pop(name))
-        return self._restarts[name]
-
-    async def _again(self, name: str) -> None:
-        if (server := self._servers.get(name)) is not None:
-            await server.stop()
-        if not self._closed:
-            self._begin(name)
 
     def _begin(self, name: str) -> None:
         announce = self._announce.pop(name, None)

@@ -340,7 +340,12 @@ def answer(question: Question, turn: Turn, told: str = "") -> str:
         case "overview":
             body = _overview_text(turn) or _nothing(question, turn)
         case "greeting":
-            body = _greeting(turn)
+            first = next(iter(telling_files(listed_files(turn.found))), "")
+            read = f", `read {first}`" if first else ""
+            body = (
+                f"{GREETING}, `list files`{read}, or ask `what does this project do?`"
+                " I also answer questions about Plimsoll, such as `how do I undo a compaction?`"
+            )
         case "search":
             body = _best(question, turn, passages(turn.found)) or _nothing(question, turn)
         case "conversation" | "general":
@@ -359,16 +364,6 @@ def _found_text(question: Question, turn: Turn, told: str) -> str:
     if not any(parts):
         parts = [_heads(turn) or from_manual(question) or _nothing(question, turn)]
     return "\n\n".join(filter(None, (_missing(question, turn), *parts)))
-
-
-def _greeting(turn: Turn) -> str:
-    """Say what can be asked, with a file that is there."""
-    first = next(iter(telling_files(listed_files(turn.found))), "")
-    read = f", `read {first}`" if first else ""
-    return (
-        f"{GREETING}, `list files`{read}, or ask `what does this project do?`"
-        " I also answer questions about Plimsoll, such as `how do I undo a compaction?`"
-    )
 
 
 def _holds_all(line: Passage, terms: Sequence[str]) -> bool:

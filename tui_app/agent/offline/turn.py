@@ -520,7 +520,10 @@ def ranked(
         score *= 1.0 + _COVERED * (sum(map(bool, row)) - 1)
         score *= _EXACT_BONUS if any(pattern.search(each.text) for pattern in exact) else 1.0
         score *= _PHRASE_BONUS if any(pattern.search(each.text) for pattern in joined) else 1.0
-        scores.append(score * _weight(each.path, terms))
+        name = each.path.lower()
+        score *= _PROSE_BONUS if name.endswith(PROSE) else _DATA_PENALTY if name.endswith(DATA) else 1.0
+        score *= _NAME_BONUS if names_file(each.path, terms) else 1.0
+        scores.append(score)
     order = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
     return [candidates[at] for at in order if scores[at] > 0.0]
 
@@ -529,9 +532,3 @@ def names_file(path: str, terms: Sequence[str]) -> bool:
     """Whether a file is called like one of the terms."""
     name = PurePosixPath(path).name
     return any(re.search(term_pattern(term), name, re.IGNORECASE) for term in terms)
-
-
-def _weight(path: str, terms: Sequence[str]) -> float:
-    name = path.lower()
-    kind = _PROSE_BONUS if name.endswith(PROSE) else _DATA_PENALTY if name.endswith(DATA) else 1.0
-    return kind * (_NAME_BONUS if names_file(path, terms) else 1.0)

@@ -39,6 +39,13 @@ _LEFT, _TOP, _BOTTOM = 52, 22, 26
 """Room around the curve."""
 
 
+_ABOUT = (
+    "Facts are what was said and done: rules, files with what was done to them, commands with their "
+    "outcome. A fact is kept when what stands in the place of the history holds it word for word, "
+    "recoverable when the model can still look it up there, else lost."
+)
+
+
 def audit_page(report: Mapping[str, Any]) -> str:
     """Write the page.
 
@@ -47,7 +54,8 @@ def audit_page(report: Mapping[str, Any]) -> str:
     """
     audits: Sequence[Mapping[str, Any]] = report["audits"]
     title = audits[0]["title"] if len(audits) == 1 else count(len(audits), "conversation")
-    parts = [f'<p class="dim">{_text(_about(audits))}</p>']
+    about = _ABOUT if any(audit["compactions"] for audit in audits) else "Nothing was compacted."
+    parts = [f'<p class="dim">{_text(about)}</p>']
     if len(audits) > 1:
         parts.append(_totals(report["total"], "Total"))
     for audit in audits:
@@ -57,16 +65,6 @@ def audit_page(report: Mapping[str, Any]) -> str:
         "\n".join(parts),
         "Made by Plimsoll on this machine; no model was asked. Secrets are masked.",
         _STYLE,
-    )
-
-
-def _about(audits: Sequence[Mapping[str, Any]]) -> str:
-    if not any(audit["compactions"] for audit in audits):
-        return "Nothing was compacted."
-    return (
-        "Facts are what was said and done: rules, files with what was done to them, commands with their "
-        "outcome. A fact is kept when what stands in the place of the history holds it word for word, "
-        "recoverable when the model can still look it up there, else lost."
     )
 
 

@@ -89,12 +89,6 @@ SHAPES = sorted(
 """The formats that are a map of names."""
 
 
-def _mapped(shape: Shape) -> Format:
-    """A format that is known by the sign of its program."""
-    read = partial(read_shape, shape)
-    return Format(shape.name, shape.program, lambda _: False, read, shape=shape, places=shape.places)
-
-
 TABLE: tuple[Format, ...] = (
     Format("plimsoll", "Plimsoll events", is_own, read_own, tells_trigger=True),
     Format(
@@ -159,7 +153,18 @@ TABLE: tuple[Format, ...] = (
     Format("inspect-ai", "Inspect", is_inspect_ai, read_inspect_ai),
     Format("openai-chat", "OpenAI chat", is_openai_chat, read_openai_chat),
     Format("aider", "aider", is_aider, read_aider, places=(aider_place,)),
-    *map(_mapped, SHAPES),
+    # Those that are a map of names are known by the sign of their program.
+    *(
+        Format(
+            each.name,
+            each.program,
+            lambda _: False,
+            partial(read_shape, each),
+            shape=each,
+            places=each.places,
+        )
+        for each in SHAPES
+    ),
 )
 """Every format. Those whose records look alike stand in the order that tells them apart."""
 
