@@ -299,7 +299,8 @@ def test_a_name_is_given_once_in_a_module() -> None:
     twice = {}
     for module, tree in trees().items():
         names: list[str] = []
-        for node in tree.body:
+        body = [each for node in tree.body for each in (node.body if isinstance(node, ast.Try) else [node])]
+        for node in body:
             match node:
                 case ast.FunctionDef(decorator_list=[ast.Name(id="overload")]):
                     pass
