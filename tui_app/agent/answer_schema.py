@@ -54,7 +54,7 @@ class AnswerSchema:
             Agent(None, output_type=found.output_type())
             resource = DRAFT202012.create_resource(schema)
             resolver = Registry().with_resource("", resource).resolver()
-            for reference in _references(schema):
+            for reference in references(schema):
                 resolver.lookup(reference)
         except SchemaError as error:
             raise BadSchema(f"{error.json_path}: {error.message[:_FAULT_CHARS]}") from error
@@ -112,7 +112,7 @@ class AnswerSchema:
         return output[_WRAPPED] if self.is_wrapped else output
 
 
-def _references(schema: object) -> Iterator[str]:
+def references(schema: object) -> Iterator[str]:
     """Every ``$ref`` in a schema."""
     waiting = [schema]
     while waiting:

@@ -147,6 +147,8 @@ def _failure(tool: str, error: BaseException) -> str:
 
 # Checks between the steps of a turn: whether the user steers, whether the model goes in circles.
 
+NOT_RUN = (ApprovalRequired, CallDeferred, SkipToolExecution)
+"""What others raise around a tool that did not run: there is no result to speak of."""
 SAME_WARNS = 3
 """The same call with the same result so often in a row: the model is told."""
 SAME_STOPS = 6
@@ -241,7 +243,7 @@ class StepWatch(OutermostCapability):
         """
         try:
             result = await handler(args)
-        except (ApprovalRequired, CallDeferred, SkipToolExecution):
+        except NOT_RUN:
             raise
         except Exception as failed:  # whatever it is, a model that meets it again and again goes in circles
             self._note(call.tool_name, args, reason(failed))

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from pydantic_ai import RunContext, ToolDenied, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler, WrapToolValidateHandler
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution
+from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from tui_app.agent.tool_failures import NOT_RUN
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.summaries.prompt import clip
 from tui_app.conversation.threads import log_defect
@@ -446,9 +447,6 @@ def _cancel(task: "asyncio.Task[Any]") -> None:
 
 # Hooks around tools, as a capability of the agent: they may decline a call, and hear of each result.
 
-_NO_RESULT = (ApprovalRequired, CallDeferred, SkipToolExecution)
-"""What others raise around a tool that did not run; there is nothing to tell hooks of."""
-
 
 class ChangedArguments(dict[str, Any]):
     """Arguments that a hook has put in place of the model's: who asks about the call must ask about these."""
@@ -516,7 +514,7 @@ class ToolHooks(AbstractCapability[Any]):
         started = monotonic()
         try:
             result = await handler(args)
-        except _NO_RESULT:
+        except NOT_RUN:
             raise
         except Exception as error:
             # A tool's own error and its wish to be called again alike: the model sees this text.
@@ -559,7 +557,7 @@ class MaskedResults(AbstractCapability[Any]):
         """Mask a result, or what a tool raises."""
         try:
             result = await handler(args)
-        except _NO_RESULT:
+        except NOT_RUN:
             raise
         except Exception as error:
             # The same one goes on: whoever handles it asks whether it was the tool's.

@@ -51,7 +51,6 @@ from tui_app.events import (
     TurnRetry,
     ViewRewrite,
 )
-from tui_app.records import frozen
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of, is_private
 from tui_app.session.model_state import Basis, excluded_in, known_of, tally_of
@@ -149,16 +148,6 @@ def _place(head: Head) -> Place:
 # What is written to disk before a compaction changes the view: the history so far, and a checkpoint.
 
 
-@frozen(kw_only=True)
-class Sizes:
-    """What a compaction changes, in tokens."""
-
-    before: int
-    after: int
-    summary: Breakdown
-    """Tokens of the summary message, without any factor."""
-
-
 @dataclass(slots=True)
 class Archive:
     """Writes the files of one session's compactions; their numbers come from the log."""
@@ -211,14 +200,13 @@ class Archive:
             self.folder.write_index(checkpoints)
 
     def write(
-        self, proposal: Proposal, items: Sequence[Item], sizes: Sizes, time: float, standing: Sequence[int]
+        self, proposal: Proposal, items: Sequence[Item], time: float, standing: Sequence[int]
     ) -> tuple[CompactionComplete, CheckpointCreated]:
         """Write history and checkpoint, and complete the event with paths and final numbers.
 
         Args:
             proposal: What is about to be applied.
             items: The view before it, each message as it was said.
-            sizes: What it changes.
             time: Seconds since the epoch.
             standing: Log numbers of the compactions that are not undone.
 
@@ -236,10 +224,6 @@ class Archive:
         complete = replace(
             proposal.complete,
             title=title,
-            tokens=sizes.summary.nonzero(),
-            tokens_before=sizes.before,
-            tokens_after=sizes.after,
-            tokens_removed=sizes.before - sizes.after,
             messages_before=len(items),
             messages_after=len(items) - left + new,
             messages_removed=left - new,
@@ -505,15 +489,21 @@ class SessionHistory:
             OSError: if a file or the log could not be written; the view is unchanged then.
         """
         now = time.time()
-        tokens = self.counter.message(proposal.message)
-        trial = head_of(LATER, 0.0, replace(proposal.complete, tokens=tokens.nonzero()))
+        trial = replace(proposal.complete, tokens=self.counter.message(proposal.message).nonzero())
         said = acknowledged(proposal, self.counter)
-        heads = [trial, *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
-        sizes = Sizes(before=self.usage().total, after=self.after(*heads).total, summary=tokens)
+        heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
+        before, after = self.usage().total, self.after(*heads).total
         whole = self.originals(self.items())
-        removed = apart_from(proposal.complete.removed, self.view.excluded)
-        proposal = replace(proposal, complete=replace(proposal.complete, removed=removed))
-        complete, checkpoint = self.archive.write(proposal, whole, sizes, now, self.view.compactions)
+        planned = replace(
+            trial,
+            removed=apart_from(trial.removed, self.view.excluded),
+            tokens_before=before,
+            tokens_after=after,
+            tokens_removed=before - after,
+        )
+        complete, checkpoint = self.archive.write(
+            replace(proposal, complete=planned), whole, now, self.view.compactions
+        )
         events = [(complete, proposal.message), *said, (checkpoint, None)]
         bodies = [(None, None) if message is None else storable(message) for _, message in events]
         rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]

@@ -173,16 +173,15 @@ class StoreBodies:
             record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
             if record is None:
                 return Body(text=entry.title)
+            if not isinstance(record.data, ToolCall | ShellCommand):
+                return body_of(record, entry)
+            result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
+            said = result.data if result is not None else None
+            text = said.text if isinstance(said, ToolResult | ShellResult) else ""
             if isinstance(record.data, ToolCall):
-                result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
-                text = result.data.text if result is not None and isinstance(result.data, ToolResult) else ""
                 return Body(text=text, args=record.data.args)
-            if isinstance(record.data, ShellCommand):
-                result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
-                text = result.data.text if result is not None and isinstance(result.data, ShellResult) else ""
-                # How it ended stands in the row.
-                return Body(text=text.partition("\n")[2], args=record.data.text)
-            return body_of(record, entry)
+            # How it ended stands in the row.
+            return Body(text=text.partition("\n")[2], args=record.data.text)
         except sqlite3.Error as error:
             told = storage_error(error, self._store.path)
             return Body(text=str(told) if told else f"This text cannot be read: {error}.")

@@ -13,17 +13,11 @@ from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from tui_app.events import (
-    AssistantMessage,
     CompactionAcknowledged,
     CompactionComplete,
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
-    FolderInstructions,
-    FullnessTold,
-    Handoff,
-    MemoryInbox,
-    ModeTold,
     Payload,
     Record,
     RewriteUndone,
@@ -31,10 +25,6 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     SessionStart,
-    ShellResult,
-    SystemMessage,
-    TaskTold,
-    ToolResult,
     UsageInfo,
     UserMessage,
     ViewRewrite,
@@ -105,6 +95,12 @@ def count_messages(kinds: Iterable[str]) -> int:
     return sum(kind in CARRYING for kind in kinds)
 
 
+_REWRITING = (
+    ViewRewrite, RewriteUndone, CompactionUndone, CompactionRedone, CompactionAcknowledged, CompactionEdited,
+    SessionClear, SessionRewind, SessionRestored,
+)  # fmt: skip
+
+
 def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
     """Tokens of the view once more has happened.
 
@@ -120,18 +116,12 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
         match data:
             case UsageInfo(usage=usage):
                 tokens, rewritten = int(usage["total"]), False
-            case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage() | ShellResult():
-                tokens += sum(data.tokens.values())
-            case MemoryInbox() | Handoff() | FullnessTold() | TaskTold() | FolderInstructions() | ModeTold():
-                tokens += sum(data.tokens.values())
-            case CompactionUndone() | CompactionRedone() | SessionClear() | SessionRewind() | ViewRewrite():
+            case _ if data.TYPE in CARRYING:
+                tokens += sum(getattr(data, "tokens", {}).values())
+            case CompactionComplete():
+                rewritten = rewritten or data.outcome == "success"
+            case _ if isinstance(data, _REWRITING):
                 rewritten = True
-            case RewriteUndone() | SessionRestored() | CompactionAcknowledged() | CompactionEdited():
-                rewritten = True
-            case CompactionComplete(outcome="success"):
-                rewritten = True
-            case _:
-                pass
     return None if rewritten else tokens
 
 

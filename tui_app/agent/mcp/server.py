@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.agent.answer_schema import references
 from tui_app.agent.mcp.connection import (
     DESCRIPTION_CHARS,
     SCHEMA_CHARS,
@@ -136,7 +137,7 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     try:
         Draft202012Validator.check_schema(schema)
         registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
-        for target in _references(schema):
+        for target in references(schema):
             registry.resolver().lookup(target)
     except SchemaError as error:
         said = " ".join(error.message.split())[:120]
@@ -147,16 +148,6 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     else:
         return ""
     return f"its schema is not a JSON schema ({said})"
-
-
-def _references(schema: Any) -> list[str]:
-    """Every place in a schema that it refers to itself."""
-    if isinstance(schema, list):
-        return [each for item in schema for each in _references(item)]
-    if not isinstance(schema, dict):
-        return []
-    own = [value for key, value in schema.items() if key == "$ref" and isinstance(value, str)]
-    return [*own, *(each for value in schema.values() for each in _references(value))]
 
 
 def prefixed(server: str, tool: str) -> str:

@@ -49,7 +49,6 @@ class _Part:
     path: Path
     first: int
     """Number of the line that it begins in."""
-    begins_line: bool
     size: int = 0
     """Bytes."""
 
@@ -112,7 +111,7 @@ class TaskOutput:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = self.folder / f"{self.name}-{number}.txt"
             path.touch(mode=0o600)
-            self._parts.append(_Part(path, self.newlines + 1, not self.open_line))
+            self._parts.append(_Part(path, self.newlines + 1))
             while len(self._parts) > 3:
                 self._parts.pop(1).path.unlink(missing_ok=True)
         return self._parts[-1]
@@ -338,7 +337,7 @@ class BackgroundTasks:
             # A log may come from anywhere: it names no other file as an output.
             is_own = path.parent == self.folder and path.name.endswith(_KEPT)
             if is_own and (started := _runs_since(ended.pid, ended.command)) is not None:
-                output = KeptOutput(self.folder, ended.id, _parts=[_Part(path, 1, True)])
+                output = KeptOutput(self.folder, ended.id, _parts=[_Part(path, 1)])
                 output.page(1, 0)
                 task = Task(
                     id=ended.id, command=ended.command, output=output, started=started, keep=True,
