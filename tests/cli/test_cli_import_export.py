@@ -16,16 +16,18 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tests.cli.conftest import Plimsoll
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, result, text
+from tui_app.cli import imports as cli_imports
 from tui_app.cli.program import latest_session
 from tui_app.conversation import imports as importing
-from tui_app.conversation.import_watch import (
+from tui_app.conversation.imports import (
     ImportProgress,
+    ImportReport,
     ImportStopped,
     Stoppable,
     earlier_imports,
+    import_session,
     imported_as,
 )
-from tui_app.conversation.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.agent_view import fold_agent_view
@@ -103,14 +105,13 @@ def test_a_stopped_import_says_what_was_imported(
     plimsoll: Plimsoll, chat: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others = [tmp_path / "second.json", tmp_path / "third.json"]
-    real = importing.import_session
 
     def stopping(path: Path, **more: Any) -> ImportReport:
         if path == others[0]:
             raise KeyboardInterrupt
-        return real(path, **more)
+        return import_session(path, **more)
 
-    monkeypatch.setattr(importing, "import_session", stopping)
+    monkeypatch.setattr(cli_imports, "import_session", stopping)
     done = plimsoll("import", chat, *others)
     assert done.code == 130
     assert f"Stopped. Imported: 1 of 3. Not imported: {others[0]}, {others[1]}" in done.err

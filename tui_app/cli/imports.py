@@ -5,15 +5,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, add_json, interruptible
 from tui_app.cli.failures import complaint
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_left_out, say_table, tell
-from tui_app.conversation.import_watch import (
+from tui_app.conversation.imports import (
     EarlierImport,
     ImportProgress,
+    ImportReport,
     earlier_imports,
+    import_session,
     imported_as,
     same_import,
 )
@@ -23,9 +24,6 @@ from tui_app.session.importers.formats import FORMATS, ImportFormatError
 from tui_app.session.store import SessionStore
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line
-
-if TYPE_CHECKING:
-    from tui_app.conversation.imports import ImportReport
 
 # The transcripts on this machine as a list, and what the user picks from it.
 
@@ -166,14 +164,11 @@ def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespac
 
 def _import(
     program: Program, store: SessionStore, path: Path, args: argparse.Namespace
-) -> "ImportReport | None":
+) -> ImportReport | None:
     """Import a file; tells why one cannot be read."""
     if not args.again and (session := same_import(path, store)):
         tell(f"{path} is session {session} already and has not changed since. To import it again: --again")
         return None
-    # Counting needs pydantic-ai, which takes a second to load.
-    from tui_app.conversation.imports import import_session
-
     try:
         with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
 

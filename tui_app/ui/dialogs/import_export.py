@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -16,12 +16,14 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.conversation.import_watch import (
+from tui_app.conversation.imports import (
     EarlierImport,
     ImportProgress,
+    ImportReport,
     ImportStopped,
     Stoppable,
     earlier_imports,
+    import_session,
     imported_as,
 )
 from tui_app.files import write_atomic
@@ -37,9 +39,6 @@ from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clock, count, file_size, one_line, padded
-
-if TYPE_CHECKING:
-    from tui_app.conversation.imports import ImportReport
 
 
 class TranscriptRow(NamedTuple):
@@ -280,10 +279,7 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
     return report.session
 
 
-def _write(launch: Launch, path: Path, job: Stoppable) -> "ImportReport":
-    # Reading needs pydantic-ai, which the first frame does not wait for.
-    from tui_app.conversation.imports import import_session
-
+def _write(launch: Launch, path: Path, job: Stoppable) -> ImportReport:
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:
         return import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
