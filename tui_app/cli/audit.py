@@ -49,7 +49,11 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if "" in (args.html, *args.sources):
         raise WrongUsage("The file name is empty. Is a variable unset?")
     settings = program.settings()
-    target = writable(Path(args.html), "--html", "page", _is_page) if args.html else None
+    target = (
+        writable(Path(args.html), "--html", "page", lambda start: start.lower().startswith(b"<!doctype html"))
+        if args.html
+        else None
+    )
     policies = [choose_policy(settings, name) for name in policy_names(settings)]
     # A file may be named in several ways: the first one counts.
     places = {Path(each).resolve() if Path(each).exists() else each: each for each in reversed(args.sources)}
@@ -75,10 +79,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if target is not None:
             say(f"Written: {one_line(str(target), _NAME_CELLS)}")
     return OK if len(done) == len(sources) else FAILED
-
-
-def _is_page(start: bytes) -> bool:
-    return start.lower().startswith(b"<!doctype html")
 
 
 def _stopped(sources: Sequence[str], done: "Sequence[Audit]") -> str:

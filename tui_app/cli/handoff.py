@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import (
@@ -91,7 +90,13 @@ async def hand_over(
 
     try:
         with ProgressLine("Writing the brief") as line:
-            draft = await write_brief(opening, goal, _follow(line.update), extract=extract)
+
+            def follow(progress: CompactionProgress) -> None:
+                written = f"{numbers.tokens(progress.tokens_written)} written"
+                model = f" · {progress.model}" if progress.model else ""
+                line.update(f"Writing the brief · {written}{model}")
+
+            draft = await write_brief(opening, goal, follow, extract=extract)
         text = draft.brief.text if words is None else words
         begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
     except (HandoffRefused, UnknownModel) as refused:
@@ -131,14 +136,6 @@ def brief_json(draft: "Draft", text: str, session: str) -> dict[str, object]:
         "reason": brief.reason,
         "cost_usd": brief.cost_usd,
     }
-
-
-def _follow(update: Callable[[str], None]) -> Callable[[CompactionProgress], None]:
-    def follow(progress: CompactionProgress) -> None:
-        written = f"{numbers.tokens(progress.tokens_written)} written"
-        update(f"Writing the brief · {written}{f' · {progress.model}' if progress.model else ''}")
-
-    return follow
 
 
 COMMANDS = (

@@ -168,7 +168,12 @@ def show_screen(program: Program, args: Namespace) -> int:
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
     need_screen(program.env, 'plimsoll run "…"')
-    session = _session(program, args, cwd)
+    session = ""
+    if args.resume or args.latest:
+        if not args.resume and not program.has_sessions:
+            raise CommandFailed(NO_SESSIONS)
+        with program.sessions() as store:
+            session = store.info(args.resume).id if args.resume else latest_session(store.sessions(), cwd)
     begins = not session and args.resume is None
     paths, notice = program.paths.writable() if begins else (program.paths, "")
     # Only now: what comes before must answer at once.
@@ -193,19 +198,6 @@ def show_screen(program: Program, args: Namespace) -> int:
         notice=notice,
     )
     return run_app(launch)
-
-
-def _session(program: Program, args: Namespace, cwd: Path) -> str:
-    """Id of the session to go on with; empty for a new one."""
-    if args.resume:
-        with program.sessions() as store:
-            return store.info(args.resume).id
-    if not args.latest:
-        return ""
-    if not program.has_sessions:
-        raise CommandFailed(NO_SESSIONS)
-    with program.sessions() as store:
-        return latest_session(store.sessions(), cwd)
 
 
 def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:

@@ -340,21 +340,16 @@ class PlimsollApp(TellsFailures, Host):
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:
     """Leave in order, or end the process after :data:`SIGNAL_LIMIT_S` when the loop is too busy."""
-    _paint_nowhere_without_terminal()
+    screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
+    if screen >= 0 and not os.isatty(screen):
+        # Once the terminal is gone, writes fail, and waiting for the writer never ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, screen)
+        os.close(nowhere)
     deadline = threading.Timer(SIGNAL_LIMIT_S, os._exit, (128 + number,))
     deadline.daemon = True
     deadline.start()
     app.exit(128 + number, 128 + number)
-
-
-def _paint_nowhere_without_terminal() -> None:
-    """Write to nowhere once the terminal is gone: writes fail, and waiting for the writer never ends."""
-    screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
-    if screen < 0 or os.isatty(screen):
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, screen)
-    os.close(nowhere)
 
 
 # An unforeseen fault of the screen: a sentence for the user, the rest for the log file.

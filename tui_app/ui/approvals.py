@@ -712,16 +712,14 @@ class ApprovalBox(AskBox, can_focus=True):
             else:
                 act()
 
-        self._lone.press(self._letter(f"approval.{key}"), answer)
+        keys = self.screen.active_bindings.items()
+        binding = f"approval.{key}"
+        letter = next((each for each, active in keys if active.binding.id == binding and len(each) == 1), "")
+        self._lone.press(letter, answer)
 
     def action_refuse(self) -> None:
         """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
         self._open_line("", editing=False)
-
-    def _letter(self, binding: str) -> str:
-        """What the key of an answer would write elsewhere; empty for one that writes nothing."""
-        keys = self.screen.active_bindings.items()
-        return next((key for key, each in keys if each.binding.id == binding and len(key) == 1), "")
 
     def action_scroll(self, lines: int, pages: int = 0) -> None:
         """Scroll what would be done, by lines or by as much as is seen of it."""

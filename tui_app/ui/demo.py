@@ -170,8 +170,15 @@ def on_stage(launch: Launch, stage: Stage, outside: Outside | None = None) -> La
 
 async def toggle_demo(app: "Host", session: "ChatSession") -> None:
     """Go to the demo, or back to where it was started from."""
-    if session.launch.stage is not None:
-        _leave(app, session, session.launch.stage)
+    if (stage := session.launch.stage) is not None:
+        if (outside := session.launch.outside) is None:
+            app.exit()
+            return
+        # What a rewind put back into the prompt is about the demo.
+        app.chat.pane.prompt.editor.clear_draft()
+        app.launch = outside.launch
+        app.open_session(outside.session)
+        app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
         return
     cost = what_leaving_costs(session)
     if cost and not await confirmed(app, cost, verb="Leave", keep="Stay"):
@@ -187,17 +194,6 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
     back = session.id if session.presenter.view.entries else ""
     app.launch = on_stage(session.launch, stage, Outside(session.launch, back))
     app.open_session("")
-
-
-def _leave(app: "Host", session: "ChatSession", stage: Stage) -> None:
-    if (outside := session.launch.outside) is None:
-        app.exit()
-        return
-    # What a rewind put back into the prompt is about the demo.
-    app.chat.pane.prompt.editor.clear_draft()
-    app.launch = outside.launch
-    app.open_session(outside.session)
-    app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
 
 
 async def _clear_away(session: "ChatSession", stage: Stage) -> None:

@@ -138,7 +138,11 @@ class ContextGauge(Widget):
 
     def render(self) -> Content:
         """Draw bar and words; the words have a field of their own, so that the marks stand still."""
-        text = self._words().replace("·", self.glyphs.separator)
+        text = self.caption or self.text
+        unknown = self.usage is not None and self.usage.window.stated <= 0
+        if unknown and not self.caption and self.size.width >= EXPLAINED:
+            text = f"{text} · limit not known yet"
+        text = text.replace("·", self.glyphs.separator)
         field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
         bar_width = self.size.width - field - 1
         if bar_width < MIN_BAR:
@@ -158,13 +162,6 @@ class ContextGauge(Widget):
     @property
     def _zone(self) -> Zone:
         return zone(self.usage, self.background, self.blocking, pending=self.pending)
-
-    def _words(self) -> str:
-        if self.caption:
-            return self.caption
-        if self.usage is not None and self.usage.window.stated <= 0 and self.size.width >= EXPLAINED:
-            return f"{self.text} · limit not known yet"
-        return self.text
 
     def _bar(self, width: int) -> Content:
         colour = STROKES[self._zone]

@@ -291,17 +291,12 @@ class Timeline(RowList):
     def _on_running(self) -> bool:
         return self.cursor is not None and self._slot(self.cursor) is None
 
-    def _row_of(self, entry: Entry) -> int | None:
-        """Return the first row of an entry; None where the filter hides it."""
-        slot = self._slots[entry.seq]
-        return next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
-
     def _list_anew(self) -> None:
         """List the rows that pass, and keep the cursor on its entry."""
         on_running = self._on_running
         slot = self._slot(self.cursor) if self.cursor is not None else None
         self._list_rows()
-        self.cursor = self._row_of(self._entries[slot]) if slot is not None else None
+        self.cursor = next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
         if on_running and self.count > len(self._lines):
             self.cursor = self.count - 1
 

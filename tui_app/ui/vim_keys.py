@@ -185,17 +185,12 @@ class _Edit:
         elif operator or rest in _LONGER:
             whole = operator + rest if operator else _LONGER[rest]
             self._operate(whole[0], whole[1:], count, keys)
-        else:
-            self._act(rest, count, keys)
-
-    def _act(self, keys: str, count: int, typed: str) -> None:
-        """Carry out a command of normal mode, or move."""
-        if (act := _COMMANDS.get(keys[0])) is not None:
-            act(self, keys, count, typed)
-        elif (goal := self._goal(keys, count)) is not None:
+        elif (act := _COMMANDS.get(rest[0])) is not None:
+            act(self, rest, count, keys)
+        elif (goal := self._goal(rest, count)) is not None:
             self.cursor = goal.at
-        elif keys in ("j", "k"):
-            self.effect = "down" if keys == "j" else "up"
+        elif rest in ("j", "k"):
+            self.effect = "down" if rest == "j" else "up"
 
     def _goal(self, keys: str, count: int) -> "_Goal | None":
         """Where a motion leads; None where there is no such place, or no such motion."""

@@ -143,8 +143,14 @@ class Welcome(Widget):
         plain = self.glyphs.gauge_full.isascii()
         drawn = width >= WIDE and height >= HIGH and not plain
         label, value = (_LABEL, _VALUE) if drawn else (4, 4 + _NARROW_VALUE)
+        if drawn:
+            head = _drawn_mark()
+        else:
+            wrapped = wrap_spans(_SENTENCE, max(1, width - 6))
+            said = [(_SENTENCE[start:stop], "bold $foreground") for start, stop, _ in wrapped]
+            head = [Content.assemble(" " * 4, row) for row in (*said, (_VERBS, "$text-muted"))]
         rows = [
-            *(_drawn_mark() if drawn else _words(width - 6)),
+            *head,
             Content(""),
             *self._facts(label, value, width),
         ]
@@ -188,14 +194,6 @@ class Welcome(Widget):
 
 def _row(label: int, value: int, name: str, said: Content) -> Content:
     return Content.assemble(" " * label, (f"{name:<{value - label}}", "$text-muted"), said)
-
-
-def _words(room: int) -> list[Content]:
-    sentence = [_SENTENCE[start:stop] for start, stop, _ in wrap_spans(_SENTENCE, max(1, room))]
-    return [
-        *(Content.assemble(" " * 4, (row, "bold $foreground")) for row in sentence),
-        Content.assemble(" " * 4, (_VERBS, "$text-muted")),
-    ]
 
 
 def _drawn_mark() -> list[Content]:

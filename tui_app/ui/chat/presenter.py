@@ -195,7 +195,9 @@ class Presenter:
             if isinstance(record.data, ToolOutput | ShellResult):
                 self._show_output(record.data)
             self._draw(record)
-            if state.status.kind == "message" and _has_its_line(record.data) and self._transcript.follows:
+            applied = isinstance(record.data, CompactionComplete) and record.data.outcome == "success"
+            if state.status.kind == "message" and applied and self._transcript.follows:
+                # What can be done with it is said on its line, which is in sight.
                 state = replace(state, status=replace(state.status, notes=()))
         self.update(state)
 
@@ -307,11 +309,6 @@ class Presenter:
             self._timeline.replace(*changed)
 
 
-def _has_its_line(payload: Payload) -> bool:
-    """Whether what can be done with a compaction is said on its line, where that is in sight."""
-    return isinstance(payload, CompactionComplete) and payload.outcome == "success"
-
-
 def _unallowed(state: ChatState) -> frozenset[str]:
     """Ids of the calls that wait for a user."""
     return frozenset((*state.ahead, *_asked_about(state)))
@@ -325,21 +322,17 @@ def _asked_about(state: ChatState) -> tuple[str, ...]:
 def _asked(payload: Payload) -> Message | None:
     """What the user is to be asked because of an event, or not any more."""
     match payload:
-        case CompactionStart() | CompactionProgress() | CompactionProposed() as new if _is_reviewed(new):
-            return ReviewWanted(new)
+        case CompactionStart(trigger="manual", reviewed=True) | CompactionProposed():
+            return ReviewWanted(payload)
+        case CompactionProgress(text=text) if text:
+            # A review that no user asked for is shown once there is something to decide.
+            return ReviewWanted(payload)
         case ServerAsked():
             return ServerQuestion(payload)
         case CompactionComplete(job=job):
             return ReviewOver(job)
         case _:
             return None
-
-
-def _is_reviewed(event: CompactionStart | CompactionProgress | CompactionProposed) -> bool:
-    """Whether a review shows it; unless the user asked for it, only once there is something to decide."""
-    if isinstance(event, CompactionStart):
-        return event.reviewed and event.trigger == "manual"
-    return isinstance(event, CompactionProposed) or bool(event.text)
 
 
 def _is_said(entry: Entry) -> bool:

@@ -325,18 +325,6 @@ PLANNED = "The plan is ready: /accept carries it out · or say what to change"
 _OUTPUT_CHARS = 4_000
 
 
-def _spending(state: ChatState, payload: Payload) -> ChatState:
-    """Add up what an event has cost."""
-    if isinstance(payload, TurnStart):
-        return replace(state, turn_costs=Costs())
-    costs, turn = state.costs.after(payload), state.turn_costs
-    if costs is state.costs:
-        return state
-    if isinstance(payload, AssistantMessage | SubAgentStep):
-        turn = turn.after(payload)
-    return replace(state, costs=costs, turn_costs=turn)
-
-
 def _turn(
     state: ChatState, payload: TurnStart | TurnRetry | AssistantDelta | AssistantMessage | TurnEnd, now: float
 ) -> ChatState:
@@ -627,5 +615,11 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         now: Monotonic seconds, the clock of the status row.
     """
     before = state.status
-    state, part = _spending(state, payload), _PARTS.get(type(payload))
+    if isinstance(payload, TurnStart):
+        state = replace(state, turn_costs=Costs())
+    elif (costs := state.costs.after(payload)) is not state.costs:
+        of_turn = isinstance(payload, AssistantMessage | SubAgentStep)
+        turn = state.turn_costs.after(payload) if of_turn else state.turn_costs
+        state = replace(state, costs=costs, turn_costs=turn)
+    part = _PARTS.get(type(payload))
     return going_on(part(state, payload, now) if part is not None else state, before)

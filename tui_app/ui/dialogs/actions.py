@@ -65,17 +65,12 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
         session.cancel()
     elif editor.has_focus and editor.leave_shell():
         return
-    elif editor.has_focus and _leads_back(session, is_empty=editor.is_empty):
+    elif editor.has_focus and (
+        session.launch.stage is not None or (editor.is_empty and rewind_points(session.presenter.agent_view))
+    ):
         _go_back(screen)
     else:
         editor.focus()
-
-
-def _leads_back(session: ChatSession, *, is_empty: bool) -> bool:
-    """Whether Esc leads to an earlier prompt, or out of the demo."""
-    if session.launch.stage is not None:
-        return True
-    return is_empty and bool(rewind_points(session.presenter.agent_view))
 
 
 def _stop_opening(screen: "Chat", opening: object | None) -> bool:
@@ -174,10 +169,16 @@ def asks_first(screen: "Chat", prompt: Prompt) -> bool:
     if is_above(session) and not prompt.above_budget:
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
         screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
-    elif _may_be_cold(session):
-        screen.work(_send_cold(screen, prompt), group="cold", exclusive=False)
-    else:
+        return True
+    limit, state = cache_settings(session.launch.settings.cache).warn_usd, session.state
+    if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
         return False
+    # By what is known at once: whether a turn could be worth the question that its cache is cold.
+    entries = session.presenter.view.entries
+    idle = bool(entries) and time() - entries[-1].time > _IDLE_S
+    if not idle or state.usage.total * _DEAREST <= limit:
+        return False
+    screen.work(_send_cold(screen, prompt), group="cold", exclusive=False)
     return True
 
 
@@ -210,16 +211,6 @@ _IDLE_S = 300.0
 """Seconds for which every cache keeps what it has read."""
 _DEAREST = 1e-4
 """US dollars for a token of input and the writing of it into a cache: more than any model asks."""
-
-
-def _may_be_cold(session: ChatSession) -> bool:
-    """Whether a turn could be worth the question that its cache is cold, by what is known at once."""
-    limit, state = cache_settings(session.launch.settings.cache).warn_usd, session.state
-    if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
-        return False
-    entries = session.presenter.view.entries
-    idle = bool(entries) and time() - entries[-1].time > _IDLE_S
-    return idle and state.usage.total * _DEAREST > limit
 
 
 async def _send_cold(screen: "Chat", prompt: Prompt) -> None:

@@ -370,7 +370,10 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         rows += [(painter.line(_legend(painter)), "", Tone.TEXT), gap]
     for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
         rows += [gap] if number else []
-        body = _notes_head(sent.author, painter) if origin == "model" else []
+        body = []
+        if origin == "model":
+            title = f"Notes of {one_line(sent.author, 40) or 'the model'}"
+            body = [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
         for source, apart in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
             body += [painter.gap()] if apart and body else []
             body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
@@ -476,11 +479,6 @@ def _legend(painter: Painter) -> list[Segment]:
             painter.styled(f" {name}   ", Tone.DIM),
         )
     ]
-
-
-def _notes_head(author: str, painter: Painter) -> list[Line]:
-    title = f"Notes of {one_line(author, 40) or 'the model'}"
-    return [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
 
 
 _SAID_BY: dict[RowKind, str] = {

@@ -579,11 +579,16 @@ class ContextScreen(StopsCompaction):
         self._name_keys()
         head = headline(view, self._glyphs, self.app.size.width - 4)
         self.query_one(".dialog-title", Static).update(head)
-        _say(self, "#context-limits", self._limits)
+        said, apart = limits(view, self._glyphs), f" {self._glyphs.separator} "
+        if self.app.size.height >= SHORT:
+            # In rows that end between two facts; a low screen has one row for them.
+            spans = wrap_spans(said, max(8, self.app.size.width - 6), apart)
+            said = "\n".join(said[start:stop] for start, stop, _ in spans)
+        _say(self, "#context-limits", said)
         self._write_parts()
         _say(self, "#context-cache", view.cache)
-        apart = bool(view.cache) and not head.plain.endswith(view.cache)
-        self.query_one("#context-cache").display = apart and self.app.size.height >= SHORT
+        is_new = bool(view.cache) and not head.plain.endswith(view.cache)
+        self.query_one("#context-cache").display = is_new and self.app.size.height >= SHORT
         if view.usage is not None:
             roomy = self.has_class("-roomy")
             # Sixteen colours are too few for the categories.
@@ -595,15 +600,6 @@ class ContextScreen(StopsCompaction):
             # With fewer rows the marks have no names below them: the next row says at what the first is.
             whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
             self.query_one("#context-categories", Static).update(Content("\n").join(whole))
-
-    @property
-    def _limits(self) -> str:
-        """What bounds the context, in rows that end between two facts; one row where the screen is low."""
-        said, apart = limits(self._view, self._glyphs), f" {self._glyphs.separator} "
-        if self.app.size.height < SHORT:
-            return said
-        spans = wrap_spans(said, max(8, self.app.size.width - 6), apart)
-        return "\n".join(said[start:stop] for start, stop, _ in spans)
 
     def _write_parts(self) -> None:
         view, tabs = self._view, self.query_one(PartTabs)

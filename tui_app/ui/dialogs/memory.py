@@ -3,7 +3,8 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from textual.content import Content
@@ -183,7 +184,13 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
         if choice.action == "source" and choice.entry is not None:
             await _go_to_source(app, session, choice.entry)
             return
-        result = await _change(app, session, choice)
+        entry = choice.entry
+        if entry is None or choice.action == "add":
+            result = await _typed(app, session, "A new entry", None)
+        elif choice.action == "edit":
+            result = await _typed(app, session, f"Entry {entry.id}", entry)
+        else:
+            result = await _do(session, partial(_forgotten, number=entry.id))
 
 
 async def read_session_now(session: ChatSession) -> None:
@@ -211,17 +218,6 @@ def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
     else:
         scope = boards.scope(launch.cwd)
     return ContextBoard(boards, scope).entries(), scope.label
-
-
-async def _change(app: "Host", session: ChatSession, choice: MemoryChoice) -> _Result:
-    entry = choice.entry
-    match choice.action:
-        case "forget" if entry is not None:
-            return await _do(session, lambda opened: _forgotten(opened, entry.id))
-        case "edit" if entry is not None:
-            return await _typed(app, session, f"Entry {entry.id}", entry)
-        case _:
-            return await _typed(app, session, "A new entry", None)
 
 
 async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | None) -> _Result:
@@ -282,10 +278,6 @@ async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None
 
 
 def _exists(launch: Launch, wanted: str) -> bool:
-    store = open_store(launch.database, read_only=True)
-    try:
+    with closing(open_store(launch.database, read_only=True)) as store, suppress(SessionNotFound):
         return bool(store.info(wanted))
-    except SessionNotFound:
-        return False
-    finally:
-        store.close()
+    return False

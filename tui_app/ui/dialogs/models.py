@@ -484,21 +484,17 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     else:
         if isinstance(found, str):
             await _with_key(app, session, name, found)
+            return
+        if found.fits:
+            session.submit(Switch(found.target))
+            return
+        dialog = SwitchDialog(_plan(found, session.state.model))
+        way = await app.push_screen_wait(dialog)
+        write_on(app, dialog.typed)
+        if way in ("compact", "anyway"):
+            session.submit(Switch(found.target, way))
         else:
-            await _switch(app, session, found)
-
-
-async def _switch(app: "Host", session: ChatSession, forecast: "SwitchForecast") -> None:
-    if forecast.fits:
-        session.submit(Switch(forecast.target))
-        return
-    dialog = SwitchDialog(_plan(forecast, session.state.model))
-    way = await app.push_screen_wait(dialog)
-    write_on(app, dialog.typed)
-    if way in ("compact", "anyway"):
-        session.submit(Switch(forecast.target, way))
-    else:
-        _stay(session)
+            _stay(session)
 
 
 def _stay(session: ChatSession) -> None:

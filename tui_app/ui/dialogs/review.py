@@ -407,12 +407,8 @@ class ReviewScreen(Dialog[Reviewed]):
     def _show_text(self) -> None:
         """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
         edits = self.writing or self._area.has_focus or self._area.edited
-        self._area.display = edits or not self._sends
+        self._area.display = edits or self._proposed is None or not self._proposed.passages
         self._sent.display = not self._area.display
-
-    @property
-    def _sends(self) -> bool:
-        return self._proposed is not None and bool(self._proposed.passages)
 
     @property
     def _sent(self) -> SentText:

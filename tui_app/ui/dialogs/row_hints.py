@@ -49,7 +49,15 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     alone: set[RowState] = {"any"}
     if entry.kind in PINNABLE:
         alone.add("pinnable")
-    if _can_undo(session, entry):
+    view = session.presenter.agent_view
+    if why_not_undone(entry):
+        undoable = False
+    elif entry.kind == "compaction":
+        undoable = entry.seq in view.compactions[-1:]
+    else:
+        changes = (*view.rewrites, *view.exclusions, *view.reversible)
+        undoable = entry.kind == "files" or entry.seq in changes or bool(view.edited_by(entry.seq))
+    if undoable:
         alone.add("undoable")
     # Until the agent side has answered, the row keeps its words: it would flicker with every step.
     hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
@@ -61,21 +69,6 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
 def _named(states: Set[RowState]) -> frozenset[str]:
     """The keys that act where a row is in some of these states."""
     return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))
-
-
-def _can_undo(session: ChatSession, entry: Entry) -> bool:
-    view = session.presenter.agent_view
-    if why_not_undone(entry):
-        return False
-    match entry.kind:
-        case "files":
-            return True
-        case "compaction":
-            return entry.seq in view.compactions[-1:]
-        case _:
-            return entry.seq in (*view.rewrites, *view.exclusions, *view.reversible) or bool(
-                view.edited_by(entry.seq)
-            )
 
 
 async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:

@@ -48,25 +48,22 @@ _TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
 
 def sub_agent_text(events: Sequence[Payload]) -> str:
     """Everything but its answer, which is the result of the call that has sent it; empty without events."""
-    return "\n".join(_lines(events))
-
-
-def _lines(events: Sequence[Payload]) -> Iterator[str]:
-    ended, number = False, 0
+    lines, ended, number = list[str](), False, 0
     for event in events:
         match event:
             case SubAgentStart():
                 who = f"Agent {event.agent}" if event.agent else "Sub-agent"
-                yield f"{who} · {event.model} · at most {count(event.max_steps, 'step')}"
-                yield f"Task: {event.task}"
+                lines.append(f"{who} · {event.model} · at most {count(event.max_steps, 'step')}")
+                lines.append(f"Task: {event.task}")
             case SubAgentStep():
                 number += 1
-                yield from _step(number, event)
+                lines += _step(number, event)
             case SubAgentEnd():
                 ended = True
-                yield f"\n{event.headline()}"
+                lines.append(f"\n{event.headline()}")
     if events and not ended:
-        yield "\n(still running, or cut off when the program ended)"
+        lines.append("\n(still running, or cut off when the program ended)")
+    return "\n".join(lines)
 
 
 def _step(number: int, step: SubAgentStep) -> Iterator[str]:

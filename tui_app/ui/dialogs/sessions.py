@@ -530,7 +530,13 @@ async def choose_session(
             if (found := await app.push_screen_wait(search)) is not None:
                 return Chosen(found.session, found.seq)
         elif choice.action == "rename":
-            await _rename(app, launch, next(row for row in rows if row.id == choice.id))
+            row = next(row for row in rows if row.id == choice.id)
+            about = "Its name in the list. Empty: its first prompt."
+            dialog = EditDialog("Title of the session", about, one_line(row.title, 200))
+            if (title := await app.push_screen_wait(dialog)) is not None and (
+                refusal := await asyncio.to_thread(_rename, launch, row.id, title)
+            ):
+                await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
         elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
 
@@ -588,16 +594,7 @@ def _searching(launch: Launch) -> Search:
     return search
 
 
-async def _rename(app: App[Any], launch: Launch, row: SessionInfo) -> None:
-    about = "Its name in the list. Empty: its first prompt."
-    title = await app.push_screen_wait(EditDialog("Title of the session", about, one_line(row.title, 200)))
-    if title is None:
-        return
-    if refusal := await asyncio.to_thread(_name, launch, row.id, title):
-        await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
-
-
-def _name(launch: Launch, session: str, title: str) -> str:
+def _rename(launch: Launch, session: str, title: str) -> str:
     """Give a session a title; why it was not possible, empty when it was."""
     try:
         with closing(open_store(launch.database)) as store:
@@ -610,11 +607,8 @@ def _name(launch: Launch, session: str, title: str) -> str:
 def _list(launch: Launch) -> list[SessionInfo]:
     if not has_begun(launch.database):
         return []
-    store = open_store(launch.database, read_only=True)
-    try:
+    with closing(open_store(launch.database, read_only=True)) as store:
         return store.sessions()
-    finally:
-        store.close()
 
 
 def _delete(launch: Launch, session: str) -> str:

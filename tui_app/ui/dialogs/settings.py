@@ -297,20 +297,17 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
         chosen: str | None = name
         if not chosen:
             chosen = await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme))
-        if chosen:
-            session.say(_keep_theme(app, desk, entry, chosen))
+        if not chosen:
+            return
+        if not entry.origin.is_forced:
+            session.say(desk.change("theme", chosen) or f"Theme {chosen}, saved for the next start.")
+        elif chosen in entry.choices:
+            app.theme = chosen
+            session.say(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
+        else:
+            session.say(f"No theme {chosen}. Allowed: {entry.allowed}")
     except SettingsError as error:
         session.report(str(error))
-
-
-def _keep_theme(app: "Host", desk: SettingsDesk, entry: Entry, name: str) -> str:
-    """Write a theme to the settings, or use it for now where something ranks above them."""
-    if not entry.origin.is_forced:
-        return desk.change("theme", name) or f"Theme {name}, saved for the next start."
-    if name not in entry.choices:
-        return f"No theme {name}. Allowed: {entry.allowed}"
-    app.theme = name
-    return f"Theme {name} for now: {entry.origin.name} gives another one at the next start."
 
 
 async def _list(

@@ -359,7 +359,9 @@ class Layout:
                 text = self._original(self.entries[slot])
             else:
                 text = self._copied(slot, (begin._replace(slot=slot), column), end)
-                text = with_tabs(text, self._source(slot)) if "  " in text else text
+                if "  " in text and slot < len(self.entries):  # of a live answer nothing is kept as it came
+                    body = self._bodies.body(self.entries[slot])
+                    text = with_tabs(text, "\n".join((self.entries[slot].title, body.args, body.text)))
             if text and parts:
                 live = slot == len(self.entries)
                 parts.append("\n" * (2 if live else 1 + apart(self.entries[slot], self.before(slot))))
@@ -380,14 +382,6 @@ class Layout:
                 clean(part, keep_tabs=True) for part in (entry.title, body.args, body.text) if part
             )
         return clean(entry.title, keep_tabs=True)
-
-    def _source(self, slot: int) -> str:
-        """Return all that an entry was made from; of a live answer nothing is kept as it came."""
-        if slot == len(self.entries):
-            return ""
-        entry = self.entries[slot]
-        body = self._bodies.body(entry)
-        return "\n".join((entry.title, body.args, body.text))
 
     def _copied(self, slot: int, start: tuple[Spot, int], stop: tuple[Spot, int | None] | None) -> str:
         """Return the visible text of an entry between two spots and columns, both included."""
