@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from textual.worker import Worker, get_current_worker
 
@@ -349,7 +349,13 @@ class ChatSession:
     def change_to_next_mode(self) -> None:
         self.change_mode(next_mode(self.state.mode))
 
-    async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T:
+    @overload
+    async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T: ...
+
+    @overload
+    async def ask(self, request: "Callable[[OpenSession], T]") -> T: ...
+
+    async def ask(self, request: "Callable[[OpenSession], Any]") -> Any:
         """Have something looked up or done on the engine's thread, once the session is open.
 
         Raises:

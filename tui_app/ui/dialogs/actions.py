@@ -36,7 +36,6 @@ from tui_app.ui.slash import CustomCommand, prompt_of, words_of
 from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
 
 ASK_AGAIN = "Press ctrl+c again to quit"
@@ -272,11 +271,8 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     typed = f"/{command.name} {argument}".strip()
     try:
         if (served := command.prompt) is not None:
-
-            async def read(opened: "OpenSession") -> str:
-                return await opened.extras.servers.prompt_text(served, words_of(argument))
-
-            text = await session.ask(read)
+            words = words_of(argument)
+            text = await session.ask(lambda opened: opened.extras.servers.prompt_text(served, words))
         else:
             text = await asyncio.to_thread(prompt_of, command, argument, session.launch.may_read())
     except Refused as refused:

@@ -258,7 +258,7 @@ async def _view(session: ChatSession) -> ApprovalsView:
         known = rules_of(settings.approvals, repository_root(session.launch.cwd))
         return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
 
-    async def read(opened: "OpenSession") -> ApprovalsView:
+    def read(opened: "OpenSession") -> ApprovalsView:
         tooling = opened.conversation.tooling
         gate = tooling.approvals
         rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
@@ -372,7 +372,4 @@ def _write(
 
 
 async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
-    async def forget(opened: "OpenSession") -> None:
-        opened.conversation.tooling.approvals.forget(rule)
-
-    await session.ask(forget)
+    await session.ask(lambda opened: opened.conversation.tooling.approvals.forget(rule))

@@ -58,7 +58,7 @@ from tui_app.ui.text import (
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
+    pass
 
 # What stands behind a category of the context, in words: servers, files, skills.
 
@@ -855,14 +855,10 @@ class SessionContext:
 
     async def outlook(self, *seqs: int) -> Outlook:
         """What may be done with some items; nothing where the session can only be looked at."""
-
-        async def look(opened: "OpenSession") -> Outlook:
-            return opened.conversation.outlook(*seqs)
-
         if self._session.read_only:
             return Outlook()
         try:
-            return await self._session.ask(look)
+            return await self._session.ask(lambda opened: opened.conversation.outlook(*seqs))
         except SessionLocked:
             return Outlook()
 

@@ -198,12 +198,8 @@ async def read_session_now(session: ChatSession) -> None:
     if session.read_only:
         session.say(session.read_only)
         return
-
-    async def run(opened: "OpenSession") -> None:
-        opened.remembering.read_now()
-
     session.say("Reading this session for the context board.")
-    await session.ask(run)
+    await session.ask(lambda opened: opened.remembering.read_now())
 
 
 def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:

@@ -360,10 +360,7 @@ class EngineTasks:
     session: ChatSession
 
     async def rows(self) -> list[TaskRow]:
-        async def read(opened: "OpenSession") -> list[TaskRow]:
-            return task_rows(opened.conversation.tooling.tasks)
-
-        return await self.session.ask(read)
+        return await self.session.ask(lambda opened: task_rows(opened.conversation.tooling.tasks))
 
     async def row(self, id: str) -> TaskRow | None:
         return next((each for each in await self.rows() if each.id == id), None)

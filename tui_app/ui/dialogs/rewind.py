@@ -42,7 +42,6 @@ from tui_app.ui.launch import Launch
 from tui_app.ui.text import clock, count, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.file_snapshots import FileFate, FileOutlook
     from tui_app.ui.host import Host
 
@@ -304,11 +303,7 @@ async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
 async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
     if session.read_only or session.conversation is None or not to:
         return ()
-
-    async def look(opened: "OpenSession") -> "Sequence[FileOutlook]":
-        return await opened.conversation.tooling.files.outlook(to)
-
-    return await session.ask(look)
+    return await session.ask(lambda opened: opened.conversation.tooling.files.outlook(to))
 
 
 # Going on from an earlier prompt in a session of its own.
