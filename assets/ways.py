@@ -17,9 +17,8 @@ from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import KeyDialog, SwitchDialog
 from tui_app.ui.dialogs.rewind import RewindFiles
 from tui_app.ui.dialogs.sessions import SearchScreen
-from tui_app.ui.long_text import LongText
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.widgets import HintRow, LongText
 
 Drive = Callable[[Pilot[int]], Awaitable[None]]
 

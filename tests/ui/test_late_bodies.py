@@ -10,11 +10,11 @@ import pytest
 from tests.ui.kit import LIMIT_S
 from tui_app.events import SessionStart, UserMessage
 from tui_app.session import database as places
+from tui_app.session import preview
 from tui_app.session.preview import StoreBodies, load_preview
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import Entry
 from tui_app.settings.spec import SessionServer
-from tui_app.ui import log_texts
 from tui_app.ui.row_bodies import LateBodies
 
 
@@ -30,7 +30,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Entry]:
     def opened(_database: SessionServer, *, read_only: bool) -> SqliteStore:
         return SqliteStore(path, read_only=read_only)
 
-    for opener in (places, log_texts):
+    for opener in (places, preview):
         monkeypatch.setattr(opener, "open_store", opened)
     return session, entry
 

@@ -24,7 +24,7 @@ from tui_app.files import write_atomic
 from tui_app.session.exports.audit_page import audit_page
 from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound
-from tui_app.ui.audit_text import audit_lines, total_lines
+from tui_app.ui.reports import audit_lines, total_lines
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
-    "handoff": "handoff", "diff": "changes", "simulate": "simulate", "audit": "audit", "models": "models",
+    "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit", "models": "models",
     "keys": "models", "doctor": "doctor",
     "schema": "export", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",

@@ -1,4 +1,4 @@
-"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune) and ``plimsoll stats``."""
+"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune), ``stats`` and ``diff``."""
 
 import argparse
 import shlex
@@ -7,9 +7,22 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, add_json, confirmed
+from tui_app.cli.command import (
+    FAILED,
+    OK,
+    Command,
+    CommandFailed,
+    Program,
+    WrongUsage,
+    add_json,
+    add_model,
+    add_session,
+    confirmed,
+    run_until_signal,
+)
 from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
+from tui_app.conversation.open_request import Opening
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.session import management as removal
@@ -33,8 +46,8 @@ from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
 from tui_app.ui import text as numbers
-from tui_app.ui.stats_text import sections
-from tui_app.ui.text import one_line
+from tui_app.ui.reports import sections
+from tui_app.ui.text import clean, count, one_line
 
 _TITLE_CELLS, _LONG_TITLE_CELLS = 50, 60
 _UNASKED = "Deleting cannot be undone. Without a terminal to ask in, say --yes."
@@ -426,6 +439,64 @@ def print_stats(program: Program, args: argparse.Namespace) -> int:
     return OK
 
 
+# What a session changed in its folder, and a commit message for it.
+
+
+def configure_diff(parser: argparse.ArgumentParser) -> None:
+    add_session(parser)
+    parser.add_argument(
+        "--message", action="store_true", help="propose a commit message for it; nothing is committed"
+    )
+    add_model(parser)
+    add_json(parser)
+
+
+def show_changes(program: Program, args: argparse.Namespace) -> int:
+    """Print the diffs, in the folder that the session is about."""
+    with program.sessions() as store:
+        info = store.info(args.id)
+    folder = Path(info.cwd)
+    if not folder.is_dir():
+        raise CommandFailed(f"The folder of this session, {info.cwd}, is no longer on this machine.")
+    opening = program.opening(program.settings(), args, info.id)
+    opening = replace(opening, cwd=folder, model=args.model or info.model)
+    if args.message:
+        return run_until_signal(_propose(opening, as_json=args.json))
+    from tui_app.conversation.session_changes import session_changes
+
+    with program.sessions() as store:
+        changes = session_changes(opening, store)
+    if args.json:
+        files = [file.to_json() for file in changes.files]
+        print_json({"session": opening.session, "files": files, "more": changes.more, "git": changes.problem})
+        return OK
+    for file in changes.files:
+        say(clean(file.diff, keep_tabs=True) if file.diff else f"{clean(file.path)}: {file.note}")
+    if changes.problem:
+        tell(changes.problem)
+    if changes.more:
+        tell(f"{count(changes.more, 'more file')} not shown.")
+    if not changes.files:
+        tell("Nothing has changed.")
+    return OK
+
+
+async def _propose(opening: Opening, *, as_json: bool) -> int:
+    from tui_app.conversation.session_changes import NoProposal, propose_message
+
+    try:
+        proposal = await propose_message(opening)
+    except NoProposal as none:
+        raise CommandFailed(for_shell(str(none))) from none
+    if as_json:
+        print_json({"session": opening.session, **proposal.to_json()})
+        return OK
+    say(proposal.text)
+    if proposal.reason:
+        tell(f"Written without a model: {proposal.reason}.")
+    return OK
+
+
 COMMANDS = (
     Command(
         name="sessions",
@@ -440,5 +511,12 @@ COMMANDS = (
         summary="Show what a session did and cost, and what was saved.",
         configure=configure_stats,
         execute=print_stats,
+    ),
+    Command(
+        name="diff",
+        usage="ID",
+        summary="Show what a session changed in its folder.",
+        configure=configure_diff,
+        execute=show_changes,
     ),
 )

@@ -26,7 +26,6 @@ from textual.widgets import Input, TextArea
 from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
-from tui_app.ui.plain_lines import DRAWING, SIGNS
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.themes import (
@@ -40,7 +39,7 @@ from tui_app.ui.themes import (
     theme_of_256,
 )
 from tui_app.ui.type_ahead import TypeAhead, is_text, written
-from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.widgets import DRAWING, SESSION, SIGNS, SelectsWhatIsSeen, TellsFailures
 
 if TYPE_CHECKING:
     from textual.worker import Worker

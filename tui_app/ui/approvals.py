@@ -31,13 +31,11 @@ from textual.widgets import Input, Static
 from tui_app.records import frozen
 from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
-from tui_app.ui.code_colours import CODE_KINDS, CodeSpan, code_spans
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.long_text import LongText, Wrapped, wrapped
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
-from tui_app.ui.themes import legible
+from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, legible
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter
-from tui_app.ui.widgets import SEPARATOR, EdgedPanel, HintRow, fit_hints
+from tui_app.ui.widgets import SEPARATOR, EdgedPanel, HintRow, LongText, Wrapped, fit_hints, wrapped
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:

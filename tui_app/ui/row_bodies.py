@@ -93,18 +93,18 @@ class LateBodies:
         return Body(text=f"(reading {entry.chars:,} characters …)")
 
     async def _read(self, database: "Database", session: str, entry: Entry) -> None:
-        from tui_app.ui import log_texts
+        from tui_app.session import preview
 
         try:
             if self._far and self._source is not None:
                 # One after the other, on the connection there is.
                 async with self._turn:
-                    self._long[entry] = await asyncio.to_thread(log_texts.body_from, self._source, entry)
+                    self._long[entry] = await asyncio.to_thread(preview.body_from, self._source, entry)
             else:
-                self._long[entry] = await asyncio.to_thread(log_texts.read_body, database, session, entry)
+                self._long[entry] = await asyncio.to_thread(preview.read_body, database, session, entry)
         except Exception as error:  # nobody waits for this task: the row would promise the text for ever
             _LOG.exception("a text could not be read")
-            self._long[entry] = log_texts.unreadable(error)
+            self._long[entry] = preview.unreadable(error)
         finally:
             self._reading.pop(entry, None)
         while self._too_many:
@@ -135,7 +135,7 @@ class LateBodies:
 
     async def read(self, entries: Sequence[Entry]) -> list[Body]:
         """The full content of some rows; read in a thread."""
-        from tui_app.ui.log_texts import read_bodies
+        from tui_app.session.preview import read_bodies
 
         if self._place is None:
             return [Body(text=entry.title) for entry in entries]
@@ -165,14 +165,14 @@ class LateBodies:
 
     async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
         """Whole events of the log by their numbers, those that can be read; read in a thread."""
-        from tui_app.ui import log_texts
+        from tui_app.session import preview
 
         if self._place is None or self._store is None or not seqs:
             return {}
         if self._far:
             async with self._turn:
-                return await asyncio.to_thread(log_texts.records_from, self._store, self._place[1], seqs)
-        return await asyncio.to_thread(log_texts.read_records, *self._place, seqs)
+                return await asyncio.to_thread(preview.records_from, self._store, self._place[1], seqs)
+        return await asyncio.to_thread(preview.read_records, *self._place, seqs)
 
     def close(self) -> None:
         for task in self._reading.values():

@@ -31,7 +31,7 @@ def run_app(launch: Launch) -> int:
     if not launch.settings.plain and not _paints_signs():
         launch = replace(launch, settings=replace(launch.settings, plain=True))
     if launch.settings.plain:
-        from tui_app.ui.plain_lines import use_plain_bars
+        from tui_app.ui.widgets import use_plain_bars
 
         use_plain_bars()
     app = PlimsollApp(launch)

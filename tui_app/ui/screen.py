@@ -117,7 +117,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         await self.pane.painted()
         await asyncio.to_thread(_load)
         from tui_app.ui.chat.session import ChatSession
-        from tui_app.ui.dialogs.row_hints import follow_rows
+        from tui_app.ui.dialogs.rows import follow_rows
         from tui_app.ui.terminal_input import tell_of_keys
 
         if self.is_attached:

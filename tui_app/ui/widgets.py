@@ -1,24 +1,35 @@
-"""Widgets that screens share: text fields, the row of key hints, and how failed work is reported."""
+"""Widgets that screens share: text fields, long texts, key hints; plain mode; how failed work is reported."""
 
+import asyncio
 import logging
+from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style as RichStyle
-from textual import events
+from textual import events, work
+from textual.color import Color
 from textual.content import Content
-from textual.geometry import Offset, Region
+from textual.filter import LineFilter
+from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerState
 
-from tui_app.ui.keys import Hint, footer_hints
-from tui_app.ui.plain_lines import Exact
-from tui_app.ui.text import UNICODE, Glyphs, clean
+from tui_app.records import frozen
+from tui_app.ui.keys import Hint, footer_hints, place_bindings
+from tui_app.ui.text import UNICODE, Glyphs, clean, without_drawing, wrap_spans
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Pump
@@ -29,6 +40,86 @@ if TYPE_CHECKING:
 else:
     # Styles come from the first base that is a widget, which has to be the other one.
     _Mixed = _Pump = _Screen = object
+
+# What plain mode paints: no frames and dots that are drawn, and our own signs in ASCII.
+#
+# All of it happens to painted lines, in one place, so that no widget can forget it and nothing is copied
+# otherwise than it was written. A prompt, an answer or an output loses only what is drawn (:class:`Exact`).
+# Everything else is ours: ``·`` is ``-``, and what was cut ends in ``...``.
+
+_SIGNS = {
+    "·": "-", "•": "-", "→": ">", "↓": "v", "✓": "+", "✗": "x", "▸": ">", "›": ">", "×": "x", "⊖": "@",
+    "\u00a0": " ",
+}  # fmt: skip
+"""Signs of ours that words hold, each of one cell."""
+_DOTS = "…"
+
+
+class PlainDrawing(LineFilter):
+    """Paints box drawing and braille as ASCII, cell by cell, whoever wrote it."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [_with(segment, without_drawing(segment.text)) for segment in segments]
+
+
+class PlainSigns(LineFilter):
+    """Paints our own signs as ASCII; a line keeps its width."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        signs = list("".join(segment.text for segment in segments))
+        if "".join(signs).isascii():
+            return segments
+        spelled = _spelled([_SIGNS.get(sign, sign) for sign in signs])
+        painted, at = [], 0
+        for segment in segments:
+            end = at + len(segment.text)
+            painted.append(_with(segment, "".join(spelled[at:end])))
+            at = end
+        return painted
+
+
+def _spelled(signs: list[str]) -> list[str]:
+    """Write three dots for one, in place of two blanks beside it, else of the end of what was cut."""
+    for at, sign in enumerate(signs):
+        if sign != _DOTS:
+            continue
+        before, behind = signs[max(0, at - 2) : at], signs[at + 1 : at + 4]
+        if len(behind) > 1 and all(each == " " for each in behind):
+            signs[at : at + 3] = "..."
+        elif len(before) == 2 and all(map(str.isascii, before)) and (before[1] != " " or before[0] == " "):
+            signs[at - 2 : at + 1] = "..."
+        # Else it stands between two words, as it was written.
+    return signs
+
+
+def _with(segment: Segment, text: str) -> Segment:
+    return segment if text == segment.text else Segment(text, segment.style, segment.control)
+
+
+DRAWING, SIGNS = PlainDrawing(), PlainSigns()
+
+
+class Exact(_Mixed):
+    """A widget that shows a text of the user, the model or a tool, sign by sign."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """All that is painted differently, without the spelling of our own signs."""
+        return [each for each in super().get_line_filters() if each is not SIGNS]
+
+
+# Scroll bars of whole cells, for terminals and people that take block signs for text.
+
+
+class PlainBars(ScrollBarRender):
+    """Draws a bar with blanks alone; its colours say where it stands."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+def use_plain_bars() -> None:
+    """Draw all scroll bars of this process so; Textual offers no place that is nearer to one application."""
+    ScrollBar.renderer = PlainBars
 
 
 class ActsInOrder(_Mixed):
@@ -264,3 +355,160 @@ class TellsFailures(_Pump):
         if event.state is WorkerState.ERROR and error is not None:
             _LOG.error("a flow failed", exc_info=error)
             cast("Teller", self.app).tell_failure(event.worker, error)
+
+
+# A text of any size to read, select and copy: cleaned and wrapped in a thread, painted line by line.
+
+SOON_CHARS = 4_000
+"""A text up to this size is wrapped at once."""
+
+
+@frozen
+class Wrapped:
+    """A clean text and where each of its lines begins and ends."""
+
+    text: str = ""
+    starts: "array[int]" = field(default_factory=lambda: array("L"))
+    stops: "array[int]" = field(default_factory=lambda: array("L"))
+
+    def line(self, number: int) -> str:
+        return self.text[self.starts[number] : self.stops[number]]
+
+
+def wrapped(text: str, width: int) -> Wrapped:
+    """Break a clean text into lines of at most so many cells."""
+    starts, stops = array("L"), array("L")
+    for start, stop, _ in wrap_spans(text, width):
+        starts.append(start)
+        stops.append(stop)
+    return Wrapped(text, starts, stops)
+
+
+_ABOVE = 3
+"""Lines above one that was looked for."""
+
+
+class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_bindings=False):
+    """Shows a text of any size; a megabyte in one line costs no frame."""
+
+    BINDINGS = place_bindings("text")
+    DEFAULT_CSS = """
+    LongText {
+        background: $surface;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    class Laid(Message):
+        """The text can be read."""
+
+    def __init__(self, text: str = "", *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._raw: str | None = text
+        self._lines = Wrapped()
+        self._width = 0
+
+    @property
+    def line_count(self) -> int:
+        """Lines at the present width; 0 while they are made."""
+        return len(self._lines.starts)
+
+    def show(self, text: str) -> None:
+        """Show another text from its beginning."""
+        self._raw, self._lines, self._width = text, Wrapped(), 0
+        self.scroll_to(y=0, animate=False, force=True)
+        self._lay()
+
+    def on_resize(self, _: events.Resize) -> None:
+        self._lay()
+
+    def seek(self, words: str) -> None:
+        """Scroll to the next line with some words; behind the last one to the first."""
+        top, numbers = self.scroll_offset.y, range(self.line_count)
+        places = [max(0, at - _ABOVE) for at in numbers if words in self._lines.line(at)]
+        below = [at for at in places if at > top] if top < self.max_scroll_y else []
+        if places:
+            self.scroll_to(y=(below or places)[0], animate=False, force=True)
+
+    def _lay(self) -> None:
+        width = max(1, self.scrollable_content_region.width)
+        if self.size and width != self._width:
+            self._width = width
+            # The line at the top stays at the top.
+            top = self._lines.starts[min(self.scroll_offset.y, self.line_count - 1)] if self.line_count else 0
+            if len(self._lines.text if self._raw is None else self._raw) > SOON_CHARS:
+                self._wrap(width, top)
+            else:
+                self.workers.cancel_group(self, "wrap")
+                self._put(self._broken(width), width, top)
+
+    @work(group="wrap", exclusive=True, exit_on_error=False)
+    async def _wrap(self, width: int, top: int) -> None:
+        lines = await asyncio.to_thread(self._broken, width)
+        self._put(lines, width, top)
+
+    def _broken(self, width: int) -> Wrapped:
+        """The text in lines; in a thread where it is long."""
+        return wrapped(self._lines.text if self._raw is None else clean(self._raw), width)
+
+    def _put(self, lines: Wrapped, width: int, top: int) -> None:
+        self._lines, self._raw = lines, None
+        self.virtual_size = Size(width, self.line_count)
+        place = bisect_left(lines.starts, top)
+        self.scroll_to(y=place if place < self.line_count else 0, animate=False, force=True)
+        self.refresh()
+        self.post_message(self.Laid())
+
+    def render_line(self, y: int) -> Strip:
+        width, number, style = self.scrollable_content_region.width, self.scroll_offset.y + y, self.rich_style
+        if number >= self.line_count:
+            waiting = y == 0 and not self.line_count and self._raw
+            return Strip([Segment("reading …" if waiting else "", style)]).crop_extend(0, width, style)
+        return self._strip(number).crop_extend(0, width, style)
+
+    def _strip(self, number: int) -> Strip:
+        return self._selectable([Segment(self._lines.line(number), self.rich_style)], number)
+
+    def _selectable(self, parts: list[Segment], number: int) -> Strip:
+        """One line of the text, with what is selected of it."""
+        strip, selection = Strip(parts), self.text_selection
+        span = selection.get_span(number) if selection is not None else None
+        if span is not None:
+            length = len(self._lines.line(number))
+            start, stop = (min(each, length) for each in (span[0], length if span[1] < 0 else span[1]))
+            cells = [cell_len(self._lines.line(number)[:each]) for each in (start, stop)]
+            over = self.screen.get_component_rich_style("screen--selection")
+            chosen = strip.crop(*cells).apply_style(over)
+            strip = Strip.join([strip.crop(0, cells[0]), chosen, strip.crop(cells[1])])
+        return strip.apply_offsets(0, number)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text; lines that were only wrapped are joined again."""
+        lines = self._lines
+        if not self.line_count:
+            return None
+        first, last = selection.start, selection.end
+        begin = self._offset(first.y, first.x) if first is not None else 0
+        end = self._offset(last.y, last.x) if last is not None else len(lines.text)
+        return (lines.text[begin:end], "\n") if end > begin else None
+
+    def _offset(self, row: int, column: int) -> int:
+        row = min(max(0, row), self.line_count - 1)
+        return min(self._lines.starts[row] + max(0, column), self._lines.stops[row])
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    def action_scroll_lines(self, lines: int) -> None:
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)
+
+    def action_scroll_pages(self, pages: int) -> None:
+        """Scroll by pages, one line less each so that the eye finds its place."""
+        self.action_scroll_lines(pages * max(1, self.size.height - 1))
+
+    def action_scroll_ends(self, end: int) -> None:
+        self.scroll_to(y=self.max_scroll_y if end else 0, animate=False, force=True)

@@ -31,7 +31,7 @@ from tui_app.ui import approvals as approval_box
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat import session as chat_session
-from tui_app.ui.dialogs import row_hints
+from tui_app.ui.dialogs import rows
 
 _SIZE = re.compile(r"\d+x\d+")
 FILES = {
@@ -73,7 +73,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys for a question count at once; tests of its own tell them apart by time."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
-    monkeypatch.setattr(row_hints, "RESTS_S", 0.0)
+    monkeypatch.setattr(rows, "RESTS_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

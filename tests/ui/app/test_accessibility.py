@@ -48,9 +48,8 @@ from tui_app.ui.dialogs.palette import own_bindings, palette_rows
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.host import FLOW
-from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.slash_commands import COMMANDS
-from tui_app.ui.themes import STROKE_CONTRAST, THEMES
+from tui_app.ui.themes import MIN_CONTRAST, STROKE_CONTRAST, THEMES, contrast
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import HintRow

@@ -24,11 +24,11 @@ from tui_app.events import (
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.message import KINDS, MessageScreen
-from tui_app.ui.long_text import LongText, wrapped
 from tui_app.ui.request_ledger import LedgerList
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.timeline import Timeline, TimelineFilter
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.widgets import LongText, wrapped
 
 # The context screen on a real session: each key is one event of the log, and the screen follows it.
 

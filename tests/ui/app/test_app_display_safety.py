@@ -19,9 +19,9 @@ from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import ModelPicker
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.long_text import LongText
 from tui_app.ui.terminal_title import window_title
 from tui_app.ui.text import clean, one_line
+from tui_app.ui.widgets import LongText
 
 NASTY = {
     "markup": "[bold red]x[/] [/x] [@click=app.quit()]y[/] [link=file:///etc]z [",

@@ -36,8 +36,8 @@ from tui_app.ui.chat import pane
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.rows import sub_agent_text
 from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.reports import sub_agent_text
 
 
 def program(name: str = "files", mode: str = "plain") -> McpServer:

@@ -18,10 +18,10 @@ from tests.ui.app.story import WORDS, Story
 from tests.ui.kit import LIMIT_S, Deck, Desk, shown
 from tui_app import ui
 from tui_app.conversation.assembly import OpenSession
+from tui_app.session import preview
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionNotFound
-from tui_app.ui import log_texts
 from tui_app.ui import screen as chat
 from tui_app.ui.chat import log_reader as persistence
 from tui_app.ui.chat import unsent
@@ -332,7 +332,7 @@ async def listed(deck: Deck, words: str) -> SettingsScreen:
 
 async def test_a_long_text_that_cannot_be_read_says_so(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_app.ui.row_bodies.LONG_CHARS", 10)
-    monkeypatch.setattr(log_texts, "read_body", unheard_mishap)
+    monkeypatch.setattr(preview, "read_body", unheard_mishap)
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.says("This text cannot be read: Mishap.")
 

@@ -317,7 +317,6 @@ async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPat
                 (Transcript, "_place"),
                 (RowList, "_place"),
                 (Timeline, "_list_rows"),
-                (Timeline, "_row_of"),
             ):
                 work = getattr(owner, name)
 

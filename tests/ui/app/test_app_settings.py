@@ -24,10 +24,9 @@ from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
 from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.plain_lines import contrast
 from tui_app.ui.status import ChatHeader
 from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import THEMES, colour_system, theme_of_256
+from tui_app.ui.themes import THEMES, colour_system, contrast, theme_of_256
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FILE = """\

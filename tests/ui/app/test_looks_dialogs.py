@@ -55,8 +55,7 @@ from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
-from tui_app.ui.themes import THEMES
+from tui_app.ui.themes import MIN_CONTRAST, THEMES, contrast
 
 
 @sizes

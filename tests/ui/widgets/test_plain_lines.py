@@ -8,8 +8,8 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.theme import Theme
 
-from tui_app.ui.plain_lines import DRAWING, SIGNS, PlainBars
 from tui_app.ui.themes import THEMES
+from tui_app.ui.widgets import DRAWING, SIGNS, PlainBars
 
 # Lines as plain mode paints them: the same width, our signs in ASCII, and nothing else.
 

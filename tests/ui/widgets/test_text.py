@@ -23,7 +23,7 @@ from tui_app.ui.approvals import (
     question_title,
 )
 from tui_app.ui.dialogs.message import PinRow, copied, fenced, pin_line, without_markup
-from tui_app.ui.stats_text import sections
+from tui_app.ui.reports import sections
 from tui_app.ui.text import (
     clean,
     clock,

@@ -28,10 +28,9 @@ from tests.ui.widgets.transcript_kit import (
     written,
 )
 from tui_app.session.user_view import Body, Entry
-from tui_app.ui import code_colours
-from tui_app.ui.code_colours import code_spans
+from tui_app.ui import themes
 from tui_app.ui.text import PLAIN, UNICODE, clean
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
+from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, code_spans
 from tui_app.ui.timeline import Timeline, timeline_row
 from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
 from tui_app.ui.transcript.layout import Spot
@@ -759,9 +758,9 @@ def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.Mo
         asked.append(path)
         loaded.set()
 
-    monkeypatch.setattr(code_colours, "_LOADED", set())
-    monkeypatch.setattr(code_colours, "_BEHIND_S", 0.0)
-    monkeypatch.setattr(code_colours, "code_spans", load)
+    monkeypatch.setattr(themes, "_LOADED", set())
+    monkeypatch.setattr(themes, "_BEHIND_S", 0.0)
+    monkeypatch.setattr(themes, "code_spans", load)
     for title in ("read_file c.go", "edit_file notes", "edit_file a.py · +1", "edit_file b.py"):
         pieces(entry("tool", title=title), None, Body(text=""), Wording(UNICODE), expanded=False)
     assert loaded.wait(5)

@@ -18,8 +18,8 @@ from tui_app.ui.dialogs.base import write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.long_text import Wrapped
 from tui_app.ui.text import count, one_line
+from tui_app.ui.widgets import Wrapped
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession

@@ -27,7 +27,6 @@ from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Orig
 from tui_app.records import frozen
 from tui_app.session.request_ledger import BY, Difference
 from tui_app.session.user_view import Entry
-from tui_app.ui.audit_text import compaction_lines
 from tui_app.ui.dialogs.base import (
     MOST_CHARS,
     SLIM,
@@ -42,7 +41,7 @@ from tui_app.ui.dialogs.base import (
     way_row,
 )
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.long_text import LongText, Wrapped
+from tui_app.ui.reports import compaction_lines
 from tui_app.ui.text import (
     PLAIN,
     UNICODE,
@@ -63,7 +62,7 @@ from tui_app.ui.themes import Palette, Tone
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Line, Painter
 from tui_app.ui.transcript.markdown import markdown_lines
 from tui_app.ui.transcript.pieces import clip, split_markdown
-from tui_app.ui.widgets import WrittenArea
+from tui_app.ui.widgets import LongText, Wrapped, WrittenArea
 
 if TYPE_CHECKING:
     from tui_app.conversation.audit import Audit

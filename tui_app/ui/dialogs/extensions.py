@@ -25,11 +25,10 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.long_text import wrapped
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.text import clean, one_line, tokens
 from tui_app.ui.type_ahead import StrayKeys
-from tui_app.ui.widgets import WrittenLine
+from tui_app.ui.widgets import WrittenLine, wrapped
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -239,25 +238,18 @@ USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME
 
 async def overview(session: ChatSession) -> Overview:
     """How everything stands; nothing where the session can only be looked at, or has not loaded."""
-
-    async def look(opened: "OpenSession") -> Overview:
-        return opened.extras.overview()
-
     if session.read_only or session.conversation is None:
         return Overview()
-    return await session.ask(look)
+    return await session.ask(lambda opened: opened.extras.overview())
 
 
 async def mentions_of(session: ChatSession) -> Sequence[str]:
     """What the servers have to read, as an ``@`` in the prompt names it."""
-
-    async def look(opened: "OpenSession") -> Sequence[str]:
-        statuses = opened.extras.servers.statuses()
-        return [each.mention for status in statuses for each in status.resources]
-
     if session.conversation is None:
         return ()
-    return [mention for mention in await session.ask(look) if is_writable(mention)]
+    statuses = await session.ask(lambda opened: opened.extras.servers.statuses())
+    mentions = (each.mention for status in statuses for each in status.resources)
+    return [mention for mention in mentions if is_writable(mention)]
 
 
 async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCommand, ...]:
@@ -294,20 +286,14 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
 
 
 async def _show_servers(app: "Host", session: ChatSession) -> None:
-    async def servers(opened: "OpenSession") -> Sequence[McpStatus]:
-        return opened.extras.servers.statuses()
-
     async def read() -> Sequence[McpStatus]:
-        return await session.ask(servers)
+        return await session.ask(lambda opened: opened.extras.servers.statuses())
 
     async def reload(name: str) -> None:
         await _reload(session, [name])
 
     async def sign_in(name: str, announce: Callable[[str], None]) -> None:
-        async def start(opened: "OpenSession") -> None:
-            await opened.extras.servers.sign_in(name, announce)
-
-        await session.ask(start)
+        await session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
 
     async def switch(name: str, on: bool) -> str:
         return await _switch(session, name, on)
@@ -317,12 +303,8 @@ async def _show_servers(app: "Host", session: ChatSession) -> None:
 
 async def _switch(session: ChatSession, name: str, on: bool) -> str:
     """Switch a server on or off, now and from now on; says what has come of it."""
-
-    async def change(opened: "OpenSession") -> None:
-        await opened.extras.servers.switch(name, on=on)
-
     launch = session.launch
-    await session.ask(change)
+    await session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
     word = "on" if on else "off"
     if name not in launch.settings.mcp:
         return f"{name} is switched {word} in this session."
@@ -335,10 +317,7 @@ async def _switch(session: ChatSession, name: str, on: bool) -> str:
 
 
 async def _reload(session: ChatSession, names: list[str]) -> None:
-    async def start(opened: "OpenSession") -> None:
-        await opened.extras.servers.reload(names)
-
-    await session.ask(start)
+    await session.ask(lambda opened: opened.extras.servers.reload(names))
 
 
 def status_lines(all_of_it: Overview) -> list[str]:
@@ -568,11 +547,7 @@ async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) 
         values = await _values(app, asked)
     except Unshown as unshown:
         values, said = None, f": {unshown}"
-
-    async def answer(opened: "OpenSession") -> None:
-        opened.extras.answer(asked.id, values)
-
-    await session.ask(answer)
+    await session.ask(lambda opened: opened.extras.answer(asked.id, values))
     if values is None:
         session.say(f"Declined what {asked.server} asks{said}.")
 

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, MarkedList
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.plain_lines import MIN_CONTRAST, contrast
 from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
+from tui_app.ui.themes import MIN_CONTRAST, contrast
 from tui_app.ui.widgets import WrittenLine
 
 Row = TypeVar("Row")

@@ -34,11 +34,11 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import Dialog, WaysDialog, write_on
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.long_text import LongText
 from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, padded, tokens
 from tui_app.ui.transcript.entries import shell_line
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
+from tui_app.ui.widgets import LongText
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -11,96 +11,33 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_app.context.tool_words import call_title, result_note
 from tui_app.conversation.work import Pin, Restore
 from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     Error,
-    Payload,
     Record,
-    SubAgentEnd,
-    SubAgentStart,
-    SubAgentStep,
-    ToolCall,
 )
+from tui_app.keys import RowState
 from tui_app.session.database import Database, open_store
+from tui_app.session.preview import why_no_record
 from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.session.user_view import Entry
-from tui_app.text import count
-from tui_app.ui.audit_text import read_audit
+from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.actions import compact_part, undo
+from tui_app.ui.dialogs.actions import compact_part, part_of, undo
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, said_at
-from tui_app.ui.dialogs.message import MessageFacts, MessageScreen, act_on, exclude
-from tui_app.ui.log_texts import why_no_record
+from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude
+from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.keys import keys_of
+from tui_app.ui.reports import read_audit, read_sub_agent, sub_agent_text
 from tui_app.ui.transcript.pieces import readable_args
-from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.transcript.transcript import Transcript, why_not_undone
 
 if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
-
-# What a sub-agent did, in words: its task, each step with its calls, what it used and how it ended.
-
-_TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
-
-
-def sub_agent_text(events: Sequence[Payload]) -> str:
-    """Everything but its answer, which is the result of the call that has sent it; empty without events."""
-    lines, ended, number = list[str](), False, 0
-    for event in events:
-        match event:
-            case SubAgentStart():
-                who = f"Agent {event.agent}" if event.agent else "Sub-agent"
-                lines.append(f"{who} · {event.model} · at most {count(event.max_steps, 'step')}")
-                lines.append(f"Task: {event.task}")
-            case SubAgentStep():
-                number += 1
-                lines += _step(number, event)
-            case SubAgentEnd():
-                ended = True
-                lines.append(f"\n{event.headline()}")
-    if events and not ended:
-        lines.append("\n(still running, or cut off when the program ended)")
-    return "\n".join(lines)
-
-
-def _step(number: int, step: SubAgentStep) -> Iterator[str]:
-    used = count(step.input_tokens + step.output_tokens, "token")
-    if not step.calls:
-        # Its last words are the result itself.
-        yield f"\nStep {number} · {used} · {'its answer' if step.text else 'its context was compacted'}"
-        return
-    yield f"\nStep {number} · {used}"
-    if step.text.strip():
-        yield step.text.strip()
-    for call in step.calls:
-        cut = call.chars > len(call.text)
-        note = f"{call.chars:,} characters" if cut else result_note(call.name, call.text, call.outcome)
-        yield f"  {call_title(call.name, call.args)} · {note}"
-
-
-def read_sub_agent(database: Database, session: str, call: int, result: int) -> list[Payload]:
-    """The events of the sub-agent that a call has sent; blocks while the log is read.
-
-    Args:
-        database: The sessions file.
-        session: Id of the session.
-        call: Log number of the call.
-        result: That of its result; 0 while there is none.
-    """
-    with closing(open_store(database, read_only=True)) as store:
-        sent = store.record(session, call)
-        if sent is None or not isinstance(sent.data, ToolCall):
-            return []
-        id, found = sent.data.tool_call_id, []
-        for head in store.heads(session, after=call):
-            if result and head.seq > result:
-                break
-            if head.type in _TYPES and head.ids[0] == id:
-                found.append(store.record(session, head.seq))
-    return [record.data for record in found if record is not None]
 
 
 async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
@@ -247,3 +184,71 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
             compact_part(session, entry, up_to=up_to)
         case Transcript.Asked(wanted=wanted, entries=entries):
             chat.work(act_on(app, session, wanted, entries), group="selection", exclusive=False)
+
+
+# Which keys act on the row under the cursor, for the bottom row: what would be refused is not named.
+
+RESTS_S = 0.15
+"""Seconds on a row after which the user looks at it, and does not only pass."""
+
+
+def follow_rows(screen: "Chat") -> None:
+    """Look again whenever another row, or the conversation, may make other keys act."""
+    pane = screen.pane
+    hints, gauge = pane.query_one(ChatHints), pane.query_one(ContextGauge)
+
+    def look() -> None:
+        if screen.focused is pane.transcript:
+            # What makes a coroutine: the next key may cancel a worker before it has begun.
+            screen.work(partial(_look, screen, hints), group="row keys")
+
+    screen.watch(pane.transcript, "cursor", look, init=False)
+    screen.watch(screen, "focused", look, init=False)
+    screen.watch(hints, "locked", look, init=False)
+    for changes in ("usage", "compacting"):
+        screen.watch(gauge, changes, look, init=False)
+
+
+async def _look(screen: "Chat", hints: ChatHints) -> None:
+    session, transcript = screen.session, screen.pane.transcript
+    entry = transcript.cursor_entry
+    if entry is None:
+        hints.acting = _named({"none" if transcript.cursor is None else "live"})
+        return
+    alone: set[RowState] = {"any"}
+    if entry.kind in PINNABLE:
+        alone.add("pinnable")
+    view = session.presenter.agent_view
+    if why_not_undone(entry):
+        undoable = False
+    elif entry.kind == "compaction":
+        undoable = entry.seq in view.compactions[-1:]
+    else:
+        changes = (*view.rewrites, *view.exclusions, *view.reversible)
+        undoable = entry.kind == "files" or entry.seq in changes or bool(view.edited_by(entry.seq))
+    if undoable:
+        alone.add("undoable")
+    # Until the agent side has answered, the row keeps its words: it would flicker with every step.
+    hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
+    # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
+    await asyncio.sleep(RESTS_S)
+    hints.acting = _named(alone | await _parts(session, entry))
+
+
+def _named(states: Set[RowState]) -> frozenset[str]:
+    """The keys that act where a row is in some of these states."""
+    return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))
+
+
+async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:
+    """Which of the parts that begin or end with the row can be compacted."""
+    if session.read_only or session.conversation is None or entry.seq <= 0:
+        return frozenset()
+
+    def look(opened: "OpenSession") -> Set[RowState]:
+        may = opened.conversation.may_compact
+        ends = may(part_of(entry, up_to=True))
+        begins = may(part_of(entry, up_to=False))
+        return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
+
+    return await session.ask(look)

@@ -20,7 +20,6 @@ from tui_app.records import frozen
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
-from tui_app.ui.audit_text import audit_lines, read_audit
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
@@ -29,7 +28,7 @@ from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.stats_text import sections
+from tui_app.ui.reports import audit_lines, read_audit, sections
 from tui_app.ui.text import cost, count, gauge_text, one_line
 
 # In words.

@@ -7,9 +7,8 @@ from typing import NamedTuple, assert_never
 from tui_app.context.tool_words import work_of_name
 from tui_app.session.user_view import Body, Entry, EntryState
 from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE
-from tui_app.ui.code_colours import load_behind
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
-from tui_app.ui.themes import Tone
+from tui_app.ui.themes import Tone, load_behind
 from tui_app.ui.transcript.lines import PROSE_CELLS
 from tui_app.ui.transcript.pieces import (
     Excerpt,

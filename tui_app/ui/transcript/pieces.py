@@ -10,9 +10,8 @@ from rich.segment import Segment
 
 from tui_app.records import frozen
 from tui_app.text import count
-from tui_app.ui.code_colours import code_spans
 from tui_app.ui.text import wrap_spans
-from tui_app.ui.themes import Tone
+from tui_app.ui.themes import Tone, code_spans
 from tui_app.ui.transcript.lines import EDGE, PROSE_CELLS, Line, Painter
 
 LEAST_PROSE = 20

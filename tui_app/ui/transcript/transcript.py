@@ -22,7 +22,6 @@ from textual.timer import Timer
 
 from tui_app.session.user_view import Bodies, Entry
 from tui_app.ui.keys import place_bindings
-from tui_app.ui.plain_lines import Exact
 from tui_app.ui.text import PLAIN, Glyphs, count
 from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.transcript.entries import LiveMessage, Rail, Wording, foldable, has_details, has_lines
@@ -30,6 +29,7 @@ from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
 from tui_app.ui.transcript.pieces import Excerpt, folds
 from tui_app.ui.transcript.search import Highlights, Hit
+from tui_app.ui.widgets import Exact
 
 FRAMES_PER_SECOND = 40
 NO_ROW = "No row is marked: press tab, then up."
