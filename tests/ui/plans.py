@@ -1,20 +1,25 @@
 """What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
 
+from tui_app.conversation.model_switch import SwitchForecast
 from tui_app.events import CompactionComplete, CompactionProposed
-from tui_app.ui.dialogs.models import SwitchPlan
+from tui_app.usage import ContextWindow
 
-SWITCH = SwitchPlan(
+SWITCH = SwitchForecast(
     target="openai:gpt-5-nano",
-    limit=32_000,
+    window=ContextWindow(limit=32_000, source="model"),
     tokens=91_500,
-    estimate_after=6_000,
+    tokens_now=91_500,
+    fits=False,
+    can_compact=True,
+    after_compaction=6_000,
     summary_model="claude-sonnet-5",
-    cost=0.2,
-    drops_tokens=61_000,
+    can_truncate=True,
+    drops=61_000,
     keeps_turns=9,
-    current="claude-sonnet-5",
 )
 """To a model that holds a third of the conversation."""
+CURRENT = "claude-sonnet-5"
+"""The one that answers so far."""
 
 
 def proposed(done: CompactionComplete) -> CompactionProposed:

@@ -23,7 +23,7 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, UserPromptPart
 from tests.ui.app.scenes import Scene, opens
 from tests.ui.app.story import NOON, Story
 from tests.ui.kit import WIDE, Deck, Desk, shown, write_files
-from tests.ui.plans import SWITCH, proposed
+from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent import catalog
 from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation.project_context import DATE_VARIABLE
@@ -465,7 +465,7 @@ PICTURES: Mapping[str, Picture] = {
     "08-approval-edit": Picture(full(46_500, EDIT), computing),
     "09-approval-command": Picture(full(48_900, RUN), computing),
     "10-models": Picture(full(91_500, opens(ModelPicker, "ctrl+l"))),
-    "11-switch": Picture(full(91_500, pushes(lambda: SwitchDialog(SWITCH)))),
+    "11-switch": Picture(full(91_500, pushes(lambda: SwitchDialog(SWITCH, CURRENT)))),
     "12-review": Picture(full(101_100, reviews)),
     "13-sessions": Picture(
         full(39_700, opens(SessionsScreen, command="/resume")),

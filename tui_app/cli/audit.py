@@ -130,12 +130,7 @@ def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "l
                 return OK
 
             return run_until_signal(compare())
-    except SessionNotFound as error:
-        several = program.has_sessions and "more than one" in str(error)
-        tell(
-            str(error.args[0]) if several else f"There is no file or session {one_line(source, _NAME_CELLS)}."
-        )
-    except (ImportFormatError, OSError) as error:
+    except (SessionNotFound, ImportFormatError, OSError) as error:
         tell(complaint(source, error))
     return OK
 

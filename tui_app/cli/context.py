@@ -2,7 +2,8 @@
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -137,18 +138,7 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
     Raises:
         CommandFailed: if one of them must stay; nothing has changed then.
     """
-    from tui_app.conversation.assembly import open_session
-
-    opened = open_session(opening)
-    refused: list[str] = []
-
-    def listen(record: Record) -> None:
-        if isinstance(record.data, Notice):
-            refused.append(for_shell(record.data.text))
-
-    try:
-        await opened.prepare()
-        opened.bus.listen(listen)
+    async with _opened(opening) as (opened, refused):
         conversation = opened.conversation
         before, view = conversation.usage, conversation.history.view
         was = set(view.excluded)
@@ -159,8 +149,6 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
         if refused:
             raise CommandFailed(refused[0])
         after, changed = conversation.usage, sorted(was ^ set(view.excluded))
-    finally:
-        await opened.close()
     done = "included" if args.undo else "excluded"
     if args.json:
         print_json(
@@ -180,6 +168,25 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
     return OK
 
 
+@asynccontextmanager
+async def _opened(opening: Opening) -> AsyncIterator[tuple["OpenSession", list[str]]]:
+    """A session to change, and what it says from now on of what cannot be done."""
+    from tui_app.conversation.assembly import open_session
+
+    opened, refused = open_session(opening), list[str]()
+
+    def listen(record: Record) -> None:
+        if isinstance(record.data, Notice):
+            refused.append(for_shell(record.data.text))
+
+    try:
+        await opened.prepare()
+        opened.bus.listen(listen)
+        yield opened, refused
+    finally:
+        await opened.close()
+
+
 def _messages_of(opened: "OpenSession", wanted: Sequence[int]) -> list[int]:
     """The messages that are meant: of a tool's call, its result."""
     entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
@@ -197,18 +204,7 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
     Raises:
         CommandFailed: as soon as one cannot be done; what was done before stays.
     """
-    from tui_app.conversation.assembly import open_session
-
-    opened = open_session(opening)
-    refused: list[str] = []
-
-    def listen(record: Record) -> None:
-        if isinstance(record.data, Notice):
-            refused.append(for_shell(record.data.text))
-
-    try:
-        await opened.prepare()
-        opened.bus.listen(listen)
+    async with _opened(opening) as (opened, refused):
         for step, number in steps:
             refused.clear()
             [message] = _messages_of(opened, [number])
@@ -216,8 +212,6 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
             await opened.conversation.settle()
             if refused:
                 raise CommandFailed(f"--{step} #{number}: {refused[0]}")
-    finally:
-        await opened.close()
 
 
 def _work(opened: "OpenSession", step: str, seq: int) -> Work:

@@ -13,11 +13,13 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import Error, Notice, Payload, TurnRetry
 from tui_app.paths import Paths
-from tui_app.session.store import explained
+from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings import SettingsError, WrongFile
+from tui_app.ui.text import one_line
 
 _LOG_LIMIT = 1_000_000
 """Bytes after which the log file is begun anew."""
+_NAME_CELLS = 400
 
 
 def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
@@ -64,8 +66,12 @@ def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
 
 
 def complaint(name: str, error: Exception) -> str:
-    """Why a file cannot be read, as a sentence that names it."""
-    if isinstance(error, OSError):
+    """Why a file, or what may be a session, cannot be read, as a sentence that names it."""
+    if isinstance(error, SessionNotFound):
+        text = str(error.args[0])
+        if "more than one" not in text:
+            text = f"There is no file or session {one_line(name, _NAME_CELLS)}."
+    elif isinstance(error, OSError):
         text = f"{name}: {error.strerror or error}."
     else:
         text = str(error) if name in str(error) else f"{name}: {error}"

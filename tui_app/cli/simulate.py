@@ -160,14 +160,10 @@ def _replay_each(program: Program, asked: Asked, done: "list[Simulation]") -> in
                     with program.sessions() as store:
                         transcript = read_session(store, source)
                 stopped = run_until_signal(_replay(transcript, asked, line, done))
-        except SessionNotFound as error:
-            several = program.has_sessions and "more than one" in str(error)
-            tell(str(error.args[0]) if several else f"There is no file or session {source}.")
-            continue
         except CannotSimulate as error:
             tell(str(error))
             continue
-        except (ImportFormatError, OSError) as error:
+        except (SessionNotFound, ImportFormatError, OSError) as error:
             tell(complaint(source, error))
             continue
         if stopped:

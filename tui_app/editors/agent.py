@@ -56,6 +56,7 @@ from tui_app.editors.session import (
     MODEL,
     POLICY,
     EditorSession,
+    Menu,
     asked,
     modes,
     options,
@@ -116,12 +117,7 @@ class EditorAgent:
         self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> NewSessionResponse:
         session = await self._open(cwd, servers=mcp_servers or ())
-        menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return NewSessionResponse(
-            session_id=session.id,
-            modes=modes(session.opened.conversation),
-            config_options=menus,
-        )
+        return NewSessionResponse(session_id=session.id, **self._menus(session))
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
@@ -129,8 +125,7 @@ class EditorAgent:
         """Go on with a session; all of it is sent again first."""
         session = await self._open(cwd, _named(session_id), mcp_servers or ())
         await session.replay()
-        menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return LoadSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
+        return LoadSessionResponse(**self._menus(session))
 
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
@@ -141,20 +136,14 @@ class EditorAgent:
         except Exception as error:  # worded for the user
             raise trouble(error) from error
         session = await self._open(cwd, forked, mcp_servers or ())
-        menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return ForkSessionResponse(
-            session_id=session.id,
-            modes=modes(session.opened.conversation),
-            config_options=menus,
-        )
+        return ForkSessionResponse(session_id=session.id, **self._menus(session))
 
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Go on with a session whose past the editor knows."""
         session = await self._open(cwd, _named(session_id), mcp_servers or ())
-        menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return ResumeSessionResponse(modes=modes(session.opened.conversation), config_options=menus)
+        return ResumeSessionResponse(**self._menus(session))
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -190,8 +179,7 @@ class EditorAgent:
                 await session.choose_policy(value)
             case _:
                 raise refused(f"There is no menu {config_id}; there are {MODEL} and {POLICY}.")
-        menus = options(session.opened.conversation, self.opening.settings, self._models)
-        return SetSessionConfigOptionResponse(config_options=menus)
+        return SetSessionConfigOptionResponse(config_options=self._options(session))
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         session = self._known(session_id)
@@ -209,6 +197,13 @@ class EditorAgent:
         for error in ends:
             if isinstance(error, Exception):
                 _log.error("a session could not be ended", exc_info=error)
+
+    def _options(self, session: EditorSession) -> list[Menu]:
+        return options(session.opened.conversation, self.opening.settings, self._models)
+
+    def _menus(self, session: EditorSession) -> dict[str, Any]:
+        """What an editor offers to choose from in a session that has just been opened."""
+        return {"modes": modes(session.opened.conversation), "config_options": self._options(session)}
 
     def _known(self, session_id: str) -> EditorSession:
         if (session := self._sessions.get(session_id)) is None:
@@ -287,7 +282,7 @@ class EditorAgent:
             commands = update_available_commands(COMMANDS)
             await self._client.session_update(session_id=session.id, update=commands)
             self._models = await usable_models(self.opening.env, self.opening.settings)
-            menus = options(session.opened.conversation, self.opening.settings, self._models)
+            menus = self._options(session)
             update = ConfigOptionUpdate(session_update="config_option_update", config_options=menus)
             await self._client.session_update(session_id=session.id, update=update)
 

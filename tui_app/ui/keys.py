@@ -479,6 +479,16 @@ def place_hints(place: str, *labels: str) -> tuple[Hint, ...]:
     return tuple(found[label] for label in labels or found)
 
 
+def choice_hints(does: str, leaves: str = "close") -> tuple[Hint, ...]:
+    """What the bottom row shows of a list from which one row is chosen.
+
+    Args:
+        does: What enter does with the row.
+        leaves: What esc does.
+    """
+    return (Hint("enter", does), Hint("up/down", "choose", 1), Hint("esc", leaves, 0, "screen.close"))
+
+
 def _hint(key: KeyBinding, owner: str) -> Hint:
     return Hint(key.label, key.hint, key.rank, owner + key.action, key.changes)
 

@@ -10,7 +10,7 @@ from textual.widgets import TabbedContent, TextArea
 
 from tests.ui.app.story import MODEL, Story
 from tests.ui.kit import Deck
-from tests.ui.plans import SWITCH, proposed
+from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.tasks import Page, TaskRow
@@ -575,7 +575,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "reading": (ReadAlongScreen, read_along),
     "asking": (ServerEditDialog, server_asks),
     "summary": (SummaryEditor, summary),
-    "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, clock=lambda: 0.0))),
+    "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, CURRENT, clock=lambda: 0.0))),
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),
     "files": (RewindFiles, asks(lambda: RewindFiles(FILES))),
     "pins": (PinsScreen, pins),

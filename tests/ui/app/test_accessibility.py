@@ -35,7 +35,7 @@ from tests.ui.app.story import MODEL as SMALL_MODEL
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_gauge import story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, Run, runs, shown
-from tests.ui.plans import SWITCH, proposed
+from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent import catalog as catalogue
 from tui_app.events import Error
 from tui_app.keys import ACTION_KEYS, key_labels
@@ -288,7 +288,6 @@ def test_every_screen_is_among_the_scenes() -> None:
         "Dialog",
         "FilterDialog",
         "ChoiceDialog",
-        "StopsCompaction",
         "SuddenDialog",
         "WaysDialog",
     }
@@ -443,7 +442,7 @@ async def test_a_gauge_that_warns_can_be_read(
 # The smallest terminal: what matters is there, whole, and has its keys.
 
 
-PLAN = replace(SWITCH, target="dinghy:scripted", current="")
+FORECAST = replace(SWITCH, target="dinghy:scripted")
 PROPOSED = proposed(DONE)
 
 
@@ -551,7 +550,10 @@ async def test_a_name_that_is_cut_off_stands_in_the_diff(small: Desk) -> None:
     ("screen", "ways"),
     [
         (lambda: ReviewScreen(PROPOSED, clock=lambda: 0.0), ("Apply", "Edit", "Focus", "Discard")),
-        (lambda: SwitchDialog(PLAN, clock=lambda: 0.0), ("Compact and switch", "Switch anyway", "Cancel")),
+        (
+            lambda: SwitchDialog(FORECAST, CURRENT, clock=lambda: 0.0),
+            ("Compact and switch", "Switch anyway", "Cancel"),
+        ),
     ],
     ids=["review", "switch"],
 )
@@ -572,9 +574,9 @@ async def test_every_way_is_seen(
 async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
     async with shown(small.app(small.store(talk())), SMALL) as deck:
         await deck.ready()
-        await deck.app.push_screen(SwitchDialog(PLAN, clock=iter(range(0, 1000, 10)).__next__))
+        await deck.app.push_screen(SwitchDialog(FORECAST, CURRENT, clock=iter(range(0, 1000, 10)).__next__))
         await deck.press("end")
-        await deck.says("stay on the current model")
+        await deck.says("stay on claude-sonnet-5")
         await deck.press("up")
         await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")
 

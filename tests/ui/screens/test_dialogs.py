@@ -18,7 +18,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 
 from tests.ui.kit import ThemedApp
-from tests.ui.plans import SWITCH
+from tests.ui.plans import CURRENT, SWITCH
+from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.tools.tasks import TaskRow
 from tui_app.session.search import Found, Searched
 from tui_app.session.stats import CompactionRow, SessionStats
@@ -54,6 +55,7 @@ from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
 from tui_app.ui.widgets import HintRow
+from tui_app.usage import ContextWindow
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
 
@@ -205,7 +207,7 @@ def clock() -> Clock:
 @pytest.fixture
 def late(clock: Clock) -> Host:
     """The dialog as it comes up while a person writes."""
-    return Host(lambda: SwitchDialog(SWITCH, clock=clock))
+    return Host(lambda: SwitchDialog(SWITCH, CURRENT, clock=clock))
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def dialog(app: Host) -> SwitchDialog:
 async def test_what_cannot_make_it_fit_is_not_offered(
     clock: Clock, possible: dict[str, bool], keys: list[str], result: str
 ) -> None:
-    app = Host(lambda: SwitchDialog(replace(SWITCH, **possible), clock=clock))
+    app = Host(lambda: SwitchDialog(replace(SWITCH, **possible), CURRENT, clock=clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press(*keys)
@@ -288,21 +290,22 @@ async def test_what_cannot_make_it_fit_is_not_offered(
 
 
 def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
-    plan = replace(SWITCH, can_compact=False, estimate_after=33_400, usable=28_000)
-    assert switch_lines(plan)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
+    window = ContextWindow(limit=32_000, source="model", reserve=4_000)
+    forecast = replace(SWITCH, can_compact=False, after_compaction=33_400, window=window)
+    assert switch_lines(forecast, CURRENT)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
 
 
 def test_a_model_that_counts_otherwise_is_said_to() -> None:
-    plan = replace(SWITCH, tokens=140_000, tokens_now=91_500)
-    assert size_text(plan) == "needs about 140k there"
-    assert size_text(replace(plan, tokens=92_000)) == "is 91.5k"
+    forecast = replace(SWITCH, tokens=140_000)
+    assert size_text(forecast) == "needs about 140k there"
+    assert size_text(replace(forecast, tokens=92_000)) == "is 91.5k"
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
-    app = Host(lambda: SwitchDialog(SWITCH))
+    app = Host(lambda: SwitchDialog(SWITCH, CURRENT))
     async with app.run_test(size=(80, 24)):
-        assert switch_lines(SWITCH) == (
-            "about 6k after · summary by claude-sonnet-5 · ~$0.20",
+        assert switch_lines(SWITCH, CURRENT) == (
+            "about 6k after · summary by claude-sonnet-5",
             "drops the oldest 61k for each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",
         )
@@ -331,8 +334,9 @@ def test_the_bar_of_a_switch_shows_what_fits() -> None:
     assert (len(bar), bar.index(UNICODE.load_mark)) == (60, 60 * 32_000 // 91_500 - 1)
     assert sizes.split()[:2] == ["32k", "fit"]
     assert sizes.endswith("91.5k")
-    for plan in (replace(SWITCH, usable=28_000, tokens=30_000), replace(SWITCH, tokens=10**9)):
-        assert {len(line.rstrip()) for line in fit_bar(plan, 24).plain.split("\n")} == {24}
+    window = ContextWindow(limit=32_000, source="model", reserve=4_000)
+    for forecast in (replace(SWITCH, window=window, tokens=30_000), replace(SWITCH, tokens=10**9)):
+        assert {len(line.rstrip()) for line in fit_bar(forecast, 24).plain.split("\n")} == {24}
 
 
 async def test_an_empty_list_names_no_key_that_needs_a_row() -> None:
@@ -432,12 +436,17 @@ async def test_what_was_copied_is_said_beside_the_keys_and_covers_nothing(size: 
 # Model picker and sessions: what is listed, marked, searched and chosen.
 
 
+def choice(name: str, window: int | None, **known: Any) -> ModelChoice:
+    return ModelChoice(**{"name": name, "label": name, "window": window, "window_source": "default",
+                          "available": True, **known})  # fmt: skip
+
+
 MODELS = [
-    ModelRow(name="google:gemini-3-pro", window=0, available=False, why_not="set GOOGLE_API_KEY"),
-    ModelRow(name="offline:extractive", window=128_000),
-    ModelRow(name="anthropic:claude-sonnet-5", window=1_000_000, window_source="model", current=True),
-    ModelRow(name="openai:gpt-5-nano", window=32_000, window_source="server", fits=False, price="$0.05 in"),
-    *(ModelRow(name=f"local:model-{number}", window=64_000) for number in range(12)),
+    ModelRow(choice("google:gemini-3-pro", None, available=False, why_not="set GOOGLE_API_KEY")),
+    ModelRow(choice("offline:extractive", 128_000)),
+    ModelRow(choice("anthropic:claude-sonnet-5", 1_000_000, window_source="model"), current=True),
+    ModelRow(choice("openai:gpt-5-nano", 32_000, window_source="server", price="$0.05 in"), "compact"),
+    *(ModelRow(choice(f"local:model-{number}", 64_000)) for number in range(12)),
 ]
 SESSIONS = [
     SessionInfo(
@@ -512,7 +521,7 @@ async def test_picker_says_what_is_missing_and_what_fits_with_what_answers_first
 
 async def test_picker_says_in_full_why_a_server_offers_nothing() -> None:
     why = "refuses access (HTTP 401): https://models.harbour.example/v1"
-    rows = [*MODELS, ModelRow(name="harbour:", window=0, available=False, why_not=why)]
+    rows = [*MODELS, ModelRow(choice("harbour:", None, available=False, why_not=why))]
     app = PickersHost(ModelPicker(rows, 91_500))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"harbour")

@@ -4,7 +4,7 @@ The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 """
 
 import asyncio
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -116,77 +116,44 @@ class ChatHints(HintRow):
 
     def tell(self) -> None:
         """Say what the keys do where the focus is now."""
-        beside = any(each.display for each in self.screen.query("#timeline"))
-        self.hints = hints_for(
-            self.screen.focused,
-            self.marked,
-            self.keymap,
-            beside=beside,
-            acting=self.acting,
-            locked=self.locked,
-            shell=self.shell,
-            planned=self.planned,
-        )
+        focused = self.screen.focused
+        if self.shell and not self.locked and isinstance(focused, PromptEditor):
+            self.hints = SHELL_HINTS
+            return
+        hints, in_transcript = self._every_hint(focused), _is_in("transcript", focused)
+        if in_transcript and not self.marked:
+            hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in self.acting)
+        if self.planned:
+            hints = (accept_hint(self.keymap), *hints)
+        if self.locked:
+            rows = in_transcript or _is_in("timeline", focused)
+            way_on = (COPY,) if self.locked == "elsewhere" and not rows else ()
+            hints = (*way_on, *(hint for hint in hints if not hint.changes))
+        self.hints = hints
+
+    def _every_hint(self, focused: Widget | None) -> tuple[Hint, ...]:
+        """Marked entries are counted everywhere; what is done with them is named where the keys act."""
+        own = footer_hints(self.keymap)
+        count = (Hint(f"{self.marked:,}", "marked"),) if self.marked else ()
+        if _is_in("transcript", focused):
+            # The timeline comes next behind the conversation where it is shown.
+            beside = any(each.display for each in self.screen.query("#timeline"))
+            tab = Hint("tab", "timeline" if beside else "prompt", 0)
+            return (*count, *MARK_HINTS) if self.marked else (*ROW_HINTS, tab, own[-1])
+        if _is_in("timeline", focused):
+            return (*count, *TIMELINE_HINTS, own[-1])
+        if _is_in("questions", focused):
+            # Its own keys stand in it; a sign such as the one for help goes to the prompt.
+            beside_it = (hint for hint in own if hint.text in _BESIDE_QUESTION)
+            return (*count, Hint("tab", "prompt", 1), *beside_it)
+        return (*count, *(TO_MARKS if self.marked else ()), *own)
 
     watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = tell
-
-
-def hints_for(
-    focused: Widget | None,
-    marked: int,
-    keymap: Mapping[str, str],
-    *,
-    beside: bool = False,
-    acting: Container[str] = (),
-    locked: Locked = "",
-    shell: bool = False,
-    planned: bool = False,
-) -> tuple[Hint, ...]:
-    """What the row offers.
-
-    Args:
-        focused: What has the focus.
-        marked: Entries of the conversation that are marked; they are counted everywhere, and what is done
-            with them is named where the keys act.
-        keymap: Keys of the actions that have others than the built-in ones.
-        beside: Whether the timeline is shown: then it comes next behind the conversation.
-        acting: Keys that act on the row under the cursor.
-        locked: Why the session can only be looked at; empty when it can be changed.
-        shell: Whether a command of the user's is typed.
-        planned: Whether there is a plan to accept.
-    """
-    if shell and not locked and isinstance(focused, PromptEditor):
-        return SHELL_HINTS
-    hints = _every_hint(focused, marked, keymap, beside=beside)
-    if _is_in("transcript", focused) and not marked:
-        hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in acting)
-    if planned:
-        hints = (accept_hint(keymap), *hints)
-    if not locked:
-        return hints
-    rows = _is_in("transcript", focused) or _is_in("timeline", focused)
-    way_on = (COPY,) if locked == "elsewhere" and not rows else ()
-    return (*way_on, *(hint for hint in hints if not hint.changes))
 
 
 def _is_in(place: Literal["transcript", "timeline", "questions"], focused: Widget | None) -> bool:
     """Whether the focus is there; by its name, because the widget's class comes behind the first frame."""
     return focused is not None and any(each.id == place for each in focused.ancestors_with_self)
-
-
-def _every_hint(
-    focused: Widget | None, marked: int, keymap: Mapping[str, str], *, beside: bool
-) -> tuple[Hint, ...]:
-    own, count = footer_hints(keymap), (Hint(f"{marked:,}", "marked"),) if marked else ()
-    if _is_in("transcript", focused):
-        tab = Hint("tab", "timeline" if beside else "prompt", 0)
-        return (*count, *MARK_HINTS) if marked else (*ROW_HINTS, tab, own[-1])
-    if _is_in("timeline", focused):
-        return (*count, *TIMELINE_HINTS, own[-1])
-    if _is_in("questions", focused):
-        # Its own keys stand in it; a sign such as the one for help goes to the prompt.
-        return (*count, Hint("tab", "prompt", 1), *(hint for hint in own if hint.text in _BESIDE_QUESTION))
-    return (*count, *(TO_MARKS if marked else ()), *own)
 
 
 _BESIDE_QUESTION = ("context", "palette")
@@ -227,8 +194,8 @@ class ChatPane(TellsFailures, Vertical):
         self._settings = settings
         self._marked_for: object = None
         """Measured context and policy that the gauge's marks are of."""
-        self._streamed = 0
         self._writes_summary = False
+        self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.header = ChatHeader(id="header")
         self.welcome = Welcome(self.glyphs, id="welcome")

@@ -2,8 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -16,7 +18,7 @@ from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import write_on
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import count, one_line
 from tui_app.ui.widgets import Wrapped
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.open_request import Opening
     from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
     from tui_app.ui.host import Host
+
+    _Write = Callable[[OpenSession], Awaitable[CommitProposal | str]]
 
 NOTHING = "Nothing has changed, neither by this session nor in git."
 UNCOMMITTED = "Not committed. Nothing changed."
@@ -143,11 +147,8 @@ def _read(opening: "Opening") -> "SessionChanges":
 
     if not opening.session:
         return session_changes(opening, None)
-    store = open_store(opening.database, read_only=True)
-    try:
+    with closing(open_store(opening.database, read_only=True)) as store:
         return session_changes(opening, store)
-    finally:
-        store.close()
 
 
 class CommitScreen(ReviewScreen):
@@ -203,12 +204,14 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
     wanted: str | None = hint
     while wanted is not None:
         screen = CommitScreen(session)
-        proposal, answer = await _answered(app, session, screen, wanted)
-        if proposal is None or answer is None:
+        write: _Write = partial(_proposed, session, wanted)
+        reviewed = await draft_reviewed(app, session, screen, write, screen.offer)
+        proposal, answer = reviewed
+        if answer is None:
             return  # why was said
         write_on(app, answer.typed)
         wanted, problem = answer.focus, ""
-        while wanted is None and answer.summary is not None:
+        while wanted is None and proposal is not None and answer.summary is not None:
             problem = await _committed(session, proposal, answer.summary)
             if not problem:
                 return
@@ -220,40 +223,16 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
     session.say(UNCOMMITTED)
 
 
-async def _answered(
-    app: "Host", session: ChatSession, screen: CommitScreen, hint: str
-) -> "tuple[CommitProposal | None, Reviewed | None]":
-    """The proposal and what the user wants; nothing where there is none, or it was stopped."""
+async def _proposed(session: ChatSession, hint: str, opened: "OpenSession") -> "CommitProposal | str":
+    from tui_app.conversation.session_changes import NoProposal, propose_message
 
-    async def write(opened: "OpenSession") -> "CommitProposal | str":
-        from tui_app.conversation.session_changes import NoProposal, propose_message
-
-        now = opened.conversation
-        try:
-            opening = replace(session.launch.opening(session.id), model=now.model)
-            return await propose_message(opening, hint)
-        except NoProposal as none:
-            return str(none)
-        except (sqlite3.Error, OSError) as error:
-            return f"No message can be proposed. {explained(error, session.launch.paths.database)}"
-
-    shown = app.push_screen(screen, wait_for_dismiss=True)
-    writing = asyncio.create_task(session.ask(write))
     try:
-        await asyncio.wait((shown, writing), return_when=asyncio.FIRST_COMPLETED)
-        if shown.done():
-            session.say(UNCOMMITTED)
-            return None, None
-        proposal = writing.result()
-        if isinstance(proposal, str):
-            screen.give_up()
-            await shown
-            session.say(proposal)
-            return None, None
-        screen.offer(proposal)
-        return proposal, await shown or Reviewed(None)
-    finally:
-        writing.cancel()
+        opening = replace(session.launch.opening(session.id), model=opened.conversation.model)
+        return await propose_message(opening, hint)
+    except NoProposal as none:
+        return str(none)
+    except (sqlite3.Error, OSError) as error:
+        return f"No message can be proposed. {explained(error, session.launch.paths.database)}"
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:

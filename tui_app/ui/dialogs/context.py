@@ -6,7 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -56,9 +56,6 @@ from tui_app.ui.text import (
     wrap_spans,
 )
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
-
-if TYPE_CHECKING:
-    pass
 
 # What stands behind a category of the context, in words: servers, files, skills.
 
@@ -371,20 +368,17 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
         ("x", outlook.exclude, ""),
     )  # fmt: skip
     many = len(outlook.seqs)
-    parts = [
-        f"{key} {_after(usage, move)}{more}{f', {move.count} of {many}' if move.count < many else ''}"
-        for key, move, more in moves
-        if not move.refused
-    ]
+    parts = []
+    for key, move, more in moves:
+        if not move.refused:
+            what, to = ("adds", "up to") if move.freed < 0 else ("frees", "down to")
+            share = percent_text(move.after, usage.window.stated)
+            some = f", {move.count} of {many}" if move.count < many else ""
+            parts.append(f"{key} {what} {tokens(abs(move.freed))}, {to} {share}{more}{some}")
     after = f" {glyphs.separator} ".join(parts)
     if many < MARKED:
         return f"this row: {after}" if after else ""
     return f"{many} marked: {after or 'only p works on them'}"
-
-
-def _after(usage: ContextUsage, move: Move) -> str:
-    what, to = ("adds", "up to") if move.freed < 0 else ("frees", "down to")
-    return f"{what} {tokens(abs(move.freed))}, {to} {percent_text(move.after, usage.window.stated)}"
 
 
 # Which keys of the context screen act, for its last row.
@@ -443,58 +437,14 @@ NOTHING_MARKED = "No item is marked: nothing matches the search."
 FIXED = "This goes with every request: only messages can be changed."
 
 
-class ContextSource(Protocol):
-    """Where the screen gets what it shows, and what does what is asked for."""
-
-    @property
-    def version(self) -> object:
-        """A value that changes with everything that the screen shows."""
-        ...
-
-    def follow(self, screen: Screen[Any], see: Callable[[], None]) -> None:
-        """Call back whenever something has happened, as long as a screen is there."""
-        ...
-
-    async def read(self) -> ContextView: ...
-
-    async def outlook(self, *seqs: int) -> Outlook:
-        """What may be done with some items; one without a number where that is not known."""
-        ...
-
-    async def stale(self) -> Mapping[int, str]:
-        """Results of reading a file that holds something else by now, or is gone, by their numbers."""
-        ...
-
-    def note(self, form: tuple[int, int]) -> str:
-        """What was done to an item, by the place of its form."""
-        ...
-
-    def submit(self, work: Work) -> str:
-        """Ask for something; why it cannot be done, empty when it was asked for."""
-        ...
-
-    def cancel_compaction(self) -> None:
-        """Stop the compaction that is under way."""
-        ...
-
-
-class StopsCompaction(Dialog[int]):
-    """The way out of a compaction from where it is shown."""
-
-    _source: ContextSource
-
-    def action_cancel_compaction(self) -> None:
-        self._source.cancel_compaction()
-
-
-class ContextScreen(StopsCompaction):
+class ContextScreen(Dialog[int]):
     """Dismisses with the log number of the message to show, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
     BINDINGS = place_bindings("context")
     HINTS: ClassVar[tuple[Hint, ...]] = context_hints(ContextView())
 
-    def __init__(self, source: ContextSource, view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, source: "SessionContext", view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
         """Show what fills the context.
 
         Args:
@@ -688,6 +638,9 @@ class ContextScreen(StopsCompaction):
             self._look()
         else:
             self.dismiss(None)
+
+    def action_cancel_compaction(self) -> None:
+        self._source.cancel_compaction()
 
     def action_pin(self) -> None:
         pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)

@@ -15,7 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.base import ConfirmDialog, Dialog, MarkedList
-from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.keys import Hint, choice_hints, place_bindings
 from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
 from tui_app.ui.themes import MIN_CONTRAST, contrast
 from tui_app.ui.widgets import WrittenLine
@@ -342,11 +342,7 @@ class ChoiceDialog(FilterDialog[str, str]):
     """Dismisses with a word, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "use", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    HINTS = choice_hints("use", "cancel")
     NAME = "choice"
     PLACEHOLDER = "filter"
 

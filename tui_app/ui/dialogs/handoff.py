@@ -1,8 +1,9 @@
 """Handing this session over: its brief is written, reviewed, and a new session begins with it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.content import Content
@@ -11,7 +12,7 @@ from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import what_leaving_costs
 from tui_app.ui.dialogs.base import EditDialog, confirmed, write_on
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint, place_hints
 from tui_app.ui.text import cost, count, one_line, tokens
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.handoff import Draft
     from tui_app.ui.host import Host
+
+    _Write = Callable[[OpenSession], Awaitable[Draft | str]]
 
 JOB = "handoff"
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
@@ -87,8 +90,12 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
     goal: str | None = argument.strip()
     if not goal:
         goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
+    loop = asyncio.get_running_loop()
     while goal:
-        draft, wanted = await _reviewed(app, session, goal)
+        screen = BriefScreen(session)
+        write: _Write = partial(_written, session, goal, screen, loop)
+        reviewed = await draft_reviewed(app, session, screen, write, screen.show)
+        draft, wanted = reviewed
         if wanted is None:
             return  # why was said
         write_on(app, wanted.typed)
@@ -99,36 +106,21 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
     session.say(NO_GOAL if goal == "" else UNCHANGED)
 
 
-async def _reviewed(app: "Host", session: ChatSession, goal: str) -> "tuple[Draft | None, Reviewed | None]":
-    """The brief and what the user wants of it; nothing where it cannot be written, which is said."""
-    screen, loop = BriefScreen(session), asyncio.get_running_loop()
+async def _written(
+    session: ChatSession,
+    goal: str,
+    screen: BriefScreen,
+    loop: asyncio.AbstractEventLoop,
+    opened: "OpenSession",
+) -> "Draft | str":
+    from tui_app.conversation.handoff import told_draft
 
     def heard(progress: CompactionProgress) -> None:
         loop.call_soon_threadsafe(screen.hear, progress)
 
-    async def write(opened: "OpenSession") -> "Draft | str":
-        from tui_app.conversation.handoff import told_draft
-
-        now = opened.conversation
-        opening = replace(session.launch.opening(now.session), model=now.model, policy=now.policy)
-        return await told_draft(opening, goal, heard)
-
-    answer = app.push_screen(screen, wait_for_dismiss=True)
-    writing = asyncio.create_task(session.ask(write))
-    try:
-        await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
-        if answer.done():
-            return None, answer.result() or Reviewed(None)
-        draft = writing.result()
-        if isinstance(draft, str):
-            screen.give_up()
-            await answer
-            session.say(draft)
-            return None, None
-        screen.show(draft)
-        return draft, await answer or Reviewed(None)
-    finally:
-        writing.cancel()
+    now = opened.conversation
+    opening = replace(session.launch.opening(now.session), model=now.model, policy=now.policy)
+    return await told_draft(opening, goal, heard)
 
 
 async def _begin(app: "Host", session: ChatSession, draft: "Draft", text: str) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -36,7 +36,7 @@ from tui_app.session.importers.source import ImportFormatError
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import choice_hints, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clock, count, file_size, one_line, padded
 
@@ -75,11 +75,7 @@ BY_NAME = "/import FILE imports any file."
 class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
     """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "import", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    HINTS = choice_hints("import")
     NAME = "import"
     PLACEHOLDER = "filter by title, program, folder or file"
     LEAST = 40
@@ -248,7 +244,11 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
     loop = asyncio.get_running_loop()
 
     def told(progress: ImportProgress) -> None:
-        loop.call_soon_threadsafe(dialog.show, _words(progress))
+        words = {
+            "reading": "Reading the file…",
+            "counting": f"Counting tokens: {progress.done:,} of {progress.total:,} events",
+        }.get(progress.doing, "Writing the session…")
+        loop.call_soon_threadsafe(dialog.show, words)
 
     job = Stoppable(told)
     dialog = ImportProgressDialog(path.name, job.stop)
@@ -283,16 +283,6 @@ def _write(launch: Launch, path: Path, job: Stoppable) -> ImportReport:
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:
         return import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
-
-
-def _words(progress: ImportProgress) -> str:
-    match progress.doing:
-        case "reading":
-            return "Reading the file…"
-        case "counting":
-            return f"Counting tokens: {progress.done:,} of {progress.total:,} events"
-        case _:
-            return "Writing the session…"
 
 
 def _why(error: Exception) -> str:
@@ -345,10 +335,7 @@ async def export_session(session: ChatSession, target: str) -> None:
 
 
 def _write_export(session: ChatSession, path: Path) -> None:
-    store = open_store(session.launch.database, read_only=True)
-    try:
+    with closing(open_store(session.launch.database, read_only=True)) as store:
         format_ = _FORMATS[path.suffix.lower()] if path.suffix else "markdown"
         text = export_document(store, session.id, format=format_, view="user")
-    finally:
-        store.close()
     write_atomic(path, text)

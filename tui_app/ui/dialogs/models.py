@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,7 +15,6 @@ from textual.widgets.option_list import Option
 
 from tui_app.api_keys import KeyringTrouble, key_flaw
 from tui_app.conversation.work import Switch
-from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import (
@@ -29,8 +28,8 @@ from tui_app.ui.dialogs.base import (
     write_on,
 )
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint
-from tui_app.ui.text import UNICODE, clean, cost, one_line, padded, tokens, window_text
+from tui_app.ui.keys import Hint, choice_hints
+from tui_app.ui.text import UNICODE, clean, one_line, padded, tokens, window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck, ModelChoice
@@ -55,89 +54,70 @@ _PRICE_CELLS, _BAR_CELLS, _NOTE_CELLS = 16, 17, 30
 _MOST_NAME = 44
 
 
-@frozen(kw_only=True)
-class ModelRow:
+class ModelRow(NamedTuple):
     """One model of the list."""
 
-    name: str
-    """Full name, ``provider:model``."""
-    window: int
-    """Tokens; 0 when not known."""
-    window_source: str = "default"
-    available: bool = True
-    """Whether it could answer now (key set, server up)."""
-    why_not: str = ""
-    """What is missing, for example ``set OPENAI_API_KEY``."""
-    needs_key: str = ""
-    """Variable of the key that is all it lacks: it is asked for when the model is chosen."""
-    fits: bool = True
-    """Whether the present conversation fits its window."""
-    price: str = ""
-    """For a user, for example ``$0.25 in · $2.00 out``; empty when unknown or free."""
-    too_small: bool = False
-    """Whether it would not fit even after a compaction."""
-    rates: tuple[float, float] | None = None
-    """Price of a million tokens in and out, in US dollars; ``None`` when unknown."""
-    can: tuple[str, ...] = ()
-    """What it is known to do: ``tools``, ``thinking``, ``images``."""
+    model: "ModelChoice"
+    fit: "Fit" = "fits"
+    """What becomes of the present conversation in its window."""
     current: bool = False
 
 
 def model_state(row: ModelRow) -> str:
     """What a switch to it would do to this conversation, or what is missing; empty where it just fits."""
-    if not row.available:
-        return f"needs {row.needs_key}" if row.needs_key else one_line(row.why_not, 60) or "not available"
-    if not row.fits:
-        return "too small, even compacted" if row.too_small else "compacts first"
-    return "current" if row.current else ""
+    model = row.model
+    if not model.available:
+        missing = f"needs {model.needs_key}" if model.needs_key else one_line(model.why_not, 60)
+        return missing or "not available"
+    if row.fit == "fits":
+        return "current" if row.current else ""
+    return "too small, even compacted" if row.fit == "too small" else "compacts first"
 
 
 def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     """How much of its window this conversation would fill, as a bar and in words."""
-    if not row.available or not row.window:
+    if not row.model.available or not row.model.window:
         return Content(" " * _BAR_CELLS)
-    share = conversation_tokens / row.window
-    colour = "$accent" if row.fits else "$text-error" if row.too_small else "$text-warning"
+    share = conversation_tokens / row.model.window
     cells = _BAR_CELLS - 5
-    filled = cells if not row.fits else min(cells, max(1, round(share * cells)))
-    said = "over" if not row.fits else f"{max(1, round(share * 100))}%"
-    return Content.assemble(
-        ("━" * filled, colour),
-        ("─" * (cells - filled), "$text-muted"),
-        (f"{said:>5}", colour if not row.fits else ""),
-    )
+    if row.fit == "fits":
+        colour, filled = "$accent", min(cells, max(1, round(share * cells)))
+        said = (f"{max(1, round(share * 100))}%".rjust(5), "")
+    else:
+        colour, filled = "$text-error" if row.fit == "too small" else "$text-warning", cells
+        said = (" over", colour)
+    return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$text-muted"), said)
 
 
 def model_line(
     row: ModelRow, conversation_tokens: int, width: int, name_width: int, *, priced: bool = True
 ) -> Content:
     """One row: name, window, prices, share of the window, note; the last ones go first where it is narrow."""
-    window = window_text(row.window) if row.window else "?"
-    name = padded(one_line(row.name, name_width), name_width)
+    model, state = row.model, model_state(row)
+    window = window_text(model.window) if model.window else "?"
+    name = padded(one_line(model.name, name_width), name_width)
     text = Content.assemble((name, "bold" if row.current else ""), f"{window:>8}")
     room = width - name_width - 8
     if priced:
-        rates = "".join(f"{rate:>8.2f}" for rate in row.rates) if row.rates else ""
+        rates = ""
+        if model.price_in is not None and model.price_out is not None:
+            rates = f"{model.price_in:>8.2f}{model.price_out:>8.2f}"
         text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
         room -= _PRICE_CELLS
     # What is missing is said in full, in the place of the bar where it would not fit behind that.
     rest = room - _BAR_CELLS - 2
-    if rest >= 0 and (row.available or (row.needs_key and rest >= len(model_state(row)) + 2)):
+    if rest >= 0 and (model.available or (model.needs_key and rest >= len(state) + 2)):
         text = Content.assemble(text, "  ", share_text(row, conversation_tokens))
         room -= _BAR_CELLS + 2
     if room >= 10:
-        text = Content.assemble(text, (f"  {one_line(model_state(row), room - 2)}", "$text-muted"))
-    return text if row.available else text.stylize("$text-muted")
+        text = Content.assemble(text, (f"  {one_line(state, room - 2)}", "$text-muted"))
+    return text if model.available else text.stylize("$text-muted")
 
 
 class ModelPicker(FilterDialog[ModelRow | str, str]):
     """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "use", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    HINTS = choice_hints("use", "cancel")
     NAME = "picker"
     PLACEHOLDER = "search, or type a full name: provider:model"
 
@@ -150,7 +130,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
             asked: Whether servers were asked to the end; else their models are missing.
         """
         super().__init__()
-        able_first = sorted(choices, key=lambda row: not row.available)
+        able_first = sorted(choices, key=lambda row: not row.model.available)
         self.offer(able_first)
         self._tokens = conversation_tokens
         self._asked = asked
@@ -192,7 +172,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         super().list_rows(rows)
 
     def text_of(self, row: ModelRow | str) -> str:
-        return row if isinstance(row, str) else row.name
+        return row if isinstance(row, str) else row.model.name
 
     def line(self, row: ModelRow | str, width: int) -> Content:
         if isinstance(row, str):
@@ -203,7 +183,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         """The exact name, else the present model, else the first."""
         name = self.written.strip()
         models = [(at, row) for at, row in enumerate(self.shown) if isinstance(row, ModelRow)]
-        exact = next((at for at, row in models if row.name == name), None)
+        exact = next((at for at, row in models if row.model.name == name), None)
         if exact is not None or name in self.shown:
             return exact or 0
         return next((at for at, row in models if row.current), 0)
@@ -216,24 +196,26 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         if isinstance(row, str):
             self.note("Its window is looked up when it is used.")
             return
-        window = f"window {window_text(row.window)} ({SOURCES.get(row.window_source, row.window_source)})"
-        state = model_state(row)
-        price = f"{row.price} per million" if row.price.startswith("$") else row.price or "price not known"
-        can = ", ".join(row.can)
-        parts = [window if row.window else "window not known", price, can, state]
-        if row.why_not:
-            parts = [row.why_not, window if row.window else "", price if row.price else ""]
+        model, state = row.model, model_state(row)
+        source = SOURCES.get(model.window_source, model.window_source)
+        window = f"window {window_text(model.window)} ({source})" if model.window else ""
+        price = f"{model.price} per million" if model.price.startswith("$") else model.price
+        able = {"tools": model.tools, "thinking": model.thinking, "images": model.images}
+        can = ", ".join(word for word, known in able.items() if known)
+        parts = [window or "window not known", price or "price not known", can, state]
+        if model.why_not:
+            parts = [model.why_not, window, price]
         self.note(" · ".join(one_line(part, 160) for part in parts if part))
 
     def use(self, row: ModelRow | str) -> None:
         """Dismiss with a model that can answer; say what is missing for one that cannot."""
         if isinstance(row, str):
             self.dismiss(row)
-        elif row.available or row.needs_key:
-            self.dismiss(row.name)
+        elif row.model.available or row.model.needs_key:
+            self.dismiss(row.model.name)
         else:
-            why = one_line(row.why_not, 160) or "not available"
-            self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
+            why = one_line(row.model.why_not, 160) or "not available"
+            self.note(f"{one_line(row.model.name, 60)} cannot be used yet: {why}")
 
 
 # The conversation does not fit the model it is to go to: three ways, with their numbers.
@@ -249,67 +231,37 @@ SHORT = 20
 WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
 
 
-@frozen(kw_only=True)
-class SwitchPlan:
-    """What a switch would mean; sizes in tokens."""
-
-    target: str
-    """Full name of the model to switch to."""
-    limit: int
-    """Its window."""
-    tokens: int
-    """Size of the present conversation as that model counts it."""
-    estimate_after: int
-    """About how large it would be after a compaction; what must stay when none can help."""
-    summary_model: str
-    can_compact: bool = True
-    """Whether a compaction can make it fit."""
-    usable: int = 0
-    """What fits into the window beside the answer."""
-    cost: float | None = None
-    """Estimated price of the summary in US dollars; ``None`` when not known."""
-    can_truncate: bool = True
-    """Whether dropping old messages from each request can make it fit."""
-    drops_tokens: int = 0
-    keeps_turns: int = 0
-    tokens_now: int = 0
-    """Its size as the present model counts it; 0 where that is the same."""
-    current: str = ""
-    """Full name of the model that stays on cancel."""
-
-
 _ALIKE = 0.05
 """Share by which two models' counts may differ without a word: neither is better known."""
 
 
-def size_text(plan: SwitchPlan) -> str:
+def size_text(forecast: "SwitchForecast") -> str:
     """Size of the conversation by the gauge, and by the other model's count where that is much else."""
-    here = plan.tokens_now or plan.tokens
-    alike = abs(plan.tokens - here) <= here * _ALIKE
-    return f"is {tokens(here)}" if alike else f"needs about {tokens(plan.tokens)} there"
+    here = forecast.tokens_now
+    alike = abs(forecast.tokens - here) <= here * _ALIKE
+    return f"is {tokens(here)}" if alike else f"needs about {tokens(forecast.tokens)} there"
 
 
-def switch_lines(plan: SwitchPlan) -> tuple[str, str, str]:
+def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, str]:
     """What each of the three ways does, in the order of :data:`WAYS`."""
-    price = f" · ~{cost(plan.cost)}" if plan.cost else ""
-    turns = f"keeps the last {count(plan.keeps_turns, 'turn')}"
-    drops = f"drops the oldest {window_text(plan.drops_tokens)} for each request, {turns}"
-    after, model = window_text(plan.estimate_after), one_line(plan.summary_model, 32)
-    compact = f"about {after} after · summary by {model}{price}"
-    hopeless = f"not possible: {after} must stay, {window_text(plan.usable)} fit beside the answer"
-    stay = f"stay on {one_line(plan.current, 40)}" if plan.current else "stay on the current model"
+    turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
+    drops = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
+    after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
+    usable = window_text(forecast.window.effective)
     return (
-        compact if plan.can_compact else hopeless,
-        drops if plan.can_truncate else "not possible: the latest prompt alone is too large",
-        stay,
+        f"about {after} after · summary by {model}"
+        if forecast.can_compact
+        else f"not possible: {after} must stay, {usable} fit beside the answer",
+        drops if forecast.can_truncate else "not possible: the latest prompt alone is too large",
+        f"stay on {one_line(current, 40)}",
     )
 
 
-def fit_bar(plan: SwitchPlan, width: int) -> Content:
+def fit_bar(forecast: "SwitchForecast", width: int) -> Content:
     """The conversation as one bar with the mark up to which the new window holds it, and both sizes below."""
-    held, size = min(plan.usable or plan.limit, plan.tokens), max(1, plan.tokens)
+    held, size = min(forecast.window.effective, forecast.tokens), max(1, forecast.tokens)
     at = min(width - 1, max(0, width * held // size - 1))
-    fits, whole = f"{window_text(held)} fit", tokens(plan.tokens)
+    fits, whole = f"{window_text(held)} fit", tokens(forecast.tokens)
     start = max(0, min(at + 1 - len(fits), width - len(whole) - len(fits) - 2))
     gap = " " * max(1, width - start - len(fits) - len(whole))
     return Content.assemble(
@@ -323,12 +275,12 @@ def fit_bar(plan: SwitchPlan, width: int) -> Content:
 class FitBar(Static):
     """Draws :func:`fit_bar` as wide as there is room."""
 
-    def __init__(self, plan: SwitchPlan) -> None:
+    def __init__(self, forecast: "SwitchForecast") -> None:
         super().__init__(id="switch-bar")
-        self._plan = plan
+        self._forecast = forecast
 
     def render(self) -> Content:
-        return fit_bar(self._plan, max(8, self.content_size.width))
+        return fit_bar(self._forecast, max(8, self.content_size.width))
 
 
 class SwitchDialog(SuddenDialog[Way]):
@@ -341,30 +293,33 @@ class SwitchDialog(SuddenDialog[Way]):
         Hint("esc", "cancel", 0, "screen.close"),
     )
 
-    def __init__(self, plan: SwitchPlan, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, forecast: "SwitchForecast", current: str, *, clock: Callable[[], float] = monotonic
+    ) -> None:
         """Ask how to go on.
 
         Args:
-            plan: What a switch would mean.
+            forecast: What a switch would mean.
+            current: Full name of the model that stays on cancel.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__(clock)
-        self._plan = plan
+        self._forecast, self._lines = forecast, switch_lines(forecast, current)
 
     def compose(self) -> ComposeResult:
-        plan = self._plan
-        size = f"holds {window_text(plan.limit)}. This conversation {size_text(plan)}."
+        forecast = self._forecast
+        size = f"holds {window_text(forecast.window.limit)}. This conversation {size_text(forecast)}."
         labels = ("Compact and switch", "Switch anyway", "Cancel")
-        possible = (plan.can_compact, plan.can_truncate, True)
+        possible = (forecast.can_compact, forecast.can_truncate, True)
         room = self.app.size
         gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
         with Vertical(classes="dialog"):
-            yield self.heading(f"{one_line(plan.target, 60)} {size}")
-            yield FitBar(plan)
+            yield self.heading(f"{one_line(forecast.target, 60)} {size}")
+            yield FitBar(forecast)
             yield MarkedList(
                 *(
                     Option(way_row(label, effect, 20, gap), disabled=not can)
-                    for label, effect, can in zip(labels, switch_lines(plan), possible, strict=True)
+                    for label, effect, can in zip(labels, self._lines, possible, strict=True)
                 ),
                 compact=True,
                 markup=False,
@@ -376,7 +331,7 @@ class SwitchDialog(SuddenDialog[Way]):
         """Start on the way that keeps most and can be undone; where there is none, on staying."""
         options = self.query_one(OptionList)
         options.focus()
-        options.highlighted = WAYS.index("compact" if self._plan.can_compact else "cancel")
+        options.highlighted = WAYS.index("compact" if self._forecast.can_compact else "cancel")
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the list that are meant for it."""
@@ -388,8 +343,7 @@ class SwitchDialog(SuddenDialog[Way]):
     def _marked(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
         event.stop()
-        effect = switch_lines(self._plan)[event.option_index]
-        self.query_one("#switch-effect", Static).update(Content(effect))
+        self.query_one("#switch-effect", Static).update(Content(self._lines[event.option_index]))
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
@@ -427,7 +381,11 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
         _stay(session)
         return
     used = session.state.usage.total if session.state.usage else 0
-    rows = [_row(choice, fit, session.state.model) for choice in choices]
+    current = session.state.model
+    rows = [
+        ModelRow(choice, fit.get(choice.window or 0, "fits"), current=choice.name == current)
+        for choice in choices
+    ]
     name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
     chosen = next((choice for choice in choices if choice.name == name), None)
     if name and chosen is not None and chosen.needs_key:
@@ -488,7 +446,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         if found.fits:
             session.submit(Switch(found.target))
             return
-        dialog = SwitchDialog(_plan(found, session.state.model))
+        dialog = SwitchDialog(found, session.state.model)
         way = await app.push_screen_wait(dialog)
         write_on(app, dialog.typed)
         if way in ("compact", "anyway"):
@@ -499,42 +457,6 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
 
 def _stay(session: ChatSession) -> None:
     session.say(f"Stayed on {session.state.model}.")
-
-
-def _row(choice: "ModelChoice", fit: "dict[int, Fit]", current: str) -> ModelRow:
-    can = (("tools", choice.tools), ("thinking", choice.thinking), ("images", choice.images))
-    priced_in, priced_out = choice.price_in, choice.price_out
-    return ModelRow(
-        name=choice.name,
-        window=choice.window or 0,
-        window_source=choice.window_source,
-        available=choice.available,
-        why_not=choice.why_not,
-        needs_key=choice.needs_key,
-        fits=fit.get(choice.window or 0, "fits") == "fits",
-        too_small=fit.get(choice.window or 0) == "too small",
-        rates=None if priced_in is None or priced_out is None else (priced_in, priced_out),
-        can=tuple(word for word, able in can if able),
-        price=choice.price,
-        current=choice.name == current,
-    )
-
-
-def _plan(forecast: "SwitchForecast", current: str) -> SwitchPlan:
-    return SwitchPlan(
-        target=forecast.target,
-        limit=forecast.window.limit,
-        tokens=forecast.tokens,
-        tokens_now=forecast.tokens_now,
-        usable=forecast.window.effective,
-        estimate_after=forecast.after_compaction,
-        summary_model=forecast.summary_model,
-        can_compact=forecast.can_compact,
-        can_truncate=forecast.can_truncate,
-        drops_tokens=forecast.drops,
-        keeps_turns=forecast.keeps_turns,
-        current=current,
-    )
 
 
 # Asking for an API key that a model lacks: typed or pasted, never shown.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -34,16 +34,6 @@ EMPTY = "The queue is empty."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
 
-class Waiting(Protocol):
-    """Who keeps the queue. A prompt is named by its place and text, as it may have moved on meanwhile."""
-
-    async def take(self, place: int, label: str) -> str:
-        """Take one out; its text, empty when it has left since."""
-
-    def move(self, place: int, label: str, step: int) -> None:
-        """Let one come earlier (a negative step) or later."""
-
-
 class Picked(NamedTuple):
     """The prompt that is to be edited, as it was shown."""
 
@@ -60,7 +50,7 @@ class QueueScreen(Dialog[Picked]):
     BINDINGS = place_bindings("queue")
     HINTS = place_hints("queue")
 
-    def __init__(self, view: QueueView, waiting: Waiting) -> None:
+    def __init__(self, view: QueueView, waiting: ChatSession) -> None:
         """Show what waits.
 
         Args:

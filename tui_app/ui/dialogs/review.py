@@ -4,11 +4,12 @@ The question may come up while the user is writing: so it starts on the way that
 is still typed goes back to the prompt.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from rich.cells import cell_len
 from textual import events, on
@@ -53,7 +54,11 @@ from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
+
+D = TypeVar("D")
+"""What is written for a review."""
 
 # The text of a summary under review: it grows while it is written, and is edited afterwards.
 
@@ -196,11 +201,6 @@ def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
 def verbatim(fact: Fact) -> str:
     """The line of a summary that holds a fact word for word, with where it comes from."""
     return f"- {fact.text} ({fact.source})" if fact.source else f"- {fact.text}"
-
-
-def problem_line(proposed: CompactionProposed) -> str:
-    """Why it cannot be applied; empty where it can."""
-    return f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
 
 
 Way = Literal["apply", "edit", "focus", "discard"]
@@ -354,23 +354,30 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def problem(self, proposed: CompactionProposed) -> str:
         """What is wrong with it; empty for nothing."""
-        return problem_line(proposed)
+        return f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
 
     def _show(self) -> None:
         """Show what is known by now."""
         if not self._built:
             return  # it is shown with the rest
-        if self._proposed is not None:
-            self._show_head(self._proposed)
-            self._say("#review-problem", Content(self.problem(self._proposed)))
-            self._say("#review-facts-line", facts_line(self._proposed, self._glyphs))
-            self._area.complete(self._proposed.summary)
-            proposed = self._proposed
+        if (proposed := self._proposed) is not None:
+            self._show_head(proposed)
+            self._say("#review-problem", Content(self.problem(proposed)))
+            self._say("#review-facts-line", facts_line(proposed, self._glyphs))
+            self._area.complete(proposed.summary)
             self._sent.show_sent(
                 Replacement(proposed.passages, proposed.model, said=self._said, held=proposed.claims_held)
             )
-            self._show_fill(self._proposed)
-            self._risks = at_risk(self._proposed.facts)
+            gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
+            gauge.display = fill is not None
+            if fill is not None:
+                frees, used = proposed.tokens_before - proposed.tokens_after, fill.usage.total
+                shares = (part / fill.usage.window.stated for part in (used, max(0, used - frees)))
+                now, after = map(percent, shares)
+                gauge.usage, gauge.leaving, gauge.glyphs = fill.usage, frees, self._glyphs
+                gauge.background, gauge.blocking = fill.marks
+                gauge.caption = f"{now} now · {after} after"
+            self._risks = at_risk(proposed.facts)
             self._facts.display = bool(self._risks)
             self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
             self._facts.highlighted = 0 if self._risks else None
@@ -391,18 +398,6 @@ class ReviewScreen(Dialog[Reviewed]):
         """Write the head for the new width."""
         if self._built and self._proposed is not None:
             self._show_head(self._proposed)
-
-    def _show_fill(self, proposed: CompactionProposed) -> None:
-        gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
-        gauge.display = fill is not None
-        if fill is None:
-            return
-        frees = proposed.tokens_before - proposed.tokens_after
-        limit = fill.usage.window.stated
-        now, after = (percent(part / limit) for part in (fill.usage.total, max(0, fill.usage.total - frees)))
-        gauge.usage, gauge.leaving, gauge.glyphs = fill.usage, frees, self._glyphs
-        gauge.background, gauge.blocking = fill.marks
-        gauge.caption = f"{now} now · {after} after"
 
     def _show_text(self) -> None:
         """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
@@ -622,9 +617,9 @@ def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
         case CompactionProposed() if shown is not None:
             shown.propose(event)
         case CompactionProposed():
-            _begin(app, session, _screen_of(app, session, event))
+            app.chat.work(_ask(app, session, _screen_of(app, session, event)), group="review")
         case CompactionStart():
-            _begin(app, session, _screen_of(app, session, None, event.job))
+            app.chat.work(_ask(app, session, _screen_of(app, session, None, event.job)), group="review")
 
 
 def _screen_of(
@@ -633,10 +628,6 @@ def _screen_of(
     said = said_at(session.presenter.view.entries)
     fill = fill_of(app, session)
     return ReviewScreen(proposed, job=job, fill=fill, said=said, glyphs=session.glyphs)
-
-
-def _begin(app: "Host", session: ChatSession, screen: ReviewScreen) -> None:
-    app.chat.work(_ask(app, session, screen), group="review")
 
 
 async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -> None:
@@ -654,6 +645,44 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
             screen = _screen_of(app, session, None, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
+
+
+async def draft_reviewed(
+    app: "Host",
+    session: ChatSession,
+    screen: ReviewScreen,
+    write: "Callable[[OpenSession], Awaitable[D | str]]",
+    show: "Callable[[D], None]",
+) -> "tuple[D | None, Reviewed | None]":
+    """Have a draft written while its review is open.
+
+    Args:
+        app: Shows the screen.
+        session: Whose agent side writes.
+        screen: Where the draft is reviewed; it is there from the beginning.
+        write: Writes it; a text says why there is none.
+        show: Shows it once it is written.
+
+    Returns:
+        The draft, None where the user did not wait for it, and what they want; None where there is no draft,
+        which is said.
+    """
+    answer = app.push_screen(screen, wait_for_dismiss=True)
+    writing = asyncio.create_task(session.ask(write))
+    try:
+        await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
+        if answer.done():
+            return None, answer.result() or Reviewed(None)
+        draft = writing.result()
+        if isinstance(draft, str):
+            screen.give_up()
+            await answer
+            session.say(draft)
+            return None, None
+        show(draft)
+        return draft, await answer or Reviewed(None)
+    finally:
+        writing.cancel()
 
 
 def close_review(app: "Host", job: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -37,7 +37,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above, what_leaving_costs
 from tui_app.ui.dialogs.base import Dialog, MarkedList, confirmed, way_row
 from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint
+from tui_app.ui.keys import Hint, choice_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.text import clock, count, one_line, tokens
 
@@ -85,11 +85,7 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
 
     @property
     def keys(self) -> Sequence[Hint]:
-        return (
-            Hint("enter", self._verb, 0),
-            Hint("up/down", "choose", 1),
-            Hint("esc", "close", 0, "screen.close"),
-        )
+        return choice_hints(self._verb)
 
     def text_of(self, row: RewindPoint) -> str:
         return row.title
@@ -292,18 +288,13 @@ async def clear(app: "Host", session: ChatSession) -> None:
 
 async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
     """Ask whether files that tools changed since go back as well, and go back."""
-    files = await _changed_files(session, wanted.to)
     way: Way | None = "keep"
-    if any(file.fate != "same" for file in files):
-        way = await app.push_screen_wait(RewindFiles(files))
+    if wanted.to and session.conversation is not None and not session.read_only:
+        files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))
+        if any(file.fate != "same" for file in files):
+            way = await app.push_screen_wait(RewindFiles(files))
     if way is not None:
         session.submit(replace(wanted, files=way))
-
-
-async def _changed_files(session: ChatSession, to: int) -> "Sequence[FileOutlook]":
-    if session.read_only or session.conversation is None or not to:
-        return ()
-    return await session.ask(lambda opened: opened.conversation.tooling.files.outlook(to))
 
 
 # Going on from an earlier prompt in a session of its own.
@@ -367,8 +358,5 @@ def _explained(point: RewindPoint) -> str:
 
 
 def _fork(launch: Launch, session: str, at: int) -> Fork:
-    store = open_store(launch.database)
-    try:
+    with closing(open_store(launch.database)) as store:
         return fork_session(store, launch.paths.sessions_dir, session, at=at, now=time.time())
-    finally:
-        store.close()

@@ -26,7 +26,7 @@ from tui_app.ui.dialogs.base import DetailsScreen, Dialog
 from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.gauge import marks
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import choice_hints, place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.reports import audit_lines, read_audit, sections
 from tui_app.ui.text import cost, count, gauge_text, one_line
@@ -193,11 +193,7 @@ class CheckpointRow:
 class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
     """Dismisses with the path of a checkpoint, or ``None``."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "open", 0),
-        Hint("up/down", "choose", 1),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    HINTS = choice_hints("open")
     NAME = "checkpoints"
     PLACEHOLDER = "filter by title"
 

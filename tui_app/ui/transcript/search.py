@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from tui_app.records import frozen
 from tui_app.session.database import Database
@@ -119,21 +119,6 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         yield batch[::-1]
 
 
-class Texts(Protocol):
-    """Gives full texts of entries."""
-
-    def body(self, entry: Entry) -> Body: ...
-
-
-def look_in(bodies: Texts, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-    hits: list[Hit] = []
-    for entry in entries:
-        hits += hits_in(entry, bodies.body(entry), pattern)
-        if len(hits) >= MOST_HITS:
-            break
-    return hits
-
-
 def look_in_log(
     database: Database, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
 ) -> list[Hit]:
@@ -144,11 +129,17 @@ def look_in_log(
     from tui_app.session.database import open_store
     from tui_app.session.preview import StoreBodies
 
+    hits: list[Hit] = []
     try:
         with closing(open_store(database, read_only=True)) as store:
-            return look_in(StoreBodies(store, session), entries, pattern)
+            bodies = StoreBodies(store, session)
+            for entry in entries:
+                hits += hits_in(entry, bodies.body(entry), pattern)
+                if len(hits) >= MOST_HITS:
+                    break
     except sqlite3.Error:
         return []
+    return hits
 
 
 def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
