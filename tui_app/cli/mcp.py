@@ -131,16 +131,21 @@ def remove(program: Program, name: str, *, as_json: bool) -> int:
 
 def show(program: Program, *, as_json: bool) -> int:
     """Print the servers that are set, with what is known of them; none is started."""
-    servers = program.settings().mcp
-    here = servers_here(servers, program.cwd)
     # What counts tools comes with the agent side.
+    from tui_app.agent.catalog import listed_window
     from tui_app.agent.mcp.servers import SeenTools, found_by_search
 
+    settings = program.settings()
+    endpoint = settings.endpoints.get(settings.model.partition(":")[0])
+    set_to = settings.window or (endpoint.window if endpoint is not None else None)
+    room = round((set_to or listed_window(settings.model)) * defer_above(settings.tools))
     counter, seen = _counter(program), SeenTools(program.paths.state / "mcp.json")
+    servers = settings.mcp
+    here = servers_here(servers, program.cwd)
     known = {name: seen.of(server) for name, server in servers.items()}
     sizes = {name: counter.tools(tools) for name, tools in known.items() if tools is not None}
     started = {name: size for name, size in sizes.items() if name in here and servers[name].enabled}
-    searched = found_by_search(started, _room(program.settings()))
+    searched = found_by_search(started, room)
     rows = []
     for name, server in servers.items():
         tools, size = known[name], sizes.get(name)
@@ -301,15 +306,6 @@ def _servers(program: Program, settings: Settings, server: McpServer) -> "McpSer
         Alone(_counter(program)),
         tokens=TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json"),
     )
-
-
-def _room(settings: Settings) -> int:
-    """Tokens that tools of servers may take with the model of the settings."""
-    from tui_app.agent.catalog import listed_window
-
-    endpoint = settings.endpoints.get(settings.model.partition(":")[0])
-    set_to = settings.window or (endpoint.window if endpoint is not None else None)
-    return round((set_to or listed_window(settings.model)) * defer_above(settings.tools))
 
 
 def _counter(program: Program) -> "TokenCounter":

@@ -1,4 +1,4 @@
-"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune), ``stats`` and ``diff``."""
+"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune), ``stats``, ``diff``."""
 
 import argparse
 import shlex

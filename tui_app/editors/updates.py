@@ -322,15 +322,12 @@ def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
 
 def _fenced(text: str) -> list[ContentToolCallContent]:
     """Text that an editor shows as it is, in pieces that it can take."""
-    text = text[:_MOST_CHARS]
-    return [_piece(text[at : at + _TEXT_CHARS]) for at in range(0, max(1, len(text)), _TEXT_CHARS)]
-
-
-def _piece(text: str) -> ContentToolCallContent:
-    """A piece of it, whatever signs of Markdown stand in it."""
-    shown = _lines(text)
-    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(shown)), default=0))
-    return helpers.tool_content(helpers.text_block(f"{fence}\n{shown}\n{fence}"))
+    text, pieces = text[:_MOST_CHARS], list[ContentToolCallContent]()
+    for at in range(0, max(1, len(text)), _TEXT_CHARS):
+        shown = _lines(text[at : at + _TEXT_CHARS])
+        fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(shown)), default=0))
+        pieces.append(helpers.tool_content(helpers.text_block(f"{fence}\n{shown}\n{fence}")))
+    return pieces
 
 
 def _lines(text: str) -> str:

@@ -50,7 +50,10 @@ def keep(text: str, env: Mapping[str, str]) -> Outcome:
     """
     if any(_takes(command, text, env) for command in _programs(env)):
         return "copied"
-    return "refused" if _has_no_clipboard(env) else "sent"
+    # Those that are known to ignore OSC 52.
+    silent = any(env.get(name) for name in ("TMUX", "STY", "VTE_VERSION"))
+    silent = silent or env.get("TERM_PROGRAM") == "Apple_Terminal" or env.get("TERM") == "linux"
+    return "refused" if silent else "sent"
 
 
 def told(outcome: Outcome, what: str) -> str:
@@ -150,10 +153,3 @@ def _picture_readers(env: Mapping[str, str]) -> Iterator[Sequence[str]]:
     if sys.platform == "darwin" and not env.get("SSH_CONNECTION"):
         yield ("pngpaste", "-")
         yield ("osascript", "-e", "get the clipboard as «class PNGf»")
-
-
-def _has_no_clipboard(env: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to ignore OSC 52."""
-    if env.get("TMUX") or env.get("STY") or env.get("VTE_VERSION"):
-        return True
-    return env.get("TERM_PROGRAM") == "Apple_Terminal" or env.get("TERM") == "linux"

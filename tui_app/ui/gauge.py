@@ -117,13 +117,13 @@ class ContextGauge(Widget):
         event.stop()
         self.post_message(self.Clicked())
 
-    def _explain_marks(self) -> None:
+    def watch_background(self) -> None:
         waits = f", sending waits at {self.blocking:.0%}" if self.blocking else ""
         start = threshold_text(self.background)
         words = f"{start}{waits}" if start else unmarked_text(self.background, self.blocking)
         self.tooltip = Content(f"Context: {words}")
 
-    watch_background = watch_blocking = _explain_marks
+    watch_blocking = watch_background
 
     @property
     def text(self) -> str:

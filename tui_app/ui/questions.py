@@ -169,18 +169,14 @@ class QuestionBox(AskBox):
             # More follows a number: it is the beginning of an answer in words.
             self._line.insert_text_at_cursor(began)
             return False
-        number = self._number(event.character) if empty else -1
+        asked = self.question
+        signs = "123456789"[: len(asked.choices)] if asked is not None and empty else ""
+        number = signs.find(event.character) if event.character else -1
         if number < 0:
             return False
         self.marked = number
         self._lone.press(event.character or "", self._choose)
         return True
-
-    def _number(self, character: str | None) -> int:
-        """Index of the choice that a sign stands for; -1 for none."""
-        asked = self.question
-        signs = "123456789"[: len(asked.choices)] if asked is not None else ""
-        return signs.find(character) if character else -1
 
     def action_move(self, step: int) -> None:
         """Mark another choice."""

@@ -10,7 +10,7 @@ from tui_app.events import Payload, SubAgentEnd, SubAgentStart, SubAgentStep, To
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
-from tui_app.session.stats import CompactionRow, ModelRow, SessionStats
+from tui_app.session.stats import SessionStats
 from tui_app.ui.text import clean, cost, count, duration, one_line, percent, table_lines, tokens
 
 if TYPE_CHECKING:
@@ -195,8 +195,19 @@ def _session(stats: SessionStats) -> Iterable[str]:
 def _models(stats: SessionStats) -> Iterable[str]:
     if not stats.models:
         return _unpriced(stats.unpriced_models)
+    rows = [
+        (
+            one_line(row.model, _MODEL_CELLS) or _UNKNOWN,
+            f"{row.answers:,}",
+            tokens(row.input_tokens) if row.input_tokens or not row.output_tokens else "?",
+            tokens(row.cache_read_tokens),
+            tokens(row.output_tokens),
+            cost(row.cost_usd) if row.unpriced < row.answers else "?",
+        )
+        for row in stats.models
+    ]
     head = ("model", "answers", "in", "cached", "out", "cost")
-    return [*_table([head, *map(_model, stats.models)]), *_unpriced(stats.unpriced_models)]
+    return [*_table([head, *rows]), *_unpriced(stats.unpriced_models)]
 
 
 def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
@@ -206,18 +217,6 @@ def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
         yield f"no price is known for {name}: {count(requests, 'request')} not counted"
     if models:
         yield "for a server of your own, set price_in and price_out in its endpoint"
-
-
-def _model(row: ModelRow) -> Sequence[str]:
-    price = cost(row.cost_usd) if row.unpriced < row.answers else "?"
-    return (
-        one_line(row.model, _MODEL_CELLS) or _UNKNOWN,
-        f"{row.answers:,}",
-        tokens(row.input_tokens) if row.input_tokens or not row.output_tokens else "?",
-        tokens(row.cache_read_tokens),
-        tokens(row.output_tokens),
-        price,
-    )
 
 
 def _cache(stats: SessionStats) -> Iterable[str]:
@@ -237,22 +236,22 @@ def _compactions(stats: SessionStats) -> Iterable[str]:
         return
     undone = any(row.undone for row in stats.compactions)
     head = ("trigger", "outcome", "times", *(["undone"] if undone else []), "removed", "time", "cost")
-    yield from _table([head, *(_compaction(row, undone=undone) for row in stats.compactions)], left=2)
+    rows = [
+        (
+            _word(row.trigger),
+            _word(row.outcome),
+            f"{row.count:,}",
+            *([f"{row.undone:,}" if row.undone else ""] if undone else []),
+            tokens(row.tokens_removed),
+            duration(row.duration_s),
+            cost(row.cost_usd) if row.unpriced < row.count else "?",
+        )
+        for row in stats.compactions
+    ]
+    yield from _table([head, *rows], left=2)
     if stats.retention is not None and stats.retention_min is not None:
         mean, least = percent(stats.retention), percent(stats.retention_min)
         yield f"facts kept by weight: {mean} on average, {least} at least"
-
-
-def _compaction(row: CompactionRow, *, undone: bool) -> Sequence[str]:
-    return (
-        _word(row.trigger),
-        _word(row.outcome),
-        f"{row.count:,}",
-        *([f"{row.undone:,}" if row.undone else ""] if undone else []),
-        tokens(row.tokens_removed),
-        duration(row.duration_s),
-        cost(row.cost_usd) if row.unpriced < row.count else "?",
-    )
 
 
 def _sides(stats: SessionStats) -> Iterable[str]:

@@ -111,8 +111,14 @@ def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns)
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
     """Return the items that contain every word that was typed, in an order."""
-    words = wanted.casefold().split()
-    found = [row for row in rows if all(word in _searchable(row) for word in words)] if words else list(rows)
+    found, words = list(rows), wanted.casefold().split()
+    if words:
+        found = []
+        for row in rows:
+            pinned = "pinned" if row.pinned else ""
+            said = f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
+            if all(word in said for word in words):
+                found.append(row)
     match sort:
         case "tokens":
             return sorted(found, key=lambda row: -row.tokens)
@@ -120,11 +126,6 @@ def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerR
             return found
         case "kind":
             return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
-
-
-def _searchable(row: LedgerRow) -> str:
-    pinned = "pinned" if row.pinned else ""
-    return f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
 
 
 def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:

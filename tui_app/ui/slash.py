@@ -43,6 +43,10 @@ class SlashCommand(NamedTuple):
     """Whether it leads to another session."""
 
     @property
+    def synopsis(self) -> str:
+        return f"/{self.name} {self.argument}".rstrip()
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The name, then the aliases."""
         return (self.name, *self.aliases)
@@ -152,6 +156,10 @@ class CustomCommand(NamedTuple):
     prompt: "McpPrompt | None" = None
     """The prompt of an MCP server that it stands for, instead of a file."""
 
+    @property
+    def synopsis(self) -> str:
+        return f"/{self.name} {self.argument}".rstrip()
+
 
 def find_commands(
     folder: Path | None, config: Path, taken: Collection[str], may_read: "MayRead"
@@ -164,34 +172,27 @@ def find_commands(
         taken: Names that are built in: no file ever gets one of them.
         may_read: What the rules say of files.
     """
-    from tui_app.files import read_nearest
+    from tui_app.files import Refused, read_document, read_inside, read_nearest
 
     def read(file: Path, root: Path | None) -> CustomCommand | None:
-        command = _read(file, root, may_read)
-        return command if command is not None and command.name not in taken else None
+        name = file.stem.lower()
+        if file.suffix.lower() != ".md" or not _NAME.fullmatch(name) or name in taken:
+            return None
+        try:
+            read = read_inside(file, root, FILE_CHARS, may_read)
+        except Refused:
+            return None
+        if read is None or read.cut:
+            return None
+        document = read_document(read.text)
+        first = next((line.strip(" #") for line in document.body.splitlines() if line.strip(" #")), "")
+        summary = " ".join((document.values.get("description") or first).split())[:SUMMARY_CHARS]
+        hint = " ".join(document.values.get("argument-hint", "").split())[:SUMMARY_CHARS]
+        takes = _PLACE.search(document.body) is not None
+        return CustomCommand(name, summary, hint or ("[arguments]" if takes else ""), file, root)
 
     found = read_nearest((folder, config), (FOLDER,), "commands", read, MOST).found
     return tuple(sorted(found, key=lambda command: command.name))
-
-
-def _read(file: Path, root: Path | None, may_read: "MayRead") -> CustomCommand | None:
-    from tui_app.files import Refused, read_document, read_inside
-
-    name = file.stem.lower()
-    if file.suffix.lower() != ".md" or not _NAME.fullmatch(name):
-        return None
-    try:
-        read = read_inside(file, root, FILE_CHARS, may_read)
-    except Refused:
-        return None
-    if read is None or read.cut:
-        return None
-    document = read_document(read.text)
-    first = next((line.strip(" #") for line in document.body.splitlines() if line.strip(" #")), "")
-    summary = " ".join((document.values.get("description") or first).split())[:SUMMARY_CHARS]
-    hint = " ".join(document.values.get("argument-hint", "").split())[:SUMMARY_CHARS]
-    takes = _PLACE.search(document.body) is not None
-    return CustomCommand(name, summary, hint or ("[arguments]" if takes else ""), file, root)
 
 
 def named(commands: Sequence[CustomCommand], typed: str) -> tuple[CustomCommand, str] | None:

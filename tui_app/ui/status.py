@@ -253,17 +253,13 @@ class StatusRow(Widget):
             lines = [self._row(replace(status, notes=())), *map(Content, rows[1:])]
         if live := self._live(self.size.width):
             lines.append(Content.styled(live, "$text-muted"))
-        lead = Content.styled(f"{self._sign} ", "$text-error" if status.failed else "$text-accent")
+        sign = self.glyphs.cross if status.failed else " "
+        if status.busy:
+            sign = self.glyphs.load_line if status.kind == "compacting" else self.glyphs.at_work
+        lead = Content.styled(f"{sign} ", "$text-error" if status.failed else "$text-accent")
         return Content("\n").join(
             Content("  ") + line if at else lead + line for at, line in enumerate(lines)
         )
-
-    @property
-    def _sign(self) -> str:
-        """The sign in front: what is at work."""
-        if not self.status.busy:
-            return self.glyphs.cross if self.status.failed else " "
-        return self.glyphs.load_line if self.status.kind == "compacting" else self.glyphs.at_work
 
     @property
     def _width(self) -> int:
@@ -303,8 +299,9 @@ class StatusRow(Widget):
         least = separator.join(piece for rank, piece in pieces if rank == 0)
         hint = self._hint(self._width - cell_len(least) - GAP)
         room = self._width - (cell_len(hint) + GAP if hint else 0)
-        if status.kind == "compacting" and self._lacks(pieces, room):
-            # Its figures say more than its whole name.
+        figures = separator.join(piece for rank, piece in pieces if rank <= _FIGURES)
+        if status.kind == "compacting" and cell_len(figures) > room:
+            # The figures of the summary that is being written say more than its whole name.
             pieces = status_pieces(status, elapsed, short=True)
         text = fit_pieces(pieces, room, separator)
         if status.kind == "pausing" and status.text:
@@ -321,11 +318,6 @@ class StatusRow(Widget):
             [(key, "$foreground"), (f" {does}", "$text-muted")] if key == "esc" else [(hint, "$text-muted")]
         )
         return Content.assemble(name, *said, spaces, *ends)
-
-    def _lacks(self, pieces: list[tuple[int, str]], room: int) -> bool:
-        """Whether not even the figures of the summary that is being written have room."""
-        figures = [piece for rank, piece in pieces if rank <= _FIGURES]
-        return cell_len(f" {self.glyphs.separator} ".join(figures)) > room
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""
@@ -568,21 +560,14 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int, glyphs: Glyphs 
         following = next((at for at, item in enumerate(items) if item.state != "done"), len(items) - 1)
         first = max(0, min(following - 1, len(items) - room)) if room > 1 else following
         shown = list(items[first : first + room])
-    lines += [_line(item, width, glyphs) for item in shown]
+    signs = {"done": glyphs.check, "doing": glyphs.bullet, "pending": glyphs.todo}
+    for item in shown:
+        text = one_line(clean(item.text, keep_newlines=False), max(1, width - 2))
+        colours = ("$text-accent", "") if item.state == "doing" else ("$text-muted", "$text-muted")
+        lines.append(Content.assemble((f"{signs[item.state]} ", colours[0]), (text, colours[1])))
     if counted:
         lines.append(Content.styled(f"  {len(items) - len(shown)} more", "$text-muted"))
     return lines
-
-
-def _line(item: TodoItem, width: int, glyphs: Glyphs) -> Content:
-    text = one_line(clean(item.text, keep_newlines=False), max(1, width - 2))
-    match item.state:
-        case "done":
-            return Content.styled(f"{glyphs.check} {text}", "$text-muted")
-        case "doing":
-            return Content.assemble((f"{glyphs.bullet} ", "$text-accent"), text)
-        case "pending":
-            return Content.styled(f"{glyphs.todo} {text}", "$text-muted")
 
 
 class TodoPanel(Widget):

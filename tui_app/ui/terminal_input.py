@@ -293,20 +293,16 @@ class InputFilter:
         data, self._held = self._held + data, b""
         passed = ""
         while data:
-            if self._inside:
-                text, data = self._pasted(data)
-            else:
+            if not self._inside:
                 text, data = self._typed(data)
-            passed += text
+                passed += text
+                continue
+            text_bytes, end, data = data.partition(END)
+            unfinished = None if end else re.search(_UNFINISHED, text_bytes)
+            self._held = unfinished.group() if unfinished else b""
+            pasted = text_bytes[: len(text_bytes) - len(self._held)]
+            passed += self._decode(re.sub(_SEQUENCE, b"", pasted)) + (self._end_paste() if end else "")
         return passed
-
-    def _pasted(self, data: bytes) -> tuple[str, bytes]:
-        """Read the inside of a paste; returns what to pass on, and what is still to read."""
-        text, end, rest = data.partition(END)
-        unfinished = None if end else re.search(_UNFINISHED, text)
-        self._held = unfinished.group() if unfinished else b""
-        passed = self._decode(re.sub(_SEQUENCE, b"", text[: len(text) - len(self._held)]))
-        return (passed + self._end_paste() if end else passed), rest
 
     def _end_paste(self) -> str:
         # Behind a paste that does not end, ctrl+c and ctrl+q were typed.
@@ -430,20 +426,17 @@ class TerminalDriver(LinuxDriver):
         # The driver sets the modes of the terminal before this thread starts and after it has ended.
         self.fileno = theirs.fileno()
         try:
-            self._parse_input()
+            while True:
+                try:
+                    return super().run_input_thread()
+                except (ArithmeticError, LookupError, ValueError):
+                    # Input that the parser fails at must not end it.
+                    _LOG.exception("a part of the input was not understood")
         finally:
             self.fileno = terminal
             theirs.close()
             relay.join()
             ours.close()
-
-    def _parse_input(self) -> None:
-        """Read keys for as long as the screen stands: input that the parser fails at must not end it."""
-        while True:
-            try:
-                return super().run_input_thread()
-            except (ArithmeticError, LookupError, ValueError):
-                _LOG.exception("a part of the input was not understood")
 
 
 def is_there() -> bool:

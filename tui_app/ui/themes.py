@@ -6,7 +6,7 @@ Text colours are fixed values rather than faded ones, because a faded colour dro
 
 import io
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
@@ -542,7 +542,14 @@ def code_spans(path: str, lines: Sequence[str]) -> list[list[CodeSpan]]:
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
-    for start, stop, kind in _tokens(path, "\n".join(lines)):
+    from rich.syntax import Syntax
+
+    lexer = Syntax("", language_of(path)).lexer
+    for start, token, text in lexer.get_tokens_unprocessed("\n".join(lines)) if lexer is not None else ():
+        kind = next((kind for family, kind in _FAMILIES if str(token).startswith(family)), None)
+        if kind is None:
+            continue
+        stop = start + len(text)
         # A text of several lines is one token.
         row = bisect_right(starts, start) - 1
         while row < len(lines) and starts[row] < stop:
@@ -594,14 +601,3 @@ def load_behind(path: str) -> None:
         timer = Timer(_BEHIND_S, code_spans, (path, ["x"]))
         timer.daemon = True
         timer.start()
-
-
-def _tokens(path: str, code: str) -> Iterator[tuple[int, int, CodeKind]]:
-    from rich.syntax import Syntax
-
-    lexer = Syntax("", language_of(path)).lexer
-    for at, token, text in lexer.get_tokens_unprocessed(code) if lexer is not None else ():
-        name = str(token)
-        kind = next((kind for family, kind in _FAMILIES if name.startswith(family)), None)
-        if kind is not None:
-            yield at, at + len(text), kind

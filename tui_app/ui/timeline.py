@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import islice
+from itertools import islice, takewhile
 from typing import ClassVar, assert_never
 
 from textual import events
@@ -74,7 +74,13 @@ def timeline_row(
         sunk: Whether the model does not see it any more: one level quieter.
         newest: Whether it is the newest prompt.
     """
-    row = _figures(entry, wording.glyphs) if number else _first_row(entry, wording, steps)
+    if number:
+        # The figures of a compaction as short as possible; the transcript has them in full.
+        parts = one_line(entry.title, _CELLS).split(" · ")
+        figures = [part.removesuffix(" facts") for part in parts if not part.endswith("became a summary")]
+        row = Row(f"  {f' {wording.glyphs.separator} '.join(figures[:2])}", "", "timeline--detail")
+    else:
+        row = _first_row(entry, wording, steps)
     if entry.left:
         row = row._replace(component="timeline--left", right_component="timeline--left")
     elif entry.kind == "user":
@@ -150,13 +156,6 @@ def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
     elif title and title.lower() != entry.state:
         text = f"{text}: {title}"
     return Row(f"{glyphs.load_line} {text}", time, "timeline--detail")
-
-
-def _figures(entry: Entry, glyphs: Glyphs) -> Row:
-    """Word the figures of a compaction as short as possible; the transcript has them in full."""
-    parts = one_line(entry.title, _CELLS).split(" · ")
-    figures = [part.removesuffix(" facts") for part in parts if not part.endswith("became a summary")]
-    return Row(f"  {f' {glyphs.separator} '.join(figures[:2])}", "", "timeline--detail")
 
 
 class Timeline(RowList):
@@ -325,26 +324,17 @@ class Timeline(RowList):
             slot, number = self._lines[index]
             entry = self._entries[slot]
             newest = next((each for each in reversed(self._entries) if each.kind == "user"), None)
+            turn = takewhile(lambda each: each.kind != "user", islice(self._entries, slot + 1, None))
+            steps = sum(each.kind == "tool" for each in turn) if entry.kind == "user" else 0
             return timeline_row(
                 entry,
                 number,
                 self._wording,
-                steps=self._steps(slot),
+                steps=steps,
                 sunk=not self.rail.sees(entry),
                 newest=entry is newest,
             )
         return timeline_row(self.running, 0, self._wording) if self.running else Row("")
-
-    def _steps(self, slot: int) -> int:
-        """Count the tools that a prompt has led to; of other rows there are none."""
-        if self._entries[slot].kind != "user":
-            return 0
-        tools = 0
-        for entry in islice(self._entries, slot + 1, None):
-            if entry.kind == "user":
-                break
-            tools += entry.kind == "tool"
-        return tools
 
     @property
     def _wording(self) -> Wording:

@@ -470,18 +470,6 @@ class _Goal(NamedTuple):
 _Motion = Callable[[str, int, int, bool], _Goal | None]
 
 
-def _left(text: str, at: int, count: int, given: bool) -> _Goal:
-    return _Goal(max(_line_start(text, at), at - count))
-
-
-def _right(text: str, at: int, count: int, given: bool) -> _Goal:
-    return _Goal(min(_line_end(text, at), at + count))
-
-
-def _onwards(text: str, at: int, count: int, given: bool) -> _Goal:
-    return _Goal(min(len(text), at + count))
-
-
 def _down(text: str, at: int, count: int) -> int:
     """The same column some lines below, or above for a negative count; at most the last or first line."""
     column = at - _line_start(text, at)
@@ -561,9 +549,9 @@ def _find(text: str, at: int, count: int, how: str, sign: str, *, again: bool = 
 
 
 _MOTIONS: Mapping[str, _Motion] = {
-    "h": _left,
-    "l": _right,
-    " ": _onwards,
+    "h": lambda text, at, count, given: _Goal(max(_line_start(text, at), at - count)),
+    "l": lambda text, at, count, given: _Goal(min(_line_end(text, at), at + count)),
+    " ": lambda text, at, count, given: _Goal(min(len(text), at + count)),
     "j": _lines(1),
     "k": _lines(-1),
     "w": _words(big=False, forward=True),

@@ -277,14 +277,13 @@ class HintRow(Widget):
         room = self.size.width - (right.cell_length + 2 if right.plain else 0)
         now = {hint.label: hint for hint in self.instead}
         hints = fit_hints([now.get(hint.label, hint) for hint in self.hints], room)
-        left = Content(SEPARATOR).join(self._hint(hint) for hint in hints)
+        pieces = []
+        for hint in hints:
+            text = Content.assemble((hint.label, "$footer-key-foreground"), f" {hint.text}")
+            pieces.append(text.stylize(Style.from_meta({"hint": hint.action})) if hint.action else text)
+        left = Content(SEPARATOR).join(pieces)
         spaces = " " * max(0, self.size.width - left.cell_length - right.cell_length)
         return Content.assemble(left, spaces, right)
-
-    @staticmethod
-    def _hint(hint: Hint) -> Content:
-        text = Content.assemble((hint.label, "$footer-key-foreground"), f" {hint.text}")
-        return text.stylize(Style.from_meta({"hint": hint.action})) if hint.action else text
 
     async def on_click(self, event: events.Click) -> None:
         """Run the clicked hint's action; one without ``screen.`` or ``app.`` is the parent's."""

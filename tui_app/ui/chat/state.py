@@ -208,14 +208,6 @@ def answering(state: ChatState, text: str) -> ChatState:
     return replace(said, status=replace(said.status, under=state.standing))
 
 
-def going_on(state: ChatState, before: Status) -> ChatState:
-    """Keep what answered a key, where something else runs now than when it was said."""
-    status = state.status
-    if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
-        return state
-    return replace(state, status=replace(status, notes=before.notes, under=status))
-
-
 def moved_on(state: ChatState) -> ChatState:
     """Take what answered a key off the status row; what stood there before may have gone on since."""
     under = state.status.under
@@ -345,7 +337,13 @@ def _turn(
         case AssistantMessage():
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome, broken_by=broken_by):
-            done = _with_costs(state, broken_by)
+            told, costs = state.status, turn_text(state.turn_costs)
+            missed = (f"cache missed: {broken_by}",) if costs and broken_by else ()
+            done = Status(kind="message" if costs else "idle", text=costs, notes=missed)
+            if told.busy and told.notes and told.under is None:
+                # After what was reported at its end.
+                notes = (costs, *missed) if costs else ()
+                done = Status(kind="message", text=told.notes[0], notes=notes)
             if state.planned:
                 done = Status(kind="message", text=PLANNED)
             ends = {"cancelled": STOPPED, "done": done}
@@ -439,15 +437,6 @@ def _between(state: ChatState, nothing: Status) -> ChatState:
 
 def _waiting(state: ChatState) -> Status:
     return Status(kind="connecting", started=state.turn_started, model=state.model)
-
-
-def _with_costs(state: ChatState, broken_by: str) -> Status:
-    """Show what the turn has cost, after what was reported at its end."""
-    told, costs = state.status, turn_text(state.turn_costs)
-    missed = (f"cache missed: {broken_by}",) if costs and broken_by else ()
-    if told.busy and told.notes and told.under is None:
-        return Status(kind="message", text=told.notes[0], notes=(costs, *missed) if costs else ())
-    return Status(kind="message" if costs else "idle", text=costs, notes=missed)
 
 
 def _unless_compacting(state: ChatState, status: Status) -> Status:
@@ -620,5 +609,10 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         of_turn = isinstance(payload, AssistantMessage | SubAgentStep)
         turn = state.turn_costs.after(payload) if of_turn else state.turn_costs
         state = replace(state, costs=costs, turn_costs=turn)
-    part = _PARTS.get(type(payload))
-    return going_on(part(state, payload, now) if part is not None else state, before)
+    if (part := _PARTS.get(type(payload))) is not None:
+        state = part(state, payload, now)
+    status = state.status
+    if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
+        return state
+    # What answered a key stays where something else runs now than when it was said.
+    return replace(state, status=replace(status, notes=before.notes, under=status))

@@ -306,19 +306,16 @@ def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0) ->
     """
     rows: list[str] = []
     for sign, group in groupby(lines, key=lambda line: line.sign):
-        run = [_diff_row(line, summary, scale) for line in group]
+        run: list[str] = []
+        for line in group:
+            run.append(f"{line.sign} {_message_row(line, scale)}")
+            if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
+                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in summary.splitlines())])
         if sign == " " and len(run) > 2 * _CONTEXT + 1:
             left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
             run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
         rows.extend(run)
     return "\n".join(rows)
-
-
-def _diff_row(line: Difference, summary: str, scale: float) -> str:
-    row = f"{line.sign} {_message_row(line, scale)}"
-    if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
-        return "\n".join([row, *(f"+   {part}" for part in summary.splitlines())])
-    return row
 
 
 NOTES_ARE = "no permission, no instruction"
@@ -366,7 +363,15 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     rows: list[tuple[Line, str, Tone]] = []
     gap = (painter.gap(), "", Tone.TEXT)
     if sent.passages:
-        rows += [(painter.line(_legend(painter)), "", Tone.TEXT), gap]
+        legend = [
+            segment
+            for origin, name in BY.items()
+            for segment in (
+                painter.styled(_MARGINS[origin], _MARGIN_TONES[origin]),
+                painter.styled(f" {name}   ", Tone.DIM),
+            )
+        ]
+        rows += [(painter.line(legend), "", Tone.TEXT), gap]
     for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
         rows += [gap] if number else []
         body = []
@@ -467,17 +472,6 @@ def _with_mark(strip: Strip, painter: Painter) -> Strip:
             strip.crop(start + len(mark), strip.cell_length),
         ]
     )
-
-
-def _legend(painter: Painter) -> list[Segment]:
-    return [
-        segment
-        for origin, name in BY.items()
-        for segment in (
-            painter.styled(_MARGINS[origin], _MARGIN_TONES[origin]),
-            painter.styled(f" {name}   ", Tone.DIM),
-        )
-    ]
 
 
 _SAID_BY: dict[RowKind, str] = {

@@ -343,7 +343,18 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
         )
         for key in in_force(keymap)
     ]
-    return [*chat, *map(_command, COMMANDS), *map(_custom, custom), *fixed_rows()]
+    of_files = [
+        HelpRow(
+            label=one_line(command.synopsis, 60),
+            text=command.summary,
+            more=f"It is in {one_line(str(command.file), 200)}.",
+            where="command of a file",
+            topic="Commands of files",
+            is_typed=True,
+        )
+        for command in custom
+    ]
+    return [*chat, *map(_command, COMMANDS), *of_files, *fixed_rows()]
 
 
 async def show_help(app: "Host") -> None:
@@ -379,22 +390,11 @@ def fixed_rows() -> Iterator[HelpRow]:
                 yield HelpRow(label=label, text=key.description, more=key.tooltip, where=place.where)
 
 
-def _custom(command: CustomCommand) -> HelpRow:
-    return HelpRow(
-        label=one_line(f"/{command.name} {command.argument}".rstrip(), 60),
-        text=command.summary,
-        more=f"It is in {one_line(str(command.file), 200)}.",
-        where="command of a file",
-        topic="Commands of files",
-        is_typed=True,
-    )
-
-
 def _command(command: SlashCommand) -> HelpRow:
     also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
     waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
     return HelpRow(
-        label=f"/{command.name} {command.argument}".rstrip(),
+        label=command.synopsis,
         text=command.summary,
         more=f"{also}{waits}",
         where="command",

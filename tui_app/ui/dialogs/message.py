@@ -506,16 +506,13 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
         await copy(app, session, [entry], form)
     elif wanted.startswith("#"):
         session.say(f"There is no message {wanted}.")
+    elif not answers:
+        session.say(NO_ANSWER)
+    elif number == 0:
+        session.say(USAGE)
     else:
-        session.say(_too_far_back(number, len(answers)) if answers else NO_ANSWER)
-
-
-def _too_far_back(number: int, answers: int) -> str:
-    """Why there is no such answer, counted from the newest, and what the number may have been meant for."""
-    if number == 0:
-        return USAGE
-    has = f"There {'is' if answers == 1 else 'are'} only {count(answers, 'answer')}."
-    return f"{has} /copy #{number} copies the message with that number."
+        has = f"There {'is' if len(answers) == 1 else 'are'} only {count(len(answers), 'answer')}."
+        session.say(f"{has} /copy #{number} copies the message with that number.")
 
 
 def entry_of(session: ChatSession, number: int) -> Entry | None:
@@ -619,7 +616,12 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
         return
     name = "pin" if pinned else "unpin"
     if argument.strip().lower() == "last":
-        held = _newest(session, pinned=pinned)
+        held = max(session.presenter.agent_view.pins, default=0)
+        if pinned:
+            # The newest one that can be.
+            entries = reversed(session.presenter.view.entries)
+            said = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
+            held = next((each.message for each in said if each.chars or each.kind != "assistant"), 0)
         if held:
             _submit(session, held, pinned)
         else:
@@ -637,15 +639,6 @@ def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
         titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
         title = one_line(next(titles, ""), _TITLE_CELLS)
         session.say(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
-
-
-def _newest(session: ChatSession, *, pinned: bool) -> int:
-    """The newest message that can be pinned, or that is."""
-    if not pinned:
-        return max(session.presenter.agent_view.pins, default=0)
-    entries = reversed(session.presenter.view.entries)
-    said = (entry for entry in entries if entry.kind in ("user", "assistant", "tool") and not entry.left)
-    return next((entry.message for entry in said if entry.chars or entry.kind != "assistant"), 0)
 
 
 async def _show_pins(app: "Host", session: ChatSession) -> None:

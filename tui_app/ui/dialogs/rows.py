@@ -152,11 +152,8 @@ async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) ->
 
 def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:
     """What a compaction did to the view, read with a connection of the caller's own."""
-    store = open_store(database, read_only=True)
-    try:
+    with closing(open_store(database, read_only=True)) as store:
         return compaction_diff(store.heads(session), compaction)
-    finally:
-        store.close()
 
 
 def read_checkpoint(done: CompactionComplete) -> str:
@@ -232,23 +229,18 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
     # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
     await asyncio.sleep(RESTS_S)
-    hints.acting = _named(alone | await _parts(session, entry))
+    if session.conversation is not None and not session.read_only and entry.seq > 0:
+
+        def parts(opened: "OpenSession") -> Set[RowState]:
+            may = opened.conversation.may_compact
+            ends = may(part_of(entry, up_to=True))
+            begins = may(part_of(entry, up_to=False))
+            return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
+
+        alone |= await session.ask(parts)
+    hints.acting = _named(alone)
 
 
 def _named(states: Set[RowState]) -> frozenset[str]:
     """The keys that act where a row is in some of these states."""
     return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))
-
-
-async def _parts(session: ChatSession, entry: Entry) -> Set[RowState]:
-    """Which of the parts that begin or end with the row can be compacted."""
-    if session.read_only or session.conversation is None or entry.seq <= 0:
-        return frozenset()
-
-    def look(opened: "OpenSession") -> Set[RowState]:
-        may = opened.conversation.may_compact
-        ends = may(part_of(entry, up_to=True))
-        begins = may(part_of(entry, up_to=False))
-        return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
-
-    return await session.ask(look)

@@ -383,12 +383,9 @@ class Completer:
 
 def _command_offer(command: SlashCommand | CustomCommand) -> Offer:
     if isinstance(command, CustomCommand):
-        return Offer(
-            one_line(f"/{command.name} {command.argument}".rstrip(), 40), one_line(command.summary, 60)
-        )
+        return Offer(one_line(command.synopsis, 40), one_line(command.summary, 60))
     aliases = "".join(f" /{alias}" for alias in command.aliases)
-    name = f"/{command.name} {command.argument}".rstrip()
-    return Offer(name, command.summary, f"={aliases}" if aliases else "")
+    return Offer(command.synopsis, command.summary, f"={aliases}" if aliases else "")
 
 
 def _command_fill(command: SlashCommand | CustomCommand) -> Fill:
