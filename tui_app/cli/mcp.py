@@ -216,11 +216,15 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
     if signs_in and not server.url:
         raise CommandFailed(f"{name} is a program: there is nothing to sign in to.")
 
+    def announce(address: str) -> None:
+        tell("Sign in in your browser. If it did not open, go to:")
+        tell(one_line(address, 4_000))
+
     async def work() -> "McpStatus":
         servers = _servers(program, settings, server)
         try:
             if signs_in:
-                return await servers.sign_in(name, _announce)
+                return await servers.sign_in(name, announce)
             servers.start()
             await servers.settle(server.timeout + 1)
             return servers.statuses()[0]
@@ -239,11 +243,6 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
         return OK
 
     return run_until_signal(shown())
-
-
-def _announce(address: str) -> None:
-    tell("Sign in in your browser. If it did not open, go to:")
-    tell(one_line(address, 4_000))
 
 
 def _print_status(status: "McpStatus", *, as_json: bool) -> None:

@@ -56,7 +56,17 @@ def _files(program: Program) -> list[str]:
         settings = Settings()
     limit = settings.session_files_mb << 20
     with program.sessions(writing=True) as store:
-        for session in _with_files(store, program):
+        # Those that have, or should have, files of their own.
+        kinds = (CompactionComplete.TYPE, *sorted(STAGES))
+        marks = ", ".join("?" * len(kinds))
+        file = f"{program.sessions_file.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(file, uri=True)) as db:
+            rows = db.execute(
+                f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds
+            ).fetchall()
+        known = {info.id for info in store.sessions()}
+        folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
+        for session in sorted({row[0] for row in rows} | folders):
             folder = SessionFolder(program.paths.sessions_dir / session)
             try:
                 # Whoever opens it meanwhile does the same.
@@ -86,14 +96,3 @@ def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: i
     if names := [*files.restore(), *files.restore_histories()]:
         done.append(f"{session}: rewritten: {', '.join(names)}")
     return done
-
-
-def _with_files(store: SessionStore, program: Program) -> list[str]:
-    """Sessions that have, or should have, files of their own."""
-    kinds = (CompactionComplete.TYPE, *sorted(STAGES))
-    marks = ", ".join("?" * len(kinds))
-    with closing(sqlite3.connect(f"{program.sessions_file.absolute().as_uri()}?mode=ro", uri=True)) as db:
-        rows = db.execute(f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds).fetchall()
-    known = {info.id for info in store.sessions()}
-    folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
-    return sorted({row[0] for row in rows} | folders)

@@ -72,7 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Replay the conversations; nothing but the drawing is written, and no model is asked."""
     settings = program.settings()
-    target = writable(Path(args.plot), "--plot", "drawing", _is_drawing) if args.plot else None
+
+    def is_drawing(start: bytes) -> bool:
+        return start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start)
+
+    target = writable(Path(args.plot), "--plot", "drawing", is_drawing) if args.plot else None
     known = policy_names(settings)
     if unknown := sorted(set(args.policy) - {ALL, *known}):
         raise WrongUsage(f"--policy is {unknown[0]!r}; allowed: {', '.join(known)}, or {ALL}.")
@@ -88,10 +92,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         plot=target,
     )
     return replay_all(program, asked)
-
-
-def _is_drawing(start: bytes) -> bool:
-    return start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start)
 
 
 @frozen(kw_only=True)

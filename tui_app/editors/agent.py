@@ -131,8 +131,14 @@ class EditorAgent:
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ForkSessionResponse:
         """Go on in a copy of a session; the session itself stays as it is."""
+
+        def fork() -> str:
+            folder, now = self.opening.paths.sessions_dir, datetime.now(UTC).timestamp()
+            with contextlib.closing(open_store(self.opening.database)) as store:
+                return fork_session(store, folder, session_id, now=now).session
+
         try:
-            forked = await asyncio.to_thread(self._fork, session_id)
+            forked = await asyncio.to_thread(fork)
         except Exception as error:  # worded for the user
             raise trouble(error) from error
         session = await self._open(cwd, forked, mcp_servers or ())
@@ -209,12 +215,6 @@ class EditorAgent:
         if (session := self._sessions.get(session_id)) is None:
             raise RequestError(NOT_FOUND, f"There is no open session {session_id}. Load it first.")
         return session
-
-    def _fork(self, session_id: str) -> str:
-        with contextlib.closing(open_store(self.opening.database)) as store:
-            return fork_session(
-                store, self.opening.paths.sessions_dir, session_id, now=datetime.now(UTC).timestamp()
-            ).session
 
     async def _open(self, cwd: str, session_id: str = "", servers: Sequence[Any] = ()) -> EditorSession:
         """Open a session, or take the one that is open here already.

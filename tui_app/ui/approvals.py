@@ -100,20 +100,14 @@ def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tu
     # Of a few cells, what is not whole says nothing.
     note = one_line(asked.note, room) if room > 8 or cell_len(asked.note) <= room else ""
     left = Content.assemble(
-        (title, "bold $text-warning"),
-        f"   {shown}" if shown else "",
-        "   " if note else "",
-        *_note(note),
+        (title, "bold $text-warning"), f"   {shown}" if shown else "", "   " if note else ""
     )
+    for part in re.split(r"(?<!\S)([+-]\d[\d,]*)", note):
+        # The numbers of lines that come and go have their colours.
+        sign = part[:1] if part[1:2].isdigit() else ""
+        left += Content.styled(part, {"+": "$text-success", "-": "$text-error"}.get(sign, "$text-muted"))
     gap = " " * max(0, width - left.cell_length - len(right))
     return Content.assemble(left, gap, (right, "bold $text-warning" if below else "$text-muted")), whole
-
-
-def _note(text: str) -> Iterator[tuple[str, str]]:
-    """A note, with the numbers of lines that come and go in their colours."""
-    for part in re.split(r"(?<!\S)([+-]\d[\d,]*)", text):
-        sign = part[:1] if part[1:2].isdigit() else ""
-        yield part, {"+": "$text-success", "-": "$text-error"}.get(sign, "$text-muted")
 
 
 def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator[QuestionRow]:

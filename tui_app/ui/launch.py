@@ -1,7 +1,7 @@
 """What the command line decided: the settings, where things are kept, and which session to open."""
 
 import gc
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,19 +52,15 @@ class Launch(Opening):
         wanted = {each.name: getattr(self, each.name) for each in fields(Opening)}
         if session not in ("", self.session):
             wanted |= {"model": "", "policy": "", "effort": "", "mode": None}
-        return Opening(**wanted | {"session": session, "attended": True, "models": self._models})
+        if (stage := self.stage) is not None:
 
-    @property
-    def _models(self) -> "Callable[[], Mapping[str, Model[Any]]] | None":
-        if (stage := self.stage) is None:
-            return None
+            def scripted() -> "Mapping[str, Model[Any]]":
+                from tui_app.demo.script import models
 
-        def scripted() -> "Mapping[str, Model[Any]]":
-            from tui_app.demo.script import models
+                return models(stage.pace)
 
-            return models(stage.pace)
-
-        return scripted
+            wanted |= {"models": scripted}
+        return Opening(**wanted | {"session": session, "attended": True})
 
 
 def started() -> None:

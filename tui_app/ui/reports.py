@@ -310,28 +310,22 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
                 lines.append(f"Task: {event.task}")
             case SubAgentStep():
                 number += 1
-                lines += _step(number, event)
+                used = count(event.input_tokens + event.output_tokens, "token")
+                # Its last words are the result itself.
+                end = "its answer" if event.text else "its context was compacted"
+                lines.append(f"\nStep {number} · {used}{'' if event.calls else f' · {end}'}")
+                if event.calls and event.text.strip():
+                    lines.append(event.text.strip())
+                for call in event.calls:
+                    size, is_cut = f"{call.chars:,} characters", call.chars > len(call.text)
+                    note = size if is_cut else result_note(call.name, call.text, call.outcome)
+                    lines.append(f"  {call_title(call.name, call.args)} · {note}")
             case SubAgentEnd():
                 ended = True
                 lines.append(f"\n{event.headline()}")
     if events and not ended:
         lines.append("\n(still running, or cut off when the program ended)")
     return "\n".join(lines)
-
-
-def _step(number: int, step: SubAgentStep) -> Iterator[str]:
-    used = count(step.input_tokens + step.output_tokens, "token")
-    if not step.calls:
-        # Its last words are the result itself.
-        yield f"\nStep {number} · {used} · {'its answer' if step.text else 'its context was compacted'}"
-        return
-    yield f"\nStep {number} · {used}"
-    if step.text.strip():
-        yield step.text.strip()
-    for call in step.calls:
-        cut = call.chars > len(call.text)
-        note = f"{call.chars:,} characters" if cut else result_note(call.name, call.text, call.outcome)
-        yield f"  {call_title(call.name, call.args)} · {note}"
 
 
 def read_sub_agent(database: Database, session: str, call: int, result: int) -> list[Payload]:

@@ -2,7 +2,6 @@
 
 from bisect import insort
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -65,14 +64,16 @@ class TypeAhead:
 
     def during(self, flow: Flow) -> Flow:
         """Hold keys from now on, and let them go when a flow that is to be run has ended."""
-        return partial(self._until, self.begin(), flow)
+        opening = self.begin()
 
-    async def _until(self, opening: object, flow: Flow) -> None:
-        try:
-            await flow()
-        finally:
-            # Nothing can open any more.
-            self.end(opening)
+        async def held() -> None:
+            try:
+                await flow()
+            finally:
+                # Nothing can open any more.
+                self.end(opening)
+
+        return held
 
     def follow(self, screen: Screen[Any]) -> None:
         """Hold keys while a screen that came up is built, and let them go to it then.

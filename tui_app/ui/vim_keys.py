@@ -150,7 +150,11 @@ class _Edit:
     def leave_insert(self) -> None:
         """Go to normal mode, and know what was typed so that ``.`` can type it again."""
         if (begun := self.vim.insertion) is not None:
-            typed = _between(self.text, begun.before, begun.behind)
+            typed, before, behind = "", begun.before, begun.behind
+            if len(self.text) >= len(before) + len(behind):
+                # Nothing where what is around it was changed too.
+                is_whole = self.text.startswith(before) and self.text.endswith(behind)
+                typed = self.text[len(before) : len(self.text) - len(behind)] if is_whole else ""
             if typed and begun.times > 1:
                 self.cursor = len(begun.before) + len(typed)
                 self.write(typed * (begun.times - 1))
@@ -174,7 +178,8 @@ class _Edit:
         is_visual = self.vim.mode != "normal"
         if is_visual and operator:
             operator, rest = "", operator + rest
-        if not rest or _is_open(rest, has_operator=bool(operator), is_visual=is_visual):
+        names_object = (operator or is_visual) and rest in ("i", "a")
+        if not rest or rest in _WAITS_FOR_SIGN or rest == "g" or names_object:
             self.vim = replace(self.vim, pending=keys)
             return
         counts = [int(each[:6]) for each in (found["count"], found["again"]) if each]
@@ -399,19 +404,6 @@ class _Edit:
             and self._widened(low, high) == (low, high)
             and not any(low <= start and end <= high for start, end in self.whole)
         )
-
-
-def _is_open(rest: str, *, has_operator: bool, is_visual: bool) -> bool:
-    """Whether a command wants another key."""
-    if len(rest) > 1:
-        return False
-    return rest in _WAITS_FOR_SIGN or rest == "g" or ((has_operator or is_visual) and rest in ("i", "a"))
-
-
-def _between(text: str, before: str, behind: str) -> str:
-    """What was typed between two parts; empty where one of them was changed too."""
-    whole = len(text) >= len(before) + len(behind) and text.startswith(before) and text.endswith(behind)
-    return text[len(before) : len(text) - len(behind)] if whole else ""
 
 
 def _selected(vim: Vim, text: str, cursor: int) -> Span:

@@ -10,14 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.worker import Worker
 
 from tui_app.settings import Settings
 from tui_app.ui.gauge import ContextGauge, background_forms, marks
@@ -387,15 +386,11 @@ class ChatPane(TellsFailures, Vertical):
         self.header.place = beginning.folder
         self.welcome.beginning = beginning
 
-    def name_place(self) -> None:
+    @work(group="place", exclusive=True, exit_on_error=False)
+    async def name_place(self) -> None:
         """Say again where the conversation takes place: a turn may have changed branch and files."""
         if self._place is not None:
-            _naming: Worker[None] = self.run_worker(
-                partial(self._show_place, self._place), group="place", exclusive=True, exit_on_error=False
-            )
-
-    async def _show_place(self, place: Callable[[], str]) -> None:
-        self.header.place = await asyncio.to_thread(place)
+            self.header.place = await asyncio.to_thread(self._place)
 
     @on(ContextGauge.Clicked)
     async def open_context(self) -> None:

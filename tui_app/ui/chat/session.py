@@ -267,6 +267,11 @@ class ChatSession:
         """
         await self._admit()
         taken_over = False
+
+        def look_again() -> None:
+            if self._follower is not None:
+                self._follower.look_again()
+
         while True:
             try:
                 conversation = (await self.engine.open()).conversation
@@ -276,7 +281,7 @@ class ChatSession:
                 self.engine.begin()
             except SessionLocked as locked:
                 if not taken_over:
-                    self.presenter.on_typing(self._look_again)
+                    self.presenter.on_typing(look_again)
                 await self._wait_for(str(locked))
                 taken_over = True
             else:
@@ -309,10 +314,6 @@ class ChatSession:
             self._follower = None
             await follower.stop()
             self.presenter.update(replace(self.state, locked=""))
-
-    def _look_again(self) -> None:
-        if self._follower is not None:
-            self._follower.look_again()
 
     def _with(self, model: str, policy: str, mode: Mode) -> ChatState:
         return replace(self.state, model=model, policy=policy, mode=mode)

@@ -5,7 +5,6 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING
@@ -97,7 +96,11 @@ def _go_back(screen: "Chat") -> None:
 def stop_or_quit(app: "Host", screen: "Chat") -> None:
     """Handle ctrl+c: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
     if text := screen.get_selected_text():
-        screen.work(_copy(app, screen, text), group="copy")
+
+        async def copied() -> None:
+            screen.session.say(await copy(app, text, count(text.count("\n") + 1, "line")))
+
+        screen.work(copied, group="copy")
         screen.clear_selection()
     elif screen.pane.prompt.editor.clear_draft():
         screen.session.say(DRAFT_CLEARED)
@@ -110,20 +113,16 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
         _ask_again(screen, ASK_AGAIN)
 
 
-async def _copy(app: "Host", screen: "Chat", text: str) -> None:
-    screen.session.say(await copy(app, text, count(text.count("\n") + 1, "line")))
-
-
 def _ask_again(screen: "Chat", question: str) -> None:
     """Say what a second press does, for as long as it does that."""
-    screen.session.say(question)
-    screen.set_timer(AGAIN_S, partial(_forget_question, screen.session, question))
+    session = screen.session
+    session.say(question)
 
+    def forget() -> None:
+        if session.state.status.text == question:
+            session.move_on()
 
-def _forget_question(session: ChatSession, question: str) -> None:
-    """Take the question off the row once a second press would only ask it again."""
-    if session.state.status.text == question:
-        session.move_on()
+    screen.set_timer(AGAIN_S, forget)
 
 
 def what_leaving_costs(session: ChatSession) -> str:

@@ -381,7 +381,14 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         for source, apart in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
             body += [painter.gap()] if apart and body else []
             body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
-        body = _beside(_closed_up(body), origin, sent, painter)
+        # Without the blank lines behind a heading and in front of a list.
+        body = [
+            line
+            for at, line in enumerate(body)
+            if line.text
+            or not (_is_heading(body[at - 1]) or _ITEM.match(body[min(at + 1, len(body) - 1)].text))
+        ]
+        body = _beside(body, origin, sent, painter)
         mark, tone = (_MARGINS[origin], _MARGIN_TONES[origin]) if origin else ("", Tone.TEXT)
         below = painter.glyphs.pipe if origin else ""
         rows += [(line, below if at else mark, tone) for at, line in enumerate(body)]
@@ -398,15 +405,6 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
         tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for _, mark, tone in rows),
     )
-
-
-def _closed_up(body: Sequence[Line]) -> list[Line]:
-    """The lines of a passage without the blank ones behind a heading and in front of a list."""
-    return [
-        line
-        for at, line in enumerate(body)
-        if line.text or not (_is_heading(body[at - 1]) or _ITEM.match(body[min(at + 1, len(body) - 1)].text))
-    ]
 
 
 _ITEM = re.compile(rf" (?:[{re.escape(UNICODE.item + PLAIN.item)}]|\d{{1,3}}[.)]) ")
@@ -667,12 +665,13 @@ class SummaryEditor(Dialog[str]):
         if not self._changed:
             self.dismiss(None)
             return
-        question = ConfirmDialog("Discard what you have edited?", verb="Discard", keep="Keep")
-        self.app.push_screen(question, self._sure)
 
-    def _sure(self, yes: bool | None) -> None:
-        if yes:
-            self.dismiss(None)
+        def sure(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(None)
+
+        question = ConfirmDialog("Discard what you have edited?", verb="Discard", keep="Keep")
+        self.app.push_screen(question, sure)
 
 
 INSETS, _BESIDE_FACTS = 4, 4
@@ -882,11 +881,12 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
 
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original
-        self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), self._edited)
 
-    def _edited(self, text: str | None) -> None:
-        if text is not None:
-            self.dismiss(EditSummary(self._view.seq, text))
+        def edited(text: str | None) -> None:
+            if text is not None:
+                self.dismiss(EditSummary(self._view.seq, text))
+
+        self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), edited)
 
     @on(OptionList.OptionSelected, "#facts")
     def _bring_back(self, event: OptionList.OptionSelected) -> None:

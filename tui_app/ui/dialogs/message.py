@@ -258,9 +258,17 @@ def copied(messages: Sequence[Message], form: Format) -> str:
         case "markdown" if len(messages) == 1:
             return _markdown(*messages[0])
         case "markdown":
-            return "\n\n".join(
-                f"{_heading(entry)}\n\n{_markdown(entry, body)}".strip() for entry, body in messages
-            )
+            parts = []
+            for entry, body in messages:
+                title = _title(entry)
+                heads = {
+                    "user": "You",
+                    "assistant": "Model",
+                    "tool": f"Tool: {title}",
+                    "shell": f"Command: {title}",
+                }
+                parts.append(f"## {heads.get(entry.kind, title)}\n\n{_markdown(entry, body)}".strip())
+            return "\n\n".join(parts)
 
 
 def code_of(entry: Entry, body: Body) -> list[str]:
@@ -283,7 +291,7 @@ def _plain(entry: Entry, body: Body) -> str:
     if entry.kind == "assistant":
         return without_markup(plain_text(body.text))
     # As it is shown when it is open.
-    if entry.kind in ("user", "assistant"):
+    if entry.kind == "user":
         return plain_text(body.text).strip("\n")
     title = _title(entry)
     if entry.kind == "shell":
@@ -293,20 +301,6 @@ def _plain(entry: Entry, body: Body) -> str:
         return title
     parts = (title, plain_text(readable_args(body.args)), plain_text(body.text).strip("\n"))
     return "\n".join(filter(None, parts))
-
-
-def _heading(entry: Entry) -> str:
-    match entry.kind:
-        case "user":
-            return "## You"
-        case "assistant":
-            return "## Model"
-        case "tool":
-            return f"## Tool: {_title(entry)}"
-        case "shell":
-            return f"## Command: {_title(entry)}"
-        case _:
-            return f"## {_title(entry)}"
 
 
 def _markdown(entry: Entry, body: Body) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -332,10 +332,8 @@ class TaskScreen(Dialog[None]):
             self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
         self.run_worker(self._show(), exclusive=True, exit_on_error=False)
 
-    def action_stop(self) -> None:
-        self.run_worker(self._end(), exit_on_error=False, group="stop")
-
-    async def _end(self) -> None:
+    @work(exit_on_error=False, group="stop")
+    async def action_stop(self) -> None:
         await self._stop()
         await self._show()
 

@@ -493,11 +493,12 @@ class ReviewScreen(Dialog[Reviewed]):
     def action_focus_on(self) -> None:
         """Ask what it should be written anew for."""
         title, about, verb = self.WORDS.focus
-        self.app.push_screen(EditDialog(title, about, "", verb=verb), self._focused)
 
-    def _focused(self, focus: str | None) -> None:
-        if focus:
-            self._end(Reviewed(None, focus=focus))
+        def focused(focus: str | None) -> None:
+            if focus:
+                self._end(Reviewed(None, focus=focus))
+
+        self.app.push_screen(EditDialog(title, about, "", verb=verb), focused)
 
     def action_close(self) -> None:
         """One step back: to the ways; then nothing is applied. While it is written only to the chat."""

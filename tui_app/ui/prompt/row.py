@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -198,30 +198,28 @@ class PromptRow(TellsFailures, Vertical):
             yield Static(id="prompt-count", markup=False)
 
     def watch_count(self) -> None:
+        vim = self.editor.vim.mode if self.editor.vim_keys else ""
+        if self.shell:
+            said = Content(f"{self.shell} {self.glyphs.separator} {vim}" if vim else self.shell)
+        else:
+            size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
+            usual, commands = self.mode in ("", "ask"), vim not in ("", "insert")
+            parts = [
+                (vim, "$text-accent" if commands else ""),
+                (size, ""),
+                (self.mode, "" if usual else "$text-accent"),
+            ]
+            if self.size.width < _NARROW:
+                # The draft needs the cells of its size; what is not usual is said all the same.
+                parts = [parts[0]] if commands else [] if usual else [parts[2]]
+            pieces = [Content.styled(text, style) for text, style in parts if text]
+            said = Content(f" {self.glyphs.separator} ").join(pieces)
         for label in self.query("#prompt-count").results(Static):
-            label.update(self._said())
+            label.update(said)
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
         self.call_after_refresh(self.editor.refresh)
 
     watch_shell = watch_mode = on_resize = watch_count
-
-    def _said(self) -> Content:
-        """What stands behind the draft: its size, and the mode; where there is no room, what is not usual."""
-        vim = self.editor.vim.mode if self.editor.vim_keys else ""
-        if self.shell:
-            return Content(f"{self.shell} {self.glyphs.separator} {vim}" if vim else self.shell)
-        size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
-        usual, commands = self.mode in ("", "ask"), vim not in ("", "insert")
-        parts = [
-            (vim, "$text-accent" if commands else ""),
-            (size, ""),
-            (self.mode, "" if usual else "$text-accent"),
-        ]
-        if self.size.width < _NARROW:
-            # The draft needs the cells of its size.
-            parts = [parts[0]] if commands else [] if usual else [parts[2]]
-        pieces = [Content.styled(text, style) for text, style in parts if text]
-        return Content(f" {self.glyphs.separator} ").join(pieces)
 
     def watch_glyphs(self, glyphs: Glyphs) -> None:
         """Show the sign, and rules only where the terminal draws them."""
@@ -261,12 +259,8 @@ class PromptRow(TellsFailures, Vertical):
             self._show()
 
     @on(PromptEditor.PictureWanted)
-    def _paste_picture(self) -> None:
-        _adding: Worker[None] = self.run_worker(
-            self._add_picture, group="picture", exclusive=True, exit_on_error=False
-        )
-
-    async def _add_picture(self) -> None:
+    @work(group="picture", exclusive=True, exit_on_error=False)
+    async def _paste_picture(self) -> None:
         """Attach the clipboard's picture; without one paste what was copied here, or say why not."""
         name, why = await asyncio.to_thread(_kept_picture, self.env, self.pasted)
         if name:

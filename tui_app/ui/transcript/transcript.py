@@ -56,15 +56,17 @@ class ThinBar(ScrollBarRender):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for bar in super().__rich_console__(console, options):
-            yield Segments(map(_as_line, bar.segments), new_lines=True) if isinstance(bar, Segments) else bar
-
-
-def _as_line(cell: Segment) -> Segment:
-    """A cell of Textual's bar as one of ours, still to be clicked and dragged."""
-    style = cell.style or Style.null()
-    if style.color is None:
-        return Segment("│", style + Style(color="bright_black", dim=True))
-    return Segment("┃", style + Style(reverse=False))
+            if not isinstance(bar, Segments):
+                yield bar
+                continue
+            cells = []
+            for cell in bar.segments:
+                # Its style says what a click and a drag there mean.
+                style = cell.style or Style.null()
+                thin = style.color is None
+                drawn = Style(color="bright_black", dim=True) if thin else Style(reverse=False)
+                cells.append(Segment("│" if thin else "┃", style + drawn))
+            yield Segments(cells, new_lines=True)
 
 
 def why_not_undone(entry: Entry | None) -> str:
@@ -468,7 +470,9 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             tone = painter.palette.style(Tone.HERE if here else Tone.FOUND)
             line = replace(line, strip=line.highlighted(start, stop, tone))
         strip = line.strip
-        if self._is_written_at(self.scroll_offset.y + y) and line.text and not painter.plain:
+        live, at_end = self._pages.live, self.scroll_offset.y + y == self._pages.total - 1
+        is_written = live is not None and not live.ended and not live.empty and at_end
+        if is_written and line.text and not painter.plain:
             at = GUTTER + cell_len(line.text)
             end = Strip([painter.styled(STREAM_END, Tone.USER)], 1)
             strip = Strip.join([strip.crop(0, at), end, strip.crop(at + 1)])
@@ -485,11 +489,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             rail = painter.styled(sign, colour) if sign else None
             strip = painter.signed(strip, rail=rail, focused=focused, marked=marked, leads=leads)
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
-
-    def _is_written_at(self, row: int) -> bool:
-        """Whether an answer is being written at the end of a row."""
-        live = self._pages.live
-        return live is not None and not live.ended and not live.empty and row == self._pages.total - 1
 
     def show_rail(self, rail: Rail) -> None:
         """Show what the model sees of the conversation now."""
