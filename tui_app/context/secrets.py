@@ -7,6 +7,7 @@ given a name. Every repetition is bounded, so masking takes linear time, and mas
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 
 # What names a secret, what only stands for one, and what looks like one.
 
@@ -452,6 +453,14 @@ def mask_secrets(text: str) -> str:
     cookies, passwords, tokens and signatures inside of addresses, values given to names like ``password``,
     by options of commands, on a line of their own and in markup too. JSON text stays valid JSON.
     """
+    return _masked_short_text(text) if len(text) <= _REMEMBERED else _masked_text(text)
+
+
+_REMEMBERED = 2_000
+"""Characters of a text that is kept with its masked form: a compaction reads each message several times."""
+
+
+def _masked_text(text: str) -> str:
     text = mask_headers(mask_shapes(_without_private_keys(text)))
     text = _HEADER.sub(rf"\1\2{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
@@ -459,6 +468,9 @@ def mask_secrets(text: str) -> str:
     text = _BARE.sub(_masked_bare, text)
     text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
     return _mask_told(mask_options(mask_in_place(text)))
+
+
+_masked_short_text = lru_cache(maxsize=1_024)(_masked_text)
 
 
 def names_secret(name: str) -> bool:

@@ -67,6 +67,7 @@ _NEXT = re.compile(
 )
 
 
+@lru_cache(maxsize=2_048)
 def rule_strength(sentence: str) -> int:
     """2 for words that command (always, never, …), 1 for those that steer (use, not, only, …), else 0."""
     strong = bool(_STRONG.search(sentence))

@@ -463,8 +463,10 @@ def language_of(texts: Iterable[str]) -> str:
     for name, script, own in _LETTERS:
         if len(script.findall(sample)) * 2 >= letters and any(letter in sample for letter in own):
             return name
-    found_words = _WORD.findall(sample)
-    hits = sorted(((sum(word in common for word in found_words), name) for name, common in _COMMON.items()))
+    said = Counter(_WORD.findall(sample))
+    hits = sorted(
+        (sum(said[word] for word in common & said.keys()), name) for name, common in _COMMON.items()
+    )
     (second, _), (best, name) = hits[-2:]
     return name if best >= _LANGUAGES_FEWEST_WORDS and best >= second * _CLEARLY else ""
 
