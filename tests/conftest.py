@@ -23,6 +23,7 @@ from tests.servers.aimock import VARIABLE, AiMock, running_aimock
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers, llama_servers
 from tui_app import sandbox
+from tui_app.session import sqlite_store
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
@@ -33,7 +34,7 @@ FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
 # A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
-gc.set_threshold(100_000, 20, 20)
+gc.set_threshold(500_000, 20, 20)
 # Nothing of what is read and collected at first is ever garbage.
 gc.disable()
 # Every client reads the machine's certificates anew; no test speaks TLS to anybody.
@@ -53,6 +54,10 @@ def _what_stays_is_not_searched() -> Iterator[None]:
     gc.collect()
     gc.freeze()
 
+
+# Nobody cuts the power of a test, and a thousand of them wait for the disk at every event.
+SYNCHRONOUS = sqlite_store.SYNCHRONOUS
+sqlite_store.SYNCHRONOUS = "OFF"
 
 hypothesis.settings.load_profile(PROFILE)
 

@@ -386,7 +386,6 @@ def test_whatever_is_excluded_and_undone_calls_keep_their_results(
 ) -> None:
     path = tmp_path_factory.mktemp("session")
     store = SqliteStore(path / "sessions.db")
-    store._db.execute("PRAGMA synchronous=OFF")
     try:
         history = opened(store, store.create(SessionStart(cwd="/", model="a:b"), time=1.0), [], path)
         hand, late = by_hand(history), ""

@@ -96,7 +96,6 @@ class Session(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.Runner()
         self.store = SqliteStore(Path(self.folder.name) / "sessions.db")
-        self.store._db.execute("PRAGMA synchronous=OFF")
         self.session = self.store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
         self.records: list[Record] = []
         self.writer, self.policy = Writer(), SMALL
@@ -384,7 +383,6 @@ class Session(RuleBasedStateMachine):
         path = self.store.path
         self.store.close()
         self.store = SqliteStore(path)
-        self.store._db.execute("PRAGMA synchronous=OFF")
         self.begin()
 
     @rule(what=st.sampled_from(["append", "compact", "room"]), written=st.booleans())

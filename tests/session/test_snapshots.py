@@ -60,7 +60,6 @@ def stored(every: int) -> Iterator[SqliteStore]:
         TemporaryDirectory() as folder,
         closing(SqliteStore(Path(folder) / "sessions.db")) as opened,
     ):
-        opened._db.execute("PRAGMA synchronous=OFF")
         yield opened
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import SYNCHRONOUS
 from tests.session.older import OLDER, build_older
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
-from tui_app.session import migrations
+from tui_app.session import migrations, sqlite_store
 from tui_app.session.search import search_sessions
 from tui_app.session.sql_store import Db
 from tui_app.session.sqlite_store import SqliteStore
@@ -69,9 +70,13 @@ def test_programs_that_make_the_same_file_at_once_wait_for_each_other(tmp_path: 
                 each.result()
 
 
-def test_commits_survive_a_power_cut_and_readers_never_wait(store: SqliteStore, path: Path) -> None:
+def test_commits_survive_a_power_cut_and_readers_never_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_store, "SYNCHRONOUS", SYNCHRONOUS)
+    with closing(SqliteStore(path)) as store:
+        assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert ask(path, "PRAGMA journal_mode") == "wal"
-    assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert ask(path, "PRAGMA user_version") == len(migrations.MIGRATIONS)
 
 

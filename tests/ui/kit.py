@@ -1,6 +1,7 @@
 """The whole app for tests: a home of its own, a folder to talk about, stored sessions, words on screen."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -103,6 +104,7 @@ def _works(pump: MessagePump) -> bool:
 
 Pilot._wait_for_screen = _at_rest  # type: ignore[method-assign]
 
+_FRAMES = re.compile("[\u2500-\u259f]")
 WIDE, USUAL, SMALL = (120, 40), (80, 24), (40, 12)
 
 
@@ -283,11 +285,14 @@ class Deck:
     @property
     def words(self) -> str:
         """What stands on the screen without frames and line breaks; folders have names of any length."""
-        bare = "".join(" " if "\u2500" <= sign <= "\u259f" else sign for sign in self.text)
-        return " ".join(bare.split())
+        return _without_frames(self.text)
 
     async def says(self, words: str) -> None:
-        await self.until(lambda: words in self.text or words in self.words, f"{words!r} on the screen")
+        def told() -> bool:
+            text = self.text
+            return words in text or words in _without_frames(text)
+
+        await self.until(told, f"{words!r} on the screen")
 
     async def ready(self) -> None:
         """Wait for the agent side and the tokenizer."""
@@ -306,6 +311,10 @@ class Deck:
         """Wait for that many answers in all, and the end of the turn."""
         await self.until(lambda: self.kinds.count("assistant") >= count, f"{count} answers")
         await self.idle()
+
+
+def _without_frames(text: str) -> str:
+    return " ".join(_FRAMES.sub(" ", text).split())
 
 
 async def _prepared(opened: Any) -> Any:

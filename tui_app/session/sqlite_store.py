@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _WAIT_S = 5.0
 """Seconds that another program's work on the file is waited for."""
+SYNCHRONOUS = "FULL"
+"""A commit that returned must survive a power cut: nothing shown as done may be lost."""
 
 # The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
 
@@ -46,8 +48,7 @@ def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         check(db)
         if not read_only:
             _write_ahead(db)
-            # A commit that returned must survive a power cut: nothing shown as done may be lost.
-            db.execute("PRAGMA synchronous=FULL")
+            db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             migrate(db)
             # Events of a session that is not listed would never be seen again.
             db.execute("PRAGMA foreign_keys=ON")
