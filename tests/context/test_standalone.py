@@ -183,10 +183,10 @@ async def test_six_conversations_with_tools_at_once_end_under_every_policy(polic
 
     provider.reply = read_then_answer
     agent = Agent(provider, capabilities=[ContextGovernor(policy)])
-    agent.tool_plain(lambda n: f"file {n}\n" + "a line of the file\n" * 300, name="read")
-    histories = await asyncio.gather(*(talk(agent, 13, first=f"The number is {n}0{n}.") for n in range(6)))
+    agent.tool_plain(lambda n: f"file {n}\n" + "a line of the file\n" * 500, name="read")
+    histories = await asyncio.gather(*(talk(agent, 8, first=f"The number is {n}0{n}.") for n in range(6)))
     assert len(histories) == 6
-    assert len(provider.sent) == 6 * 13 * 2
+    assert len(provider.sent) == 6 * 8 * 2
     assert all(provider.real(sent) <= 8_000 for sent in provider.sent)
 
 

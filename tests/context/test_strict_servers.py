@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.context.test_wire_form import foreign
-from tests.quality.test_safety import SESSIONS
+from tests.quality.test_safety import odd, work
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.wires import SITUATIONS, WINDOWS, judge
 from tests.servers.strict import WIRES
@@ -16,10 +16,12 @@ TRANSCRIPTS = find_files([Path(os.environ.get("PLIMSOLL_TRANSCRIPTS") or os.devn
 """Read once: tests see no variable of ours."""
 
 
-@pytest.mark.parametrize("name", ["work", "odd", "foreign"])
+SESSIONS = {"work": work(5, 1_100), "odd": odd(4), "foreign": foreign() * 2}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
 async def test_no_request_is_refused(name: str) -> None:
-    session = SESSIONS[name] if name != "foreign" else foreign() * 3
-    judged = await judge([session], [32_000], list(PRESETS.values()))
+    judged = await judge([SESSIONS[name]], [32_000], list(PRESETS.values()))
     assert judged.refusals == []
     assert {wire for wire, _ in judged.learnt} <= {"alternating"}
     assert {where for _, where in judged.requests} >= set(SITUATIONS) - {"undone"}

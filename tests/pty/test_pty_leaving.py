@@ -31,11 +31,11 @@ ENDINGS = {
 }
 
 
-@pytest.fixture(params=list(ENDINGS.values()), ids=list(ENDINGS))
-def ending(request: pytest.FixtureRequest) -> tuple[signal.Signals, int]:
-    """A signal and the exit code it must lead to."""
-    found: tuple[signal.Signals, int] = request.param
-    return found
+every_ending = pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+some_endings = pytest.mark.parametrize(
+    "ending", [ENDINGS["SIGINT"], ENDINGS["SIGHUP"]], ids=["SIGINT", "SIGHUP"]
+)
+"""At another moment the same handler hears them all: one that a terminal sends, and one when it goes."""
 
 
 @pytest.fixture
@@ -88,11 +88,14 @@ def test_quit(machine: Machine, size: tuple[int, int]) -> None:
     assert_nothing_left(machine)
 
 
-def test_quit_after_a_conversation_says_how_to_go_on(machine: Machine, size: tuple[int, int]) -> None:
+def test_quit_after_a_first_prompt_without_a_key_says_how_to_go_on(
+    machine: Machine, size: tuple[int, int]
+) -> None:
     terminal = machine.start(size=size)
     terminal.wait_for("no key needed")
     terminal.write("how high is the spring tide?\r")
-    terminal.wait_for("7.3 metres")
+    terminal.wait_for("tides.md:3", "7.3 metres")
+    assert "no key needed" not in terminal.text, "who has begun needs no introduction"
     terminal.wait_gone("esc stops")
     terminal.write(CTRL_Q)
     assert terminal.wait_exit() == 0
@@ -103,6 +106,7 @@ def test_quit_after_a_conversation_says_how_to_go_on(machine: Machine, size: tup
     assert len(said) == 1, "one line, on the shell's own screen"
 
 
+@every_ending
 def test_signal_while_idle(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
     number, code = ending
     terminal = machine.start()
@@ -113,6 +117,7 @@ def test_signal_while_idle(machine: Machine, ending: tuple[signal.Signals, int])
     assert_nothing_left(machine)
 
 
+@some_endings
 def test_signal_during_an_answer(
     machine: Machine, fake_openai: FakeOpenAI, ending: tuple[signal.Signals, int]
 ) -> None:
@@ -125,6 +130,7 @@ def test_signal_during_an_answer(
     fake_openai.request_in_thread(1).closed.wait_in_thread()
 
 
+@some_endings
 def test_signal_while_the_agent_side_loads(machine: Machine, ending: tuple[signal.Signals, int]) -> None:
     number, code = ending
     terminal = machine.start()

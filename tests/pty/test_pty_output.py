@@ -37,6 +37,7 @@ def test_first_run_is_ready_and_leaves_no_settings(machine: Machine, size: tuple
     assert terminal.wait_exit() == 0
     assert not [name for name in machine.files() if name.startswith("config")]
     assert b"Resume:" not in terminal.output, "there is nothing to resume"
+    assert coloured(terminal.output), "what looks for colours would see them"
 
 
 @pytest.mark.parametrize("moment", ["at once", "alternate screen"])
@@ -50,26 +51,12 @@ def test_keys_typed_before_the_first_frame_are_not_lost(machine: Machine, moment
     terminal.wait_for("▐ typed early and late")
 
 
-def test_first_prompt_is_answered_without_a_key(machine: Machine, size: tuple[int, int]) -> None:
-    terminal = machine.start(size=size)
-    terminal.wait_for("no key needed")
-    terminal.write("how high is the spring tide?\r")
-    terminal.wait_for("tides.md:3", "7.3 metres")
-    assert "no key needed" not in terminal.text, "who has begun needs no introduction"
-
-
 def test_no_color_paints_no_colour(machine: Machine) -> None:
     terminal = machine.start(env={"NO_COLOR": "1"})
     terminal.wait_for("no key needed")
     terminal.write("how high is the spring tide?\r")
     terminal.wait_for("7.3 metres", "ok")
     assert coloured(terminal.output) == set()
-
-
-def test_colour_check_would_notice(machine: Machine) -> None:
-    terminal = machine.start()
-    terminal.wait_for("no key needed")
-    assert coloured(terminal.output)
 
 
 def test_sessions_file_that_cannot_be_opened_is_a_sentence(machine: Machine) -> None:

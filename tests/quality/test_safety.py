@@ -66,10 +66,10 @@ def giants() -> list[ModelMessage]:
     ]
 
 
-def odd() -> list[ModelMessage]:
+def odd(turns: int = 7) -> list[ModelMessage]:
     """What other programs leave behind: calls that stay open, results of nothing, ids used again, blanks."""
     messages: list[ModelMessage] = [*user("Go on."), ModelResponse(parts=[TextPart("")])]
-    for turn in range(7):
+    for turn in range(turns):
         pair = [ToolCallPart("a", {"n": turn}, "one"), ToolCallPart("b", {"n": turn}, "two")]
         messages += [
             ModelResponse(parts=[ThinkingPart("Hm."), TextPart(f"Both, {turn}."), *pair]),

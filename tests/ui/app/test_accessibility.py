@@ -145,16 +145,15 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
     assert painted(deck) != dark
     assert faint(deck) == set()
     await the_focus_is_seen(deck)
-    deck.app.theme = "ansi-dark"
-    await deck.settle()
-    assert unseen(deck) == set()
-    deck.app.theme = "plimsoll-light"
     if scene not in WITHOUT_DIALOG:
         await keys_are_offered(deck)
     for size in (SMALL, USUAL, (200, 60)):
         await deck.pilot.resize_terminal(*size)
         await deck.settle()
         await fits(deck, size)
+    deck.app.theme = "ansi-dark"
+    await deck.settle()
+    assert unseen(deck) == set()
     deck.app.theme = theme
 
 
