@@ -15,8 +15,9 @@ import asyncio
 import json
 import threading
 from collections import deque
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from tests.servers.behaviours import Behaviour, Json, error
 from tests.servers.exchange import Exchange
@@ -118,14 +119,15 @@ class FakeOpenAI:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, limit=1 << 20)
+        server = await asyncio.start_server(self._let_in, "127.0.0.1", 0, limit=1 << 20)
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        # Whoever has come in is let in first: asyncio leaves sockets open that it takes for a closed server.
+        asyncio.get_running_loop().remove_reader(server.sockets[0].fileno())
+        while accepting := [task for task in asyncio.all_tasks() if _accepts(task)]:
+            await asyncio.wait(accepting)
         server.close()
-        # Whoever has just come in is let in: cancelled before they begin, tasks leave their sockets open.
-        for _ in range(4):
-            await asyncio.sleep(0)
         handlers = asyncio.all_tasks() - {asyncio.current_task()}
         for task in handlers:
             task.cancel()
@@ -135,8 +137,14 @@ class FakeOpenAI:
             writer.transport.abort()
         await asyncio.sleep(0)
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _let_in(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Coroutine[None, None, None]:
+        """Know a connection before its task begins, which may be cancelled first."""
         self._writers.append(writer)
+        return self._connected(reader, writer)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             exchange = await _read_request(reader, writer)
             if exchange.path in ("/v1/chat/completions", PATH):
@@ -187,6 +195,10 @@ class FakeOpenAI:
         window = {} if self.max_model_len is None else {"max_model_len": self.max_model_len}
         entry = {"id": self.model, "object": "model", "created": 0, "owned_by": "tests", **window}
         return {"object": "list", "data": [entry]}
+
+
+def _accepts(task: "asyncio.Task[Any]") -> bool:
+    return getattr(task.get_coro(), "__name__", "") == "_accept_connection2"
 
 
 def _connection_lost(playing: "asyncio.Future[None]") -> bool:
