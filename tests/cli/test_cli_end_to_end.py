@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tests.pty.conftest import Machine, machine
+from tests.forked import completed
+from tests.pty.conftest import Machine, forks, machine
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli import output as progress
@@ -26,19 +27,14 @@ from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
 from tui_app.session.sqlite_store import SqliteStore
 
-__all__ = ["machine"]
-
-
-@pytest.fixture
-def forks() -> bool:
-    """The program as a shell sees it."""
-    return False
+__all__ = ["forks", "machine"]
 
 
 # The program as a shell sees it: output, exit codes, signals, closed pipes.
 
 
 Start = Callable[..., "subprocess.Popen[str]"]
+Run = Callable[..., tuple[int, str, str]]
 QUESTION = "what does this project do?"
 
 
@@ -48,13 +44,25 @@ def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
+@pytest.fixture
+def forked(project: Path) -> Run:
+    """A command in a process of its own that has nothing to load; what comes out, and its exit code."""
+
+    def run(*args: str) -> tuple[int, str, str]:
+        done = completed(args, env={**os.environ}, cwd=project, limit_s=60)
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
 def scripted(server: FakeOpenAI) -> dict[str, str]:
     endpoint = f'{{local = {{base_url = "{server.base_url}"}}}}'
     return {"PLIMSOLL_ENDPOINTS": endpoint, "PLIMSOLL_MODEL": "local:scripted"}
 
 
-def test_offline_run_as_json_lines(start: Start, project: Path) -> None:
-    code, out, err = finished(start("run", QUESTION, "--model", "offline:extractive", "--json"))
+def test_offline_run_as_json_lines(forked: Run, project: Path) -> None:
+    code, out, err = forked("run", QUESTION, "--model", "offline:extractive", "--json")
     assert (code, err) == (0, "")
     records = [json.loads(line) for line in out.splitlines()]
     assert all(set(record) == {"type", "session", "seq", "time", "version", "data"} for record in records)
@@ -70,8 +78,8 @@ def test_offline_run_as_json_lines(start: Start, project: Path) -> None:
     assert "This project prints the harbour ferry timetable." in answer
 
 
-def test_answer_goes_to_stdout_and_tools_to_stderr(start: Start) -> None:
-    code, out, err = finished(start("run", "when is low water?", "--model", "offline:extractive"))
+def test_answer_goes_to_stdout_and_tools_to_stderr(forked: Run) -> None:
+    code, out, err = forked("run", "when is low water?", "--model", "offline:extractive")
     assert code == 0
     assert "tides.txt:1" in out
     assert "Low water on Sunday" in out
