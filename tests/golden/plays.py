@@ -33,12 +33,12 @@ Lines = dict[str, str]
 def plays(name: str, messages: Sequence[ModelMessage], text: TextCounter) -> Lines:
     """One checksum for each policy in each window: number of requests, and of all their bytes."""
     return {
-        play_name(name, policy.name, window): asyncio.run(_played(messages, policy, window, text))
+        play_name(name, policy.name, window): asyncio.run(played(messages, policy, window, text))
         for policy, window in product(PRESETS.values(), WINDOWS)
     }
 
 
-async def _played(messages: Sequence[ModelMessage], policy: Policy, window: int, text: TextCounter) -> str:
+async def played(messages: Sequence[ModelMessage], policy: Policy, window: int, text: TextCounter) -> str:
     with tempfile.TemporaryDirectory() as folder:
         play = Play(Path(folder), policy, window, text)
         try:

@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
 
 from tests.context.facts_kit import call, says, shell, user
 from tests.golden import kept_checksums
+from tests.golden.plays import played
 from tests.quality import verdicts
 from tests.quality.disk_checks import kept_on_disk, survives_dying, unchanged_by_failure
 from tests.quality.governed import COMPACTION_ALONE
@@ -99,8 +100,20 @@ REMINDER = "\n<system_reminder>\nKeep the lines short.\n</system_reminder>\n"
 SESSIONS = {"work": work(11, 500), "giants": giants(), "odd": odd(), "reminded": reminded()}
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("name", SESSIONS)
+WHOLE = {"work": WINDOWS[-1], "odd": WINDOWS[-1], "reminded": WINDOWS[-1]}
+"""Where a session is one request: what is judged at the end of a play is that of the window below."""
+NARROW = [(name, window) for name in SESSIONS for window in WINDOWS if WHOLE.get(name) != window]
+
+
+@pytest.mark.parametrize(("name", "window"), WHOLE.items())
+async def test_a_session_that_fits_whole_is_sent_as_it_is_kept(name: str, window: int) -> None:
+    frozen = kept_checksums("made-up.txt")
+    for policy in PRESETS.values():
+        made = await played(SESSIONS[name], policy, window, text())
+        assert made == frozen[play_name(name, policy.name, window)], policy.name
+
+
+@pytest.mark.parametrize(("name", "window"), NARROW)
 def test_every_policy_passes_every_check(name: str, window: int) -> None:
     found = matrix([SESSIONS[name]], list(PRESETS.values()), [window], text())
     assert len(found) == len(PRESETS)
