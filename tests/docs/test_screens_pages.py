@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
-import tests.ui.kit  # noqa: F401 -- style sheets are read once
 import tui_app.ui.dialogs
 from tests.docs.pages import DOCS, LINK, ROOT, load_script, read
+from tests.ui.kit import unpainted
 
 SCREENS = DOCS / "screens"
 PAGES = {
@@ -114,7 +114,8 @@ def test_every_picture_is_drawn_by_the_script_and_shown() -> None:
 @pytest.mark.timeout(300)
 def test_pictures_show_the_present_program(tmp_path: Path) -> None:
     script = load_script(SCRIPT)
-    script.main(tmp_path)
+    with unpainted():
+        script.main(tmp_path)
     for picture in script.PICTURES:
         fresh, kept = words(tmp_path / f"{picture.name}.svg"), words(SCREENS / f"{picture.name}.svg")
         assert picture.says in fresh

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Self
+from unittest import mock
 
 from rich.color import Color as RichColor
+from rich.console import RenderableType
 from textual import _wait, events
 from textual import screen as textual_screen
+from textual._compositor import Compositor
 from textual.app import App
 from textual.color import Color
 from textual.css.model import RuleSet
@@ -64,6 +67,23 @@ def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list
 Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
 # The same number, without a call of Python for each rule that each widget may match.
 RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+@contextmanager
+def unpainted() -> Iterator[None]:
+    """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted."""
+    paint = Compositor.render_update
+
+    def of_whole_screens(
+        compositor: Compositor, full: bool = False, *more: Any, **named: Any
+    ) -> RenderableType | None:
+        if full:
+            return paint(compositor, full, *more, **named)
+        compositor._dirty_regions.clear()
+        return None
+
+    with mock.patch.object(Compositor, "render_update", of_whole_screens):
+        yield
 
 
 class ThemedApp(App[None]):

@@ -4,21 +4,20 @@ import re
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import RenderableType
 from textual import screen as textual_screen
-from textual._compositor import Compositor
 from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import CHOICES, Scene
 from tests.ui.app.story import MODEL, NOON, TODAY, Story
-from tests.ui.kit import LIMIT_S, Deck, Desk, write_files
+from tests.ui.kit import LIMIT_S, Deck, Desk, unpainted, write_files
 from tests.ui.looks import LOOKS, Look, Looks
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
@@ -48,24 +47,10 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _unpainted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted.
-
-    Pictures have them: what stands below a dialog was painted before it opened.
-    """
-    if "looks" in request.fixturenames:
-        return
-    paint = Compositor.render_update
-
-    def of_whole_screens(
-        compositor: Compositor, full: bool = False, *more: Any, **named: Any
-    ) -> RenderableType | None:
-        if full:
-            return paint(compositor, full, *more, **named)
-        compositor._dirty_regions.clear()
-        return None
-
-    monkeypatch.setattr(Compositor, "render_update", of_whole_screens)
+def _unpainted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Looks have frames: what stands below a dialog was painted before it opened."""
+    with nullcontext() if "looks" in request.fixturenames else unpainted():
+        yield
 
 
 @pytest.fixture(autouse=True)
