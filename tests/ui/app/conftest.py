@@ -4,7 +4,6 @@ import re
 import secrets
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -17,7 +16,7 @@ from textual.widgets import Input, TextArea
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import CHOICES, Scene
 from tests.ui.app.story import MODEL, NOON, TODAY, Story
-from tests.ui.kit import LIMIT_S, Deck, Desk, unpainted, write_files
+from tests.ui.kit import LIMIT_S, Deck, Desk, write_files
 from tests.ui.looks import LOOKS, Look, Looks
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
@@ -44,13 +43,6 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing blinks, so that a screen is the same at any moment."""
     monkeypatch.setattr(TextArea, "cursor_blink", False)
     monkeypatch.setattr(Input, "cursor_blink", False)
-
-
-@pytest.fixture(autouse=True)
-def _unpainted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Looks have frames: what stands below a dialog was painted before it opened."""
-    with nullcontext() if "looks" in request.fixturenames else unpainted():
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,15 @@
+"""What holds for every test of the screen."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+
+import pytest
+
+from tests.ui.kit import unpainted
+
+
+@pytest.fixture(autouse=True)
+def _unpainted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Looks have frames: what stands below a dialog was painted before it opened."""
+    with nullcontext() if "looks" in request.fixturenames else unpainted():
+        yield
