@@ -63,7 +63,7 @@ async def test_case_c_a_summary_that_is_not_smaller_is_rejected() -> None:
     view = viewed(long_conversation(20), window=200_000)
     before = as_bytes(live(view))
     complete = await compacted(
-        view, Writer(lambda _task: NOTES + " ".join(f"word{number}" for number in range(40_000)))
+        view, Writer(lambda _task: NOTES + " ".join(f"word{number}" for number in range(12_000)))
     )
     assert complete.reason == "the summary is not smaller than what it would replace"
     assert as_bytes(live(view)) == before

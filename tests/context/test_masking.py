@@ -327,7 +327,7 @@ def test_the_work_grows_with_the_text_only(unit: str) -> None:
         mask_secrets(text)
         return time.process_time() - begun
 
-    small, large = (unit * (size // len(unit)) for size in (20_000, 160_000))
+    small, large = (unit * (size // len(unit)) for size in (10_000, 80_000))
     assert seconds(large) < 40 * max(seconds(small), 0.002)
 
 
