@@ -240,11 +240,8 @@ class FolderReader(OutermostCapability):
     ) -> ModelRequestContext:
         """Put the instructions of folders that were come to behind the newest message of the view."""
         touched, self._touched = self._touched, []
-        if touched and self.project.follows:
-            await self._tell(touched)
-        return request_context
-
-    async def _tell(self, touched: Sequence[Path]) -> None:
+        if not touched or not self.project.follows:
+            return request_context
         folders = await asyncio.to_thread(self._folders, touched)
         version, looked = self._looked
         if version != self.history.version:
@@ -252,11 +249,10 @@ class FolderReader(OutermostCapability):
             looked = set()
         self._looked = self.history.version, looked | folders.keys()
         if not folders.keys() - looked:
-            return
+            return request_context
         known = [file.real for file in self.project.files if file.real]
-        found = await asyncio.to_thread(self._read, folders, known)
         told = {*self.told().values()}
-        for file in found:
+        for file in await asyncio.to_thread(self._read, folders, known):
             if file.path in told:
                 continue
             if file.text:
@@ -264,6 +260,7 @@ class FolderReader(OutermostCapability):
                 self.history.tell_model(FolderInstructions(text=text, path=file.path))
             if file.problem:
                 self.history.append(Notice(text=file.problem))
+        return request_context
 
     def told(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""

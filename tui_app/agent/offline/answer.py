@@ -362,7 +362,10 @@ def _found_text(question: Question, turn: Turn, told: str) -> str:
     rows = "\n".join(history_rows(turn))[:_HISTORY_CHARS].splitlines()
     parts = [f"From this conversation:\n\n{_fenced(rows)}" if rows else "", *_fitting(question, turn)]
     if not any(parts):
-        parts = [_heads(turn) or from_manual(question) or _nothing(question, turn)]
+        # No line matches; the names of files that were read do.
+        heads = _introductions(turn, 2)
+        parts = ["No line matches, but a file name does:", *heads] if heads else []
+        parts = parts or [from_manual(question) or _nothing(question, turn)]
     return "\n\n".join(filter(None, (_missing(question, turn), *parts)))
 
 
@@ -433,10 +436,7 @@ def _fitting(question: Question, turn: Turn) -> list[str]:
 
 def _overview_text(turn: Turn) -> str:
     """Quote how the project introduces itself, then what lies at its top."""
-    blocks: list[str] = []
-    for found in turn.found:
-        if found.tool == READ_FILE.name and found.ok:
-            blocks.extend(block.render() for block in _joined(_introducing(passages([found]))))
+    blocks = _introductions(turn)
     parts = ["The project describes itself like this:", *blocks[: MAX_BLOCKS * 2]] if blocks else []
     for found in turn.found:
         if found.tool == LS.name and found.ok:
@@ -452,13 +452,10 @@ _NO_FILES = (
 )
 
 
-def _heads(turn: Turn) -> str:
-    """The first lines of files whose names fit, when no line of any file does."""
-    blocks: list[str] = []
-    for found in turn.found:
-        if found.tool == READ_FILE.name and found.ok:
-            blocks.extend(block.render() for block in _joined(_introducing(passages([found])))[:2])
-    return "\n\n".join(["No line matches, but a file name does:", *blocks]) if blocks else ""
+def _introductions(turn: Turn, most: int | None = None) -> list[str]:
+    """How the files that were read say what they are, in so many blocks each at most."""
+    read = [found for found in turn.found if found.tool == READ_FILE.name and found.ok]
+    return [block.render() for found in read for block in _joined(_introducing(passages([found])))[:most]]
 
 
 def _introducing(lines: Sequence[Passage]) -> list[Passage]:
