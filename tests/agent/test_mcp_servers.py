@@ -446,7 +446,7 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
         "start_new_session=True); signal.pause()"
     )
     server = program("files", "stays", str(pids))
-    words = [sys.executable, "-I", "-S", connection.warden.__file__, server.command, *server.args]
+    words = [sys.executable, "-I", "-S", connection.supervisor.__file__, server.command, *server.args]
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
     # Reading a pipe waits for whoever writes it.
     started = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]

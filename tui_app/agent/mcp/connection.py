@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 from pydantic import ValidationError
 from pydantic_ai.messages import ToolReturnPart
 
-from tui_app.agent.mcp import supervisor as warden
+from tui_app.agent.mcp import supervisor
 from tui_app.extras import install_command
 from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
@@ -201,7 +201,7 @@ class Connection:
             self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
             transport = StdioTransport(
                 command=sys.executable,
-                args=["-I", "-S", str(Path(warden.__file__)), server.command, *args],
+                args=["-I", "-S", str(Path(supervisor.__file__)), server.command, *args],
                 env=inherited,
                 cwd=str(folder),
                 keep_alive=False,
@@ -358,12 +358,12 @@ class Connection:
     @property
     def said(self) -> str:
         """The end of what the server's program has said on standard error."""
-        return self._read().partition(warden.END_MARK)[0].strip()[-_SAID_CHARS:]
+        return self._read().partition(supervisor.END_MARK)[0].strip()[-_SAID_CHARS:]
 
     @property
     def ended(self) -> str:
         """Why the server's program is gone, as part of a sentence; empty while it runs."""
-        return self._read().partition(warden.END_MARK)[2].strip()
+        return self._read().partition(supervisor.END_MARK)[2].strip()
 
     def _read(self) -> str:
         if self._said is None or self._said.closed:

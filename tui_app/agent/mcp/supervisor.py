@@ -1,6 +1,6 @@
 """Runs an MCP server's program and leaves nobody behind; itself a program, of the standard library only.
 
-``python -I -S warden.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be
+``python -I -S supervisor.py PROGRAM [ARGUMENT …]``. It stands between us and the server because we may be
 killed: its standard input ends then. What the server prints goes through it, bounded: on standard error in
 all, else by the line, which is a message. It leads the process group that the server and its children are in.
 """
