@@ -116,6 +116,22 @@ def _unusable(what: str, reason: str) -> StorageError:
 
 
 @contextmanager
+def storage_explained(database: Path) -> Iterator[None]:
+    """Raise errors of the disk and of the sessions file with what is to be done about them.
+
+    Raises:
+        StorageError: in place of one that can be explained.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        told = storage_error(error, database)
+        if told is None or told is error:
+            raise
+        raise told from error
+
+
+@contextmanager
 def as_disk_errors() -> Iterator[None]:
     """Raise errors of SQLite as ``OSError``: a log that cannot be written is a file that cannot.
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -22,7 +21,7 @@ from tui_app.context.compaction.proposal import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
-from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
@@ -211,21 +210,10 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
         sqlite3.DatabaseError: if the sessions file cannot be used for another reason.
         OSError: if the session's folder cannot be made.
     """
-    try:
-        return _open(opening, queue)
-    except StorageError:
-        raise
-    except (sqlite3.Error, OSError) as error:
-        if (told := storage_error(error, opening.paths.database)) is not None:
-            raise told from error
-        raise
-
-
-def _open(opening: Opening, queue: WorkQueue | None) -> OpenSession:
     settings, paths = opening.settings, opening.paths
-    policy = choose_policy(settings, opening.policy)
-    paths.ensure()
-    with ExitStack() as undo:
+    with storage_explained(paths.database), ExitStack() as undo:
+        policy = choose_policy(settings, opening.policy)
+        paths.ensure()
         own = load_agent(opening.agent, opening.cwd) if opening.agent else None
         store = open_store(opening.database)
         undo.callback(store.close)

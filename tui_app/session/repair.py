@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.context.storage_errors import StorageError, storage_explained
 from tui_app.events import Record, SessionStart
 from tui_app.records import frozen
 from tui_app.session.event_heads import CARRYING, Head, row_of
@@ -61,30 +61,26 @@ def examine(database: Path, sessions_dir: Path) -> Health:
         StorageError: if it is no database at all, or cannot be opened.
     """
     uri = f"{database.absolute().as_uri()}?mode=ro"
-    try:
-        with closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as db:
-            try:
-                found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
-                if found != ["ok"]:
-                    return Health(damage=tuple("\n".join(found).splitlines())[:_PROBLEMS])
-                known = {row[0] for row in db.execute("SELECT id FROM sessions")}
-                query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
-                lost = tuple(str(row[0]) for row in db.execute(query))
-                # Files of older versions lack some.
-                tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-                return Health(
-                    stale_index=index_trouble(db) if "said" in tables else "",
-                    stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
-                    unlisted=lost,
-                    orphans=tuple(_orphans(sessions_dir, known | set(lost))),
-                )
-            except sqlite3.DatabaseError as error:
-                if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
-                    raise
-                return Health(damage=(str(error),))
-    except sqlite3.Error as error:
-        told: StorageError | None = storage_error(error, database)
-        raise told or error from error
+    with storage_explained(database), closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as db:
+        try:
+            found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
+            if found != ["ok"]:
+                return Health(damage=tuple("\n".join(found).splitlines())[:_PROBLEMS])
+            known = {row[0] for row in db.execute("SELECT id FROM sessions")}
+            query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
+            lost = tuple(str(row[0]) for row in db.execute(query))
+            # Files of older versions lack some.
+            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            return Health(
+                stale_index=index_trouble(db) if "said" in tables else "",
+                stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
+                unlisted=lost,
+                orphans=tuple(_orphans(sessions_dir, known | set(lost))),
+            )
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+                raise
+            return Health(damage=(str(error),))
 
 
 def stale_sessions(db: sqlite3.Connection, most: int = -1) -> Iterator[str]:
