@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import pytest
@@ -216,10 +216,10 @@ def test_the_time_it_takes_grows_with_the_file(tmp_path: Path) -> None:
 
     def seconds(turns: int) -> float:
         recorded = recorded_file(long(tmp_path, turns, every=turns // 2))
-        start = perf_counter()
+        start = process_time()
         audit(recorded)
-        return perf_counter() - start
+        return process_time() - start
 
     seconds(100)
     small = min(seconds(100) for _ in range(2))
-    assert seconds(400) < 8 * small + 0.5
+    assert min(seconds(400) for _ in range(2)) < 8 * small + 0.5
