@@ -6,6 +6,7 @@ On the invented conversation of ``make_screenshots.py``, with the same program, 
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -116,6 +117,7 @@ def drawn(picture: Picture) -> str:
     """The picture as SVG."""
     clock = Clock()
     with (
+        ExitStack() as behind,
         elsewhere(),
         no_servers(),
         mock.patch("time.time", clock),
@@ -124,6 +126,7 @@ def drawn(picture: Picture) -> str:
         mock.patch("tui_app.ui.approvals.QUIET_S", 0.0),
         mock.patch("tui_app.ui.chat.pane.QUIET_S", 0.01),
     ):
+        behind.callback(mock.patch.stopall)
         session = write_session(clock, compacted=picture.compacted)
         now = clock.now
         write_others(clock)

@@ -153,9 +153,10 @@ async def in_pins(pilot: Pilot[int]) -> None:
 
 async def in_servers(pilot: Pilot[int]) -> None:
     """Every MCP server, with its tools; none is started."""
-    with mock.patch.object(McpServers, "statuses", return_value=SERVERS):
-        await command("/mcp")(pilot)
-        await steady(pilot)
+    # Till the picture is drawn: the screen asks again and again.
+    mock.patch.object(McpServers, "statuses", return_value=SERVERS).start()
+    await command("/mcp")(pilot)
+    await steady(pilot)
 
 
 async def in_switch(pilot: Pilot[int]) -> None:
