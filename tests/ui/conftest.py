@@ -10,6 +10,6 @@ from tests.ui.kit import unpainted
 
 @pytest.fixture(autouse=True)
 def _unpainted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Looks have frames: what stands below a dialog was painted before it opened."""
+    """Frames are painted for looks alone: what stands below a dialog is kept from the last one."""
     with nullcontext() if "looks" in request.fixturenames else unpainted():
         yield

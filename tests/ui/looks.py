@@ -21,11 +21,13 @@ import fcntl
 import re
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from itertools import count, groupby, zip_longest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from rich.cells import cell_len
@@ -36,7 +38,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from tests.ui.kit import USUAL, WIDE, Deck
+from tests.ui.kit import USUAL, WIDE, Deck, unpainted
 from tui_app.ui.themes import THEMES
 
 LOOKS = Path(__file__).parent / "app" / "looks"
@@ -246,6 +248,20 @@ def _strips(app: "App[Any]") -> list[Strip]:
         visible_screen_stack.reset(token)
 
 
+@contextmanager
+def _painted_below() -> Iterator[None]:
+    """Paint a screen once when another one opens above it."""
+    push = App.push_screen
+
+    def painted_and_pushed(app: "App[Any]", *screen: Any, **named: Any) -> Any:
+        if app.screen_stack:
+            app.screen._compositor.render_strips()
+        return push(app, *screen, **named)
+
+    with mock.patch.object(App, "push_screen", painted_and_pushed):
+        yield
+
+
 async def _steady(pilot: Pilot[Any]) -> None:
     """Wait until a few looks in a row are the same, colours too: what threads find out comes later."""
     # Whoever looked at a dialog without what is below it has left nothing there.
@@ -281,7 +297,8 @@ class Looks:
         """Run an app, do something with it, and look at it in these sizes and themes, one after the other."""
         async with app.run_test(size=sizes[0], tooltips=True, notifications=True) as pilot:
             if play is not None:
-                await play(Deck(app, pilot))
+                with unpainted(), _painted_below():
+                    await play(Deck(app, pilot))
             for size in sizes:
                 if app.size != size:
                     await pilot.resize_terminal(*size)
