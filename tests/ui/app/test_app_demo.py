@@ -42,9 +42,14 @@ async def opened(deck: Deck, kind: type) -> None:
     await deck.until(lambda: isinstance(deck.app.screen, kind), kind.__name__)
 
 
-async def test_the_whole_tour(desk: Desk, stage: Stage) -> None:
+async def test_the_whole_tour_with_free_typing_answered_from_the_project(desk: Desk, stage: Stage) -> None:
     async with shown(PlimsollApp(on_stage(desk.launch(), stage)), (80, 24)) as deck:
         await filled(deck)
+        answers = deck.kinds.count("assistant")
+        await deck.send("Where does Harbour Day stand?")
+        await deck.answered(answers + 1)
+        await deck.says("data/holidays.csv")
+        await told(deck, "1 of 8")
         await deck.press("ctrl+g")
         await told(deck, "2 of 8", "ctrl+o")
         await deck.press("ctrl+o")
@@ -91,16 +96,6 @@ async def test_the_whole_tour(desk: Desk, stage: Stage) -> None:
     assert deck.app.return_code == 0
     assert not deck.app.farewell
     assert not list(desk.home.rglob("*"))
-
-
-async def test_free_typing_is_answered_from_the_project(desk: Desk, stage: Stage) -> None:
-    async with shown(PlimsollApp(on_stage(desk.launch(), stage))) as deck:
-        await filled(deck)
-        answers = deck.kinds.count("assistant")
-        await deck.send("Where does Harbour Day stand?")
-        await deck.answered(answers + 1)
-        await deck.says("data/holidays.csv")
-        await told(deck, "1 of 8")
 
 
 async def test_there_and_back_from_a_session(
