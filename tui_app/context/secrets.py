@@ -440,6 +440,8 @@ _PASS = re.compile(
     r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,200})(?![\w(.\[])"
 )
 """The end of many names: ``DB_PASS``, ``dbPass``; on its own it says that a test has passed."""
+_IN_NAMES = ("pass", "kennwort", "contrase", "secret", "key", "cred", "token", "pwd", "auth")
+"""One of them is in each name that these four know: most texts hold none, and that is quick to see."""
 _SHOUTED = re.compile(r"PASS[\"']?=")
 _COUNT = re.compile(r"[\d.,%/:]{1,12}[a-z]{0,3}$")
 _MASKING_PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pwd)\b")
@@ -464,9 +466,11 @@ def _masked_text(text: str) -> str:
     text = mask_headers(mask_shapes(_without_private_keys(text)))
     text = _HEADER.sub(rf"\1\2{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
-    text = _QUOTED.sub(_masked_quoted, text)
-    text = _BARE.sub(_masked_bare, text)
-    text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
+    low = text.casefold()
+    if any(word in low for word in _IN_NAMES):
+        text = _QUOTED.sub(_masked_quoted, text)
+        text = _BARE.sub(_masked_bare, text)
+        text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
     return _mask_told(mask_options(mask_in_place(text)))
 
 
