@@ -6,11 +6,12 @@ import gc
 import os
 import re
 import socket
+import ssl
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpcore2
 import hypothesis
@@ -39,6 +40,16 @@ gc.set_threshold(500_000, 20, 20)
 gc.disable()
 # Every client reads the machine's certificates anew; no test speaks TLS to anybody.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
+_fresh_context, _kept_context = ssl.create_default_context, functools.cache(ssl.create_default_context)
+
+
+def _context(*purpose: ssl.Purpose, **certificates: Any) -> ssl.SSLContext:
+    """One for each file of certificates: the client of Google reads it twice."""
+    make = _kept_context if certificates.get("cafile") else _fresh_context
+    return make(*purpose, **certificates)
+
+
+ssl.create_default_context = _context
 
 
 def pytest_collection_finish() -> None:
