@@ -30,6 +30,7 @@ from tests.docs.pages import (
     section,
 )
 from tests.ui.kit import unpainted
+from tui_app.chat_keys import KEYS
 from tui_app.cli.output import print_json
 from tui_app.cli.program import COMMANDS, screen_parser
 from tui_app.context.compaction.plan import FORCED
@@ -50,7 +51,6 @@ from tui_app.events import (
     TurnRetry,
 )
 from tui_app.events.schema import event_schema
-from tui_app.keys import KEYS
 from tui_app.paths import Paths
 from tui_app.providers import LOCAL_PORTS, PROTOCOLS, key_variables
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow

@@ -17,9 +17,9 @@ from textual.color import Color
 from textual.keys import KEY_NAME_REPLACEMENTS
 from textual.theme import BUILTIN_THEMES
 
+from tui_app.chat_keys import ACTION_KEYS, KEYS
 from tui_app.context.policy import PLIMSOLL, PRESETS, MessageLimit, derive
 from tui_app.conversation.policies import choose_policy
-from tui_app.keys import ACTION_KEYS, KEYS
 from tui_app.paths import Paths
 from tui_app.settings import (
     OFFLINE_MODEL,

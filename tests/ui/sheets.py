@@ -47,7 +47,7 @@ from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.review import ReviewScreen, fill_of
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.status import TodoItem
+from tui_app.ui.todo import TodoItem
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 MODEL = "anthropic:claude-sonnet-5"

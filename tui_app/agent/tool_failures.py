@@ -31,7 +31,7 @@ from pydantic_core import to_json
 
 from tui_app.agent.error_sentences import plain, reason
 from tui_app.context.answer_end import half_call, why_not_whole
-from tui_app.context.attempts import OutermostCapability
+from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.overflow.error_text import (
     chain,
 )

@@ -14,7 +14,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import ModelRequestContext
 
-from tui_app.context.attempts import PreparesAttempts
+from tui_app.context.capabilities import PreparesAttempts
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,

@@ -49,7 +49,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.attempts import FRAMES, without_system_messages
+from tui_app.context.capabilities import FRAMES, without_system_messages
 from tui_app.context.message_marks import is_note_part
 from tui_app.context.web_searches import as_text, is_search
 from tui_app.pictures import sendable

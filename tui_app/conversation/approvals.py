@@ -34,7 +34,7 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.context.attempts import OutermostCapability
+from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import mode_text, mode_told
 from tui_app.conversation.hooks import ChangedArguments
 from tui_app.conversation.session_history import SessionHistory

@@ -34,7 +34,7 @@ from tui_app.agent.instructions import (
     surroundings_text,
 )
 from tui_app.agent.tools.files import is_part
-from tui_app.context.attempts import OutermostCapability
+from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import folder_text

@@ -16,7 +16,7 @@ from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import SHELL, command_result
 from tui_app.command_parent import parented
-from tui_app.context.attempts import OutermostCapability
+from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import shell_message, tasks_text
 from tui_app.context.policy import Policy
 from tui_app.context.tool_results.stages import StageHost, StageRunner

@@ -6,7 +6,7 @@ from dataclasses import field
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tui_app.keys import ACTION_KEYS, key_pattern
+from tui_app.chat_keys import ACTION_KEYS, key_pattern
 from tui_app.modes import MODES
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
 from tui_app.records import frozen

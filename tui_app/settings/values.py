@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 
-from tui_app.keys import ACTION_KEYS, find_clash, find_writing_key
+from tui_app.chat_keys import ACTION_KEYS, find_clash, find_writing_key
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL
 from tui_app.records import frozen

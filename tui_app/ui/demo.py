@@ -10,6 +10,7 @@ from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widget import Widget
 
+from tui_app.chat_keys import in_force
 from tui_app.conversation.work import Prompt
 from tui_app.demo.stage import MODEL, Stage, recorded_prompts, set_up
 from tui_app.demo.tour import (
@@ -23,7 +24,6 @@ from tui_app.demo.tour import (
     signal_of,
 )
 from tui_app.events import CompactionComplete, Record
-from tui_app.keys import in_force
 from tui_app.ui.dialogs.actions import what_leaving_costs
 from tui_app.ui.dialogs.base import confirmed
 from tui_app.ui.dialogs.compaction import CompactionDetail

@@ -1,6 +1,6 @@
 """Keys of single widgets and dialogs, and what Textual and the bottom row are told of all keys.
 
-Those of the chat, which settings can change, stand in :mod:`tui_app.keys`.
+Those of the chat, which settings can change, stand in :mod:`tui_app.chat_keys`.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui_app.keys import KEYS, KeyBinding, Scope, in_force, own_keys
+from tui_app.chat_keys import KEYS, KeyBinding, Scope, in_force, own_keys
 
 
 class Hint(NamedTuple):

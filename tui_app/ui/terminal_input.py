@@ -25,8 +25,8 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import MouseDown
 from textual.message import Message
 
+from tui_app.chat_keys import in_force, key_labels
 from tui_app.files import repository_root, write_atomic
-from tui_app.keys import in_force, key_labels
 from tui_app.trust import search_path
 from tui_app.ui.terminal_title import Announcing
 

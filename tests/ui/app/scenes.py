@@ -53,8 +53,8 @@ from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
-from tui_app.ui.status import TodoItem
 from tui_app.ui.text import UNICODE
+from tui_app.ui.todo import TodoItem
 
 Scene = Callable[[Deck], Awaitable[None]]
 

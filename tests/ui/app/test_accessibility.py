@@ -37,8 +37,8 @@ from tests.ui.app.test_app_gauge import story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, Run, runs, shown
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent import catalog as catalogue
+from tui_app.chat_keys import ACTION_KEYS, key_labels
 from tui_app.events import Error
-from tui_app.keys import ACTION_KEYS, key_labels
 from tui_app.ui.chat.pane import MORE_ROOM
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.compaction import CompactionDetail

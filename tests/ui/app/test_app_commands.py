@@ -9,7 +9,7 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.keys import KEYS, key_labels
+from tui_app.chat_keys import KEYS, key_labels
 from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen, command_of, fixed_rows, help_rows

@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
-from tui_app.keys import KEYS
+from tui_app.chat_keys import KEYS
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
-from tui_app.keys import KEYS
+from tui_app.chat_keys import KEYS
 from tui_app.ui.dialogs.help import help_line, help_rows
 from tui_app.ui.gauge import background_forms
 from tui_app.ui.keys import Hint, as_bindings, footer_hints

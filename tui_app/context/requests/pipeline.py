@@ -15,8 +15,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
 from tui_app.context.answer_end import as_known
-from tui_app.context.attempts import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.context.cache_marks import CacheMarks, chooses_hour
+from tui_app.context.capabilities import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, RunningMessages

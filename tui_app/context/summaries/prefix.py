@@ -20,8 +20,8 @@ from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
 from tui_app.context.answer_end import CUT_OFF, why_not_whole
-from tui_app.context.attempts import PreparesAttempts
 from tui_app.context.cache_marks import is_cache_mark
+from tui_app.context.capabilities import PreparesAttempts
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.facts.observations import one_line

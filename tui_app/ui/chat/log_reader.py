@@ -26,7 +26,7 @@ from tui_app.tool_specs import TODO
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import saying
 from tui_app.ui.launch import Launch
-from tui_app.ui.status import read_todos
+from tui_app.ui.todo import read_todos
 from tui_app.usage import ContextWindow
 
 # The window of a model as far as it is known before the agent side is loaded: nobody is asked for it.

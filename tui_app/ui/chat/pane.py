@@ -34,8 +34,9 @@ from tui_app.ui.keys import (
 )
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
-from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow, TodoPanel, is_open
+from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
 from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
+from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.type_ahead import QUIET_S, Flow
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from tui_app.ui.launch import Launch
     from tui_app.ui.questions import AskPlace, Stray
     from tui_app.ui.row_bodies import LateBodies
-    from tui_app.ui.status import TodoItem
     from tui_app.ui.timeline import Timeline
+    from tui_app.ui.todo import TodoItem
     from tui_app.ui.transcript.find import FindPlace, FindRow
     from tui_app.ui.transcript.transcript import Transcript
     from tui_app.ui.type_ahead import TypeAhead

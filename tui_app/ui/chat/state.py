@@ -55,8 +55,9 @@ from tui_app.session.event_heads import spoken_line
 from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
-from tui_app.ui.status import Status, TodoItem, read_todos
+from tui_app.ui.status import Status
 from tui_app.ui.text import one_line, tokens, turn_text
+from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
 KEPT_FROM_MODEL = "The model is not shown this output."

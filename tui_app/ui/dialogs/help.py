@@ -9,7 +9,7 @@ from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from tui_app.keys import KeyBinding, in_force, key_labels
+from tui_app.chat_keys import KeyBinding, in_force, key_labels
 from tui_app.records import frozen
 from tui_app.ui.dialogs.base import packed
 from tui_app.ui.dialogs.filter import FilterDialog

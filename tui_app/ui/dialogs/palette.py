@@ -11,7 +11,7 @@ from textual.dom import DOMNode
 from textual.fuzzy import Matcher
 from textual.screen import Screen
 
-from tui_app.keys import KeyBinding, Scope, in_force, key_labels
+from tui_app.chat_keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.filter import FilterDialog
 from tui_app.ui.dialogs.help import command_of

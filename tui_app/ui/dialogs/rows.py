@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from tui_app.chat_keys import RowState
 from tui_app.conversation.work import Pin, Restore
 from tui_app.events import (
     CompactionComplete,
@@ -18,7 +19,6 @@ from tui_app.events import (
     Error,
     Record,
 )
-from tui_app.keys import RowState
 from tui_app.session.database import Database, open_store
 from tui_app.session.preview import why_no_record
 from tui_app.session.request_ledger import Difference, compaction_diff, passages

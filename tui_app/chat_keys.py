@@ -1,4 +1,4 @@
-"""Keys that settings can change, declared once: bindings, hints, help, palette and settings read them.
+"""Keys of the chat, which settings can change, declared once: bindings, hints, help, palette read them.
 
 Settings are read before the screen and must not load it. Keys of dialogs and of single widgets stand in
 :mod:`tui_app.ui.keys`.
