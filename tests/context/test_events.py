@@ -236,7 +236,7 @@ def test_events_wait_for_no_agent_library() -> None:
                 messages_left=3,
                 tokens_before=91_500,
                 tokens_after=6_200,
-                facts=(Fact(kind="file", text="/srv/work/ferries/src/ferry/import.py · edited 3×"),),
+                facts=(Fact(kind="file", text="/srv/harbour/ferries/src/ferry/import.py · edited 3×"),),
             ),
             "3 messages became a summary · 91.5k → 6.2k · 1 of 1 fact · …/ferry/import.py edited 3×",
         ),
