@@ -226,3 +226,8 @@ LONG = 4_000
 def is_large(text: str) -> bool:
     """Whether a pasted text is too long to be shown where it was pasted."""
     return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text, for tables of them."""
+    return frozenset(text.split())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tests.conversation.test_audit import INVENTED, RULE, claude
+from tests.conversation.test_audit import INVENTED, REQUEST, RULE, claude
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, text
 from tui_app.context.policy import PRESETS
@@ -27,8 +27,8 @@ def test_the_table(plimsoll: Plimsoll, tmp_path: Path) -> None:
     result = plimsoll("audit", claude(tmp_path))
     assert (result.code, result.err) == (0, "")
     assert "1 compaction" in result.out
-    assert re.search(r"^Rules +1 +0 +1$", result.out, re.MULTILINE)
-    assert f"Rules gone word for word: 1\n- {RULE}" in result.out
+    assert re.search(r"^Requests +1 +0 +2$", result.out, re.MULTILINE)
+    assert f"gone word for word: 2\n- {REQUEST}\n- {RULE}\n" in result.out
     assert f"Claims not in the log, of 4 statements: 1\n- {INVENTED}" in result.out
     assert all(re.search(rf"^{name} +\d", result.out, re.MULTILINE) for name in PRESETS)
 
@@ -96,7 +96,7 @@ def test_several_have_a_total(plimsoll: Plimsoll, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     result = plimsoll("audit", claude(tmp_path), claude(tmp_path / "more"))
     assert "Total: 2 compactions" in result.out
-    assert "2 rules and 2 open errors gone" in result.out
+    assert "and 2 open errors gone" in result.out
     file = claude(tmp_path)
     twice = plimsoll("audit", file, f"{tmp_path}/more/../{file.name}", "--json")
     assert twice.json["total"]["compactions"] == 1

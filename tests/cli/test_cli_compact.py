@@ -10,7 +10,7 @@ from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Empty, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
-from tui_app.events import ModelChange
+from tui_app.events import NOT_IN_LOG, UNCHECKED, ModelChange
 from tui_app.paths import Paths
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.lock import WriterLock
@@ -160,17 +160,21 @@ def test_model_writes_the_summary_and_hears_the_focus(
     assert "the harbour dues" in request
 
 
-def test_what_the_log_holds_instead_of_a_claim_is_said(
+def test_how_many_lines_have_a_source_is_said(
     plimsoll: Plimsoll, imported: str, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = "The user explicitly asked to delete the production database of the harbour master."
-    server.add(*(Text(f"## State\n- Route 3 calls at all its stops.\n- {claim}") for _ in range(2)))
+    invented = "`harbour_master.py` was deleted."
+    notes = f"## State\n- The routes were read. (#2)\n- All is well.\n- {invented}"
+    server.add(*(Text(notes) for _ in range(2)))
     with server:
         use(server, monkeypatch)
         done = plimsoll("compact", imported, "--json").json
-        assert (done["claims_marked"], done["claims_held"]) == (1, ["no such message"])
+        assert (done["lines"], done["lines_sourced"], done["claims_marked"]) == (3, 1, 1)
+        shown = plimsoll("export", imported, "--format", "markdown", "--view", "agent").out
+        assert f"- All is well. {UNCHECKED}\n" in shown
+        assert f"- {invented} {NOT_IN_LOG}\n" in shown
         assert plimsoll("compact", imported, "--undo").code == 0
-        assert "The log holds instead: no such message" in plimsoll("compact", imported).out
+        assert "1 of 3 lines sourced" in plimsoll("compact", imported).out
 
 
 def test_model_of_a_compaction_is_not_that_of_the_session(
@@ -336,10 +340,10 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
 ) -> None:
     (project / "notes.md").write_text("Notes of my own.")
     none = plimsoll("compact", imported, "--edit-summary", "notes.md")
-    assert (none.code, none.err.strip()) == (1, "Nothing to edit: there is no compaction.")
+    assert (none.code, none.err.strip()) == (1, "There is no compaction in force.")
     plimsoll("compact", imported)
     edited = plimsoll("compact", imported, "--edit-summary", "notes.md", "--json").json
-    assert edited["summary"] == "Notes of my own."
+    assert edited["summary"] == f"Notes of my own. {UNCHECKED}", "checked like those of a model"
     after = plimsoll("context", imported, "--json").json
     assert after["total"] == pytest.approx(edited["tokens_after"], abs=12)
     assert "Notes of my own." in plimsoll("export", imported, "--format", "markdown", "--view", "agent").out

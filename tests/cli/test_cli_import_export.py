@@ -260,7 +260,7 @@ def test_agent_view_in_markdown_keeps_calls_with_their_answer(plimsoll: Plimsoll
     assert everything.count("Tool call: ") == 12
     assert 0 < text.count("Tool call: ") == text.count("Result of ") < 12
     assert "Conversation compacted" in text
-    assert "[added by Plimsoll]\n> ## Intent" in text, "who each passage is from"
+    assert "[added by Plimsoll]\n> ## Where it stands" in text, "who each passage is from"
 
 
 def test_export_to_a_file(plimsoll: Plimsoll, imported: str, tmp_path: Path) -> None:

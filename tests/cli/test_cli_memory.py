@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tui_app.cli.command import FAILED, OK, USAGE
 
-RULE = "Never touch the legacy importer."
+RULE = "Never touch the importer in legacy/."
 
 
 def texts(plimsoll: Plimsoll, *more: str) -> list[str]:

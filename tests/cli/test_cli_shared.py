@@ -195,7 +195,7 @@ def test_the_context_board_is_on_the_server(
     plimsoll_home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rule = "Never touch the legacy importer."
+    rule = "Never touch legacy/importer.py."
     (project / ".git").mkdir()
     (project / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (project / ".git/config").write_text('[remote "origin"]\n\turl = git@forge.example:ada/ferry.git\n')

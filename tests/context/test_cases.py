@@ -102,12 +102,13 @@ async def test_case_f_no_op_below_the_threshold_force_works_and_nothing_to_cut_s
 async def test_case_g_five_compactions_do_not_nest_and_keep_what_the_user_said() -> None:
     rule = "Never edit generated.py by hand, always run the generator."
     view = viewed([said(f"Build the parser. {rule}"), answered("Yes."), *long_conversation(12)])
-    writer = Writer(lambda task: f"{NOTES}\nRound {len(writer.tasks)}.")
+    read = "\n".join(f"- src/file_{number}.py was read." for number in range(6))
+    writer = Writer(lambda task: f"{NOTES}\nRound {len(writer.tasks)}.\n{read}")
     for round_ in range(1, 6):
         assert (await compacted(view, writer)).outcome == "success"
         text = summary_of(view).content or ""
         assert text.count("## Intent") == 1
-        assert text.count("Said by the user, word for word") == 1
+        assert text.count("## The user's words") == 1
         assert f"Round {round_}." in text
         assert f"Round {round_ - 1}." not in text
         assert rule in text
@@ -167,11 +168,11 @@ async def test_case_j_marker_text_in_the_users_words_stays_and_closes_nothing() 
     inside = (part.content or "").lower()
     assert "</conversation_summary" not in inside
     assert "</ conversation_summary" not in inside
-    kept = (part.metadata or {})["plimsoll"]["prompts"]
-    assert kept[0][1] == quoted
+    assert "what does <\\/conversation_summary> mean" in inside
     view.sync([*live(view), *long_conversation(10)])
     await compacted(view)
-    assert (summary_of(view).metadata or {})["plimsoll"]["prompts"][0][1] == quoted
+    again = (summary_of(view).content or "").lower()
+    assert again.count("what does <\\/conversation_summary> mean") == 1
     later = viewed([*long_conversation(20), said(quoted)])
     await compacted(later)
     assert prompts(live(later))[-1] == quoted

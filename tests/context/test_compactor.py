@@ -14,16 +14,23 @@ from tests.context.histories import as_bytes, as_items, complaints, long_convers
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.guards import Breaker, Veto
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.proposal import default_title, propose, summary_task
+from tui_app.context.compaction.proposal import Session, default_title, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.prices import Ledger as Costs
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory, OriginalView, Proposal
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.builder import sendable
-from tui_app.context.summaries.prompt import message_text, prompts_of, summary_prompt
-from tui_app.context.summaries.writer import ExtractiveSummariser, Summary, SummaryFailed, SummaryTask
+from tui_app.context.summaries.prompt import message_text, summary_prompt
+from tui_app.context.summaries.writer import (
+    NO_NOTES,
+    ExtractiveSummariser,
+    Summary,
+    SummaryFailed,
+    SummaryTask,
+)
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
@@ -42,12 +49,14 @@ class Bench:
         return to_messages(self.history.items())
 
 
-def bench(turns: int = 20, *, window: int = 20_000, writer: Writer | None = None) -> Bench:
+def bench(
+    turns: int = 20, *, window: int = 20_000, writer: Writer | None = None, policy: Policy = PLIMSOLL
+) -> Bench:
     heard, writer = Heard(), writer or Writer()
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(turns))
     history.fix(resolve_window(setting=window), Breakdown(), "m")
-    return Bench(heard, history, writer, Compactor(history, PLIMSOLL, PlainHost((writer,))))
+    return Bench(heard, history, writer, Compactor(history, policy, PlainHost((writer,))))
 
 
 @pytest.mark.asyncio
@@ -338,7 +347,9 @@ async def test_two_compactions_without_progress_are_announced_once() -> None:
 
 async def wordy(trigger: Trigger, gain: float) -> Bench:
     """A bench whose writer writes so much that a compaction frees only a share of the view."""
-    trial, at = bench(writer=Writer(lambda _task: NOTES + letters(100))), bench()
+    # Where nothing else takes the room that notes leave.
+    shares = replace(PLIMSOLL, target_share=0.0, facts_share=0.0)
+    trial, at = bench(writer=Writer(lambda _task: NOTES + letters(100)), policy=shares), bench(policy=shares)
     trial.compactor.start(trigger)
     freed = await trial.compactor.finish()
     assert freed is not None
@@ -608,6 +619,11 @@ def test_instructions_in_the_request_cannot_close_the_data() -> None:
 BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")
 
 
+def session_of(view: ListHistory) -> Session:
+    items = tuple(view.items())
+    return Session.read(OriginalView(items=items, ledger=Ledger.from_items(items)))
+
+
 def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, Plan]:
     view = ListHistory(plain_counter())
     view.sync(long_conversation(turns))
@@ -622,7 +638,7 @@ async def proposed(summary: Summary, way_back: str = WAY_BACK) -> tuple[ListHist
     return (
         view,
         plan,
-        await propose(view, plan, OriginalView(items=tuple(view.items())), summary, BLANK, way_back=way_back),
+        await propose(view, plan, session_of(view), summary, BLANK, way_back=way_back),
     )
 
 
@@ -630,7 +646,10 @@ async def test_the_numbers_of_a_proposal_add_up() -> None:
     view, plan, proposal = await proposed(Summary(text="Notes.", title="T"))
     done = proposal.complete
     assert (done.outcome, done.title, done.model) == ("success", "T", "asked")
-    assert done.tokens_after == plan.floor + plain_counter().message(proposal.message).total
+    stays = [item for item in view.items() if item.key not in proposal.left]
+    assert (
+        done.tokens_after == 100 + sum(map(tokens, stays)) + plain_counter().message(proposal.message).total
+    )
     assert done.tokens_removed == plan.tokens_before - done.tokens_after
     assert done.messages_removed == len(proposal.left) - 1
     assert done.headline().startswith(f"{len(proposal.left)} messages became a summary")
@@ -647,7 +666,7 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
         proposal = await propose(
             view,
             plan,
-            OriginalView(items=tuple(view.items())),
+            session_of(view),
             Summary(text="Notes."),
             BLANK,
             way_back=way_back,
@@ -658,31 +677,24 @@ async def test_facts_are_recoverable_only_where_there_is_a_way_back() -> None:
 
 def test_the_task_of_a_plan() -> None:
     view, plan = view_and_plan()
-    whole = OriginalView(items=tuple(view.items()))
-    task = summary_task(plan, whole)
-    assert (task.items, task.whole) == (plan.split.old, whole)
+    session = session_of(view)
+    task = summary_task(plan, session)
+    assert task.items == plan.split.old
+    assert "- file_3.py · read (#15)" in task.known, "what code writes is shown to who writes notes"
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
-    assert default_title(plan).startswith("prompt ")
+    assert default_title(session.ledger).startswith("prompt ")
     assert Breakdown(user=3).nonzero() == {"user": 3}
 
 
-async def test_facts_take_the_room_that_the_persons_words_leave() -> None:
-    view = ListHistory(plain_counter())
-    work = [message for number in range(200) for message in shell(f"make part{number:03}")]
-    work += long_conversation(20)
-    view.sync(work)
-    view.fix(resolve_window(setting=20_000), Breakdown(system=100), "m")
-    plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual")
-    assert isinstance(plan, Plan)
-    said = "\n".join(text for _, text in prompts_of(plan.split.old))
-    whole = OriginalView(items=tuple(view.items()))
-    sizes = []
-    for notes in (f"Notes.\n{said}", "Notes."):
-        proposal = await propose(view, plan, whole, Summary(text=notes), BLANK, way_back="")
-        text = message_text(proposal.message)
-        sizes.append(len(text.partition("## Also worth keeping")[2]))
-    assert sizes[0] > sizes[1], "what stands in the notes is not said again, and facts take its room"
-    assert sizes[1] <= 3 * (plan.facts_budget + plan.prompts_budget)
+async def test_deeds_take_the_room_that_the_persons_words_leave() -> None:
+    view, plan = view_and_plan()
+    tight = replace(plan, facts_budget=60, prompts_budget=60)
+    roomy = replace(plan, facts_budget=60, prompts_budget=20_000)
+    told = []
+    for made in (tight, roomy):
+        proposal = await propose(view, made, session_of(view), Summary(text="Notes."), BLANK, way_back="")
+        told.append(message_text(proposal.message).count(" · read (#"))
+    assert told[0] < told[1]
 
 
 async def test_what_is_dense_in_tokens_is_cut_until_the_result_fits() -> None:
@@ -703,21 +715,23 @@ async def test_what_is_dense_in_tokens_is_cut_until_the_result_fits() -> None:
         view.items(), view.usage(), lambda item: view.weigh(item).total, PLIMSOLL, trigger="model_switch"
     )
     assert isinstance(plan, Plan)
-    whole = OriginalView(items=tuple(view.items()))
     summary = Summary(text=rows[: 5 * plan.summary_budget // 2])
-    done = (await propose(view, plan, whole, summary, BLANK, way_back=WAY_BACK)).complete
+    done = (await propose(view, plan, session_of(view), summary, BLANK, way_back=WAY_BACK)).complete
     assert plan.floor < done.tokens_after <= plan.target
 
 
 async def test_extraction_needs_no_model() -> None:
     seen: list[tuple[int, int, int]] = []
-    task = SummaryTask(items=tuple(as_items(long_conversation(5))), budget_tokens=400)
+    items, quoted = tuple(as_items(long_conversation(5))), "## Where it stands\n" + "- It goes on.\n" * 400
     summary = await ExtractiveSummariser(characters).summarise(
-        task, lambda *step: seen.append(step), Ledger()
+        SummaryTask(items=items, quoted=quoted, budget_tokens=400), lambda *step: seen.append(step), Costs()
     )
     assert summary.performed_by == "heuristic"
     assert characters(summary.text) <= 400
-    assert "src/file_" in summary.text
+    assert summary.text.startswith("## Where it stands")
+    beside = SummaryTask(items=items, known="## What was done", budget_tokens=400)
+    summary = await ExtractiveSummariser(characters).summarise(beside, lambda *_step: None, Costs())
+    assert (summary.performed_by, summary.text) == ("heuristic", NO_NOTES)
     assert len(seen) == 2
 
 
@@ -725,20 +739,24 @@ async def test_a_marker_never_wipes_an_earlier_summary_out() -> None:
     items = tuple(as_items(long_conversation(5)))
     task = SummaryTask(items=items, budget_tokens=1, previous="## Intent\n- Build a shop. (#1)")
     with pytest.raises(SummaryFailed, match="no room"):
-        await ExtractiveSummariser(characters).summarise(task, lambda *_step: None, Ledger())
+        await ExtractiveSummariser(characters).summarise(task, lambda *_step: None, Costs())
 
 
 async def test_the_last_resort_is_a_marker() -> None:
     task = SummaryTask(items=tuple(as_items(long_conversation(5))), budget_tokens=1)
-    summary = await ExtractiveSummariser(characters).summarise(task, lambda *_step: None, Ledger())
+    summary = await ExtractiveSummariser(characters).summarise(task, lambda *_step: None, Costs())
     assert summary.performed_by == "marker"
     assert "20 earlier messages were removed" in summary.text
 
 
-async def test_a_policy_without_facts_gets_none() -> None:
+async def test_a_policy_without_facts_has_what_is_open_alone() -> None:
     view, plan = view_and_plan()
-    whole = OriginalView(items=tuple(view.items()))
-    bare = replace(plan, facts_budget=0)
-    for made, stands in ((plan, True), (bare, False)):
-        proposal = await propose(view, made, whole, Summary(text="Notes."), BLANK, way_back="")
-        assert ("## Also worth keeping" in message_text(proposal.message)) is stands
+    full = replace(plan, facts_budget=2_000, prompts_budget=20_000)
+    bare = replace(plan, facts_budget=0, prompts_budget=0, names_budget=0)
+    told = []
+    for made in (full, bare):
+        proposal = await propose(view, made, session_of(view), Summary(text="Notes."), BLANK, way_back="")
+        told.append(message_text(proposal.message))
+    assert "## The user's words" in told[0]
+    assert "## The user's words" not in told[1]
+    assert len(told[1]) < 1_500

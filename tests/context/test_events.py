@@ -215,7 +215,9 @@ def test_events_wait_for_no_agent_library() -> None:
                 messages_removed=203,
                 tokens_before=91_500,
                 tokens_after=6_200,
-                claims_marked=0,
+                claims_marked=1,
+                lines=17,
+                lines_sourced=14,
                 facts=(
                     *(Fact(kind="rule", text=f"rule {n}") for n in range(4)),
                     Fact(kind="file", text="notes.md · edited 1×", weight=2),
@@ -225,8 +227,8 @@ def test_events_wait_for_no_agent_library() -> None:
                 ),
             ),
             "203 messages became a summary · 91.5k → 6.2k · 7 of 8 facts · your 4 rules word for word"
-            " · import.py edited 3× · 1 error still open · 1 fact put back by Plimsoll · 1 lost"
-            " · 0 claims not in the log",
+            " · import.py edited 3× · 1 error still open · 1 fact added by Plimsoll · 1 lost"
+            " · 14 of 17 lines sourced · 1 not in the log",
         ),
         (
             CompactionComplete(

@@ -75,8 +75,9 @@ def writers(policy: Policy, trigger: Trigger) -> list[str]:
             PLIMSOLL,
             {
                 "automatic": True, "background_threshold": 0.8, "blocking_threshold": 0.95,
-                "minimum_messages": 4, "limit": None, "at_turn_end": False, "recent_share": 0.2,
-                "user_share": 0.05, "facts_share": 0.03, "plan_share": 0.05, "summary_share": 0.06,
+                "minimum_messages": 4, "limit": None, "at_turn_end": False, "recent_share": 0.12,
+                "user_share": 0.08, "facts_share": 0.12, "plan_share": 0.05, "summary_share": 0.1,
+                "target_share": 0.25, "target_tokens": 40_000,
                 "restore_files_share": 0.05, "summary_by": "llm",
                 "fallback": "heuristic", "safety_margin": 0.05, "minimum_gain": 0.05, "breaker_after": 2,
             },
@@ -271,8 +272,8 @@ def test_a_limit_of_no_messages_never_compacts(messages: int) -> None:
 @pytest.mark.parametrize(
     ("policy", "window", "recent"),
     [
-        (PLIMSOLL, KNOWN, Recent(tokens=20_000)),
-        (PLIMSOLL, ContextWindow(limit=1_000, source="model", reserve=700), Recent(tokens=150)),
+        (PLIMSOLL, KNOWN, Recent(tokens=12_000)),
+        (PLIMSOLL, ContextWindow(limit=1_000, source="model", reserve=700), Recent(tokens=120)),
         (SLIDING_WINDOW, KNOWN, Recent(messages=20)),
         (replace(SLIDING_WINDOW, limit=MessageLimit(messages=9)), KNOWN, Recent(messages=4)),
         (replace(SLIDING_WINDOW, limit=MessageLimit(messages=10)), KNOWN, Recent(messages=5)),

@@ -22,6 +22,9 @@ from tui_app.usage import Breakdown
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
 
+ACCEPTED = "as it is"
+
+
 @dataclass
 class Person:
     """Answers a question about a summary when told to."""
@@ -34,7 +37,8 @@ class Person:
         self.asked.append((proposal, problem))
         if self.gate is not None:
             await self.gate.wait()
-        return self.answers[len(self.asked) - 1]
+        answer = self.answers[len(self.asked) - 1]
+        return proposal.complete.summary if answer == ACCEPTED else answer
 
 
 def compactor(writer: Writer | None = None, policy: Policy = PLIMSOLL) -> Compactor:
@@ -65,7 +69,7 @@ async def ended(made: Compactor, person: Person) -> CompactionComplete:
 
 
 async def test_nothing_changes_before_it_is_accepted() -> None:
-    made, person = compactor(), Person([NOTES], gate=asyncio.Event())
+    made, person = compactor(), Person([ACCEPTED], gate=asyncio.Event())
     before = seen(made)
     made.start("manual", reviewer=person)
     assert made.state is State.RUNNING
@@ -78,25 +82,27 @@ async def test_nothing_changes_before_it_is_accepted() -> None:
     done = await made.finish()
     assert done is not None
     assert (done.outcome, done.edited, done.performed_by) == ("success", False, "model")
-    assert own(made) == NOTES
+    assert own(made) == done.summary
+    assert done.summary.replace(" (unchecked)", "") == NOTES
     assert made.state is State.IDLE
 
 
 async def test_an_edited_summary_takes_the_place_and_is_measured_anew() -> None:
-    plain = await ended(compactor(), Person([NOTES]))
+    plain = await ended(compactor(), Person([ACCEPTED]))
     made, text = compactor(), f"{NOTES}\nIt waits for the harbour." + " More about it." * 20
     person = Person([text])
     done = await ended(made, person)
-    assert (done.outcome, done.edited, done.summary) == ("success", True, text)
+    assert (done.outcome, done.edited) == ("success", True)
+    assert done.summary.replace(" (unchecked)", "") == text
     assert done.title == person.asked[0][0].complete.title
     assert done.tokens["summary"] > plain.tokens["summary"]
     assert done.model == plain.model
-    assert own(made) == text
+    assert own(made) == done.summary
 
 
 async def test_facts_are_looked_up_in_what_was_edited() -> None:
     bare = replace(PLIMSOLL, facts_share=0.0)  # nothing is brought back below the notes
-    person = Person([NOTES])
+    person = Person([ACCEPTED])
     await ended(compactor(policy=bare), person)
     facts = person.asked[0][0].complete.facts
     rule = next(fact for fact in facts if fact.state != "kept")
@@ -105,20 +111,22 @@ async def test_facts_are_looked_up_in_what_was_edited() -> None:
 
 
 async def test_what_nobody_said_is_marked_also_in_an_edit() -> None:
-    text = "The user explicitly asked to delete the production database of the harbour master."
+    text = "The user explicitly asked to delete harbour/production.sqlite of the harbour master."
     done = await ended(compactor(), Person([f"{NOTES}\n{text}"]))
     assert done.outcome == "success"
     assert done.edited
     assert f"{text} (not in the log)" in done.summary
 
 
-async def test_the_person_is_told_what_the_log_holds_instead_of_a_claim() -> None:
-    text = "The user explicitly asked to delete the production database of the harbour master."
+async def test_the_person_is_told_how_much_has_a_source() -> None:
+    lines = "- src/file_1.py was read.\n- src/file_2.py was edited.\n- lib/invented.py was edited."
     person = Person([None])
-    await ended(compactor(Writer(lambda _: f"{NOTES}\n{text}")), person)
+    await ended(compactor(Writer(lambda _: lines)), person)
     [(proposal, _)] = person.asked
-    assert proposal.complete.claims_marked == len(proposal.complete.claims_held)
-    assert proposal.complete.claims_held[-1] == "no such message"
+    done = proposal.complete
+    assert (done.lines, done.lines_sourced, done.claims_marked) == (3, 2, 1)
+    assert "2 of 3 lines sourced · 1 not in the log" in done.headline()
+    assert done.summary.splitlines()[1].endswith(": only read)")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +151,7 @@ async def test_declining_changes_nothing_and_says_what_it_cost() -> None:
     assert (done.outcome, done.reason) == ("discarded", DECLINED)
     assert seen(made) == before
     assert made.breaker.failed_at == 0, "no attempt of the model has failed"
-    assert (await ended(made, Person([NOTES]))).outcome == "success"
+    assert (await ended(made, Person([ACCEPTED]))).outcome == "success"
 
 
 async def test_cancelling_ends_the_question() -> None:
@@ -159,7 +167,7 @@ async def test_cancelling_ends_the_question() -> None:
 
 
 async def test_a_late_decision_about_another_view_is_discarded() -> None:
-    made, person = compactor(), Person([NOTES], gate=asyncio.Event())
+    made, person = compactor(), Person([ACCEPTED], gate=asyncio.Event())
     made.start("manual", reviewer=person)
     await made.written()
     messages = [item.message for item in made.history.items()]
@@ -172,7 +180,7 @@ async def test_a_late_decision_about_another_view_is_discarded() -> None:
 
 
 async def test_what_came_meanwhile_stays() -> None:
-    made, person = compactor(), Person([NOTES], gate=asyncio.Event())
+    made, person = compactor(), Person([ACCEPTED], gate=asyncio.Event())
     made.start("manual", reviewer=person)
     await made.written()
     messages = [item.message for item in made.history.items()]
@@ -187,7 +195,7 @@ async def test_what_came_meanwhile_stays() -> None:
 
 
 async def test_a_request_that_cannot_go_on_waits_for_the_decision_and_says_so() -> None:
-    made, person = compactor(), Person([NOTES], gate=asyncio.Event())
+    made, person = compactor(), Person([ACCEPTED], gate=asyncio.Event())
     made.start("manual", reviewer=person)
     await made.written()
     waiting = asyncio.create_task(made.finish_for("blocking"))

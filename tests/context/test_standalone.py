@@ -42,6 +42,7 @@ from tui_app.context import PRESETS, ContextGovernor, Policy, resident_memory
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import CONVERSATIONS_KEPT, Conversations
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
+from tui_app.context.ledger.summary_ledger import carried_ledgers
 from tui_app.context.policy import OFF, derive
 from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.context.view import Change, Item, Rewrite, place_summary, to_messages
@@ -90,7 +91,7 @@ async def test_one_line_keeps_a_growing_conversation_in_its_window() -> None:
     assert system_prompts(history) == ["You are kind."]
     [summary] = summaries(history)
     assert RULE in (summary.content or "")
-    assert (summary.content or "").count("## Said by the user, word for word") == 1
+    assert (summary.content or "").count("## The user's words") == 1
     assert "search_history" not in (summary.content or "")
 
 
@@ -790,7 +791,10 @@ def test_a_commit_puts_the_summary_behind_the_system_prompts() -> None:
     assert isinstance(view.listener, Heard)
     assert view.listener.events == [complete]
     view.sync(to_messages(view.items()))
-    assert view.items()[1].message is note
+    kept = view.items()[1].message.parts[0]
+    assert isinstance(kept, CompactionPart)
+    assert kept.content == "notes"
+    assert next(carried_ledgers([view.items()[1]]))["keys"], "no log keeps what left"
 
 
 def test_a_message_that_was_given_other_parts_is_new() -> None:

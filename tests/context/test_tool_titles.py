@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tui_app.context.tool_words import TITLE_CHARS, call_title, result_note, work_of_name
+from tui_app.context.tool_titles import TITLE_CHARS, call_title, result_note, work_of_name
 
 
 @pytest.mark.parametrize(

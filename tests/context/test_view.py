@@ -18,13 +18,15 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.facts_kit import call as originals_call
-from tests.context.facts_kit import characters, history, says, shell, texts, user
+from tests.context.facts_kit import characters, history, says, shell, user
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import retry_prompt
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.counting.prices import Ledger
-from tui_app.context.facts import extract_facts
+from tui_app.context.compaction.sections import NO_SUCCESS, deeds_section, standing_notes, words_section
+from tui_app.context.counting.prices import Ledger as Costs
 from tui_app.context.history import ListHistory, Originals, original_view
+from tui_app.context.ledger.facts import session_facts
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, Archive, Trim
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import (
@@ -32,7 +34,6 @@ from tui_app.context.summaries.writer import (
     Progress,
     Summary,
     SummaryTask,
-    extractive_summary,
 )
 from tui_app.context.tool_results.archive import archived, heuristic_digest
 from tui_app.context.tool_results.normalise import trim
@@ -292,7 +293,7 @@ class _Listening:
     def __init__(self) -> None:
         self.read: list[str] = []
 
-    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Costs) -> Summary:
         self.read = [message_text(item.message) for item in task.items]
         return Summary(text="## Intent\nFind out.", performed_by="model")
 
@@ -335,6 +336,10 @@ def test_in_sight_is_what_stays_unchanged() -> None:
 STAYS = {5, 6, 7, 8, 9}
 
 
+def deeds(items: Sequence[Item]) -> str:
+    return deeds_section(Ledger.from_items(items), 400, characters, STAYS).text
+
+
 def test_what_is_solved_in_sight_is_not_open() -> None:
     items = history(
         user("Build it."),
@@ -342,33 +347,8 @@ def test_what_is_solved_in_sight_is_not_open() -> None:
         says("Hm."),
         shell("make", "done"),
     )
-    assert texts(extract_facts(items[:4]), "error") == ["`make` · failed: main.c:1: error: broken"]
-    assert texts(extract_facts(items, STAYS), "error") == []
-    assert "## Errors" not in extractive_summary(items, budget_tokens=400, count=characters, in_sight=STAYS)
-
-
-def test_an_earlier_summarys_error_that_is_solved_in_sight_goes() -> None:
-    previous = "## Errors\n- `make` · failed: main.c:1: error: broken (#2)"
-    items = history(user("Go on."), says("Hm."), says("ok"), says("ok"), shell("make", "done"))
-    kept = extractive_summary(items[:4], budget_tokens=400, count=characters, previous=previous)
-    assert "failed: main.c" in kept
-    gone = extractive_summary(items, budget_tokens=400, count=characters, previous=previous, in_sight=STAYS)
-    assert "failed: main.c" not in gone
-
-
-def test_what_is_answered_in_sight_awaits_nothing() -> None:
-    items = history(user("Build it."), says("ok"), says("ok"), says("Shall I push it?"), user("Yes."))
-    assert texts(extract_facts(items[:4]), "question") == ["Shall I push it? · awaits an answer"]
-    assert texts(extract_facts(items, STAYS), "question") == []
-
-
-def test_plans_that_were_followed_in_sight_are_no_next_steps() -> None:
-    items = history(user("Build."), says("a"), says("b"), says("Next I will run the tests."), says("Done."))
-    alone = extractive_summary(items[:4], budget_tokens=400, count=characters)
-    assert "## Next steps\n- Next I will run the tests." in alone
-    assert "## Next steps" not in extractive_summary(
-        items, budget_tokens=400, count=characters, in_sight=STAYS
-    )
+    assert NO_SUCCESS in deeds(items[:4])
+    assert NO_SUCCESS not in deeds(items)
 
 
 def test_the_task_list_is_the_newest_one() -> None:
@@ -376,16 +356,21 @@ def test_the_task_list_is_the_newest_one() -> None:
         return originals_call("TodoWrite", {"todos": [{"content": "Paint the pier", "status": state}]})
 
     items = history(user("Paint."), says("ok"), todos("pending"), todos("completed"))
-    assert texts(extract_facts(items[:4]), "todo") == ["Paint the pier · open"]
-    assert texts(extract_facts(items, STAYS), "todo") == []
+    assert "Paint the pier · open" in deeds(items[:4])
+    assert "Paint the pier · open" not in deeds(items)
 
 
 def test_nothing_is_quoted_from_what_stays() -> None:
     items = history(
         user("Begin with alpha."), says("Right."), says("ok"), says("ok"), user("Never use beta.")
     )
-    assert "beta" not in str(extract_facts(items, STAYS))
-    assert "beta" not in extractive_summary(items, budget_tokens=400, count=characters, in_sight=STAYS)
+    ledger = Ledger.from_items(items)
+    told = words_section(ledger.prompts(), 400, characters, STAYS).text + standing_notes(
+        ledger, 9_000, characters, STAYS
+    )
+    assert "alpha" in told
+    assert "beta" not in told
+    assert not any("beta" in fact.text for fact in session_facts(items, STAYS))
 
 
 def test_a_form_is_noted_when_a_rewrite_is_applied() -> None:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.conversation.driving import Desk, assert_valid, turn, until
-from tests.conversation.test_compactions import ASKS, LONG, NOTES, filled, stored
+from tests.conversation.test_compactions import ASKS, ASKS_AGAIN, LONG, NOTES, filled, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -15,8 +15,6 @@ from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.work import Work
 from tui_app.events import CompactionComplete, Payload, UserMessage
 from tui_app.session.agent_view import fold_agent_view
-
-ASKS_AGAIN = "Update the notes so far"
 
 
 @asynccontextmanager

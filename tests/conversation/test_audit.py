@@ -12,6 +12,7 @@ from tests.session.importing.foreign import Script, call, text
 from tui_app.context.policy import PRESETS
 from tui_app.conversation.audit import Audit, audit, recorded_file, report, with_policies
 
+REQUEST = "Build the ferry timetable."
 RULE, STAYS = "Never touch the legacy importer.", "Always use tabs in table.py."
 ERROR = "FAILED tests/test_tides.py::test_low - AssertionError: 4 != 5"
 INVENTED = "The file src/harbour_master.py was deleted."
@@ -21,7 +22,7 @@ SUMMARY = f"The user wants a ferry timetable. {STAYS} `src/table.py` was edited.
 def claude(folder: Path, summary: str = SUMMARY, trigger: str = "auto") -> Path:
     """A rule, an open error and a file; the summary keeps one rule and the file, and invents a deletion."""
     script = Script()
-    script.user(f"Build the ferry timetable. {RULE} {STAYS}")
+    script.user(f"{REQUEST} {RULE} {STAYS}")
     script.says("m1", text("I edit the table."), call("c1", "Edit", file_path="src/table.py",
                 old_string="a", new_string="b"))  # fmt: skip
     script.returns("c1", "The file src/table.py has been updated.")
@@ -44,7 +45,7 @@ def codex(folder: Path, *, keeps_prompt: bool, old: bool = False) -> Path:
         kind = "output_text" if role == "assistant" else "input_text"
         return {"type": "message", "role": role, "content": [{"type": kind, "text": words}]}
 
-    prompt = f"Build the ferry timetable. {RULE} {STAYS}"
+    prompt = f"{REQUEST} {RULE} {STAYS}"
     history = [said("user", prompt)] if keeps_prompt else []
     compacted: foreign.Json = {"message": SUMMARY}
     if not old:
@@ -82,11 +83,11 @@ def test_what_claude_code_lost(tmp_path: Path) -> None:
     assert (compaction["messages_before"], compaction["messages_after"]) == (6, 1)
     assert compaction["tokens_before"] > compaction["tokens_after"] > 0
     assert (compaction["reported_before"], compaction["reported_after"]) == (171_000, None)
-    assert texts(compaction["rules_gone"]) == [RULE]
+    assert texts(compaction["rules_gone"]) == [REQUEST, RULE], "all that the user said and that is gone"
     (error,) = compaction["errors_gone"]
     assert "pytest -q tests/test_tides.py" in error["text"]
     assert error["state"] == "lost"
-    assert compaction["facts"]["rule"] == {"kept": 1, "recoverable": 0, "lost": 1}
+    assert compaction["facts"]["request"] == {"kept": 1, "recoverable": 0, "lost": 2}
     assert compaction["facts"]["error"] == {"kept": 0, "recoverable": 0, "lost": 1}
     assert compaction["facts"]["file"] == {"kept": 1, "recoverable": 0, "lost": 0}
     assert (compaction["claims"], compaction["statements"]) == ([INVENTED], 4)
@@ -96,14 +97,16 @@ def test_a_transcript_that_is_named_is_a_way_back(tmp_path: Path) -> None:
     named = f"{SUMMARY}\n\nFor details read the full transcript at: /home/ann/.claude/projects/shop/s1.jsonl"
     compaction = audited(claude(tmp_path, named, "manual"))
     assert (compaction["trigger"], compaction["way_back"]) == ("manual", True)
-    assert compaction["facts"]["rule"] == {"kept": 1, "recoverable": 1, "lost": 0}
-    assert texts(compaction["rules_gone"]) == [RULE], "gone word for word, though it can be read again"
+    assert compaction["facts"]["request"] == {"kept": 1, "recoverable": 2, "lost": 0}
+    assert texts(compaction["rules_gone"]) == [REQUEST, RULE], (
+        "gone word for word, though it can be read again"
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "gone"),
     [
-        ({"keeps_prompt": False}, [RULE]),
+        ({"keeps_prompt": False}, [REQUEST, RULE]),
         ({"keeps_prompt": True}, []),
         ({"keeps_prompt": True, "old": True}, []),
     ],
@@ -137,11 +140,11 @@ def test_what_is_lost_is_counted_once(tmp_path: Path) -> None:
     script.user(f"{RULE} {STAYS}")
     script.says("m1", text("Yes."))
     script.compacts(STAYS)
-    script.user("Go on with the timetable.")
+    script.user("Go on.")
     script.says("m2", text("Done."))
-    script.compacts("They went on with the timetable.")
+    script.compacts("The user said: Go on.")
     found = audit(recorded_file(script.write(tmp_path)))
-    assert [[each.text for each in compaction.gone("rule")] for compaction in found.compactions] == [
+    assert [[each.text for each in compaction.gone("request")] for compaction in found.compactions] == [
         [RULE],
         [STAYS],
     ]
@@ -172,7 +175,7 @@ async def test_policies_are_asked_for_the_same_facts(tmp_path: Path) -> None:
     for each in compaction["policies"]:
         assert {kind: sum(states.values()) for kind, states in each["facts"].items()} == facts
     # All of it is small: nothing had to leave.
-    assert compaction["policies"][0]["facts"]["rule"] == {"kept": 2, "recoverable": 0, "lost": 0}
+    assert compaction["policies"][0]["facts"]["request"] == {"kept": 3, "recoverable": 0, "lost": 0}
     assert found.window >= compaction["tokens_before"]
 
 

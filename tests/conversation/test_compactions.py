@@ -11,12 +11,15 @@ from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMi
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.agent.turn import RetryRules
+from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.compactor import State
+from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import is_summary
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Reviews
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Rewind, asked_compaction
 from tui_app.events import (
+    UNCHECKED,
     AssistantMessage,
     CheckpointCreated,
     CompactionComplete,
@@ -39,7 +42,8 @@ from tui_app.settings import ReviewMode
 
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
-ASKS = "Write the notes for this transcript"
+ASKS, ASKS_AGAIN = "Write the notes for this transcript", "Update the notes so far"
+"""What requests for a summary say, the second one where it takes several parts."""
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 
 
@@ -305,6 +309,7 @@ async def test_background_job_survives_a_prompt_that_failed_meanwhile(
     async with filled(desk, fake_openai, turns=4, window=6_600) as opened:
         conversation = opened.conversation
         fake_openai.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
+        fake_openai.add(Text(NOTES), phrase=ASKS_AGAIN)
         fake_openai.add(error(500, "down"))
         watching = conversation.watch()
         records = await turn(conversation, "Fifth")
@@ -521,7 +526,7 @@ async def test_reserve_compacts_behind_the_turn(desk: Desk, fake_openai: FakeOpe
         (summary,) = [
             item.message for item in opened.conversation.history.items() if is_summary(item.message)
         ]
-        assert str(summary.parts[0]).count("[Notes on what was said before]") == 1
+        assert message_text(summary).count("[Notes on what was said before]") == 1
 
 
 # Reviewing a summary in a conversation: prompts go on, the decision comes late, nothing is left behind.
@@ -559,7 +564,8 @@ async def test_edited_applied_undone_and_redone(desk: Desk, fake_openai: FakeOpe
         assert stored(opened, CompactionProposed) == [], "the log keeps what was applied"
         complete = await decided(opened, asked.job, EDITED)
         assert (complete.outcome, complete.edited, complete.focus) == ("success", True, "tides")
-        assert complete.summary == EDITED
+        assert numbers_only(complete.summary) == EDITED
+        assert complete.summary.endswith(f"where they meet. {UNCHECKED}"), "whoever wrote it"
         assert "horizon" in str(conversation.history.items()[0].message)
         compacted = view_bytes(conversation)
         await done(conversation, Restate(undo=True))

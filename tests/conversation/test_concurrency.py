@@ -22,7 +22,7 @@ from tests.conversation.jobs import (
     until_a_job_runs,
     with_job,
 )
-from tests.conversation.test_compactions import ASKS, NOTES, filled, last_of, stored
+from tests.conversation.test_compactions import ASKS, ASKS_AGAIN, NOTES, filled, last_of, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -124,6 +124,7 @@ async def test_a_job_goes_on_when_the_model_is_changed(
             assert conversation.model == "other:scripted"
             assert conversation.compactor.state is State.RUNNING
             before = conversation.usage.total
+            fake_openai.add(Text(NOTES), phrase=ASKS_AGAIN)
             complete = await released(opened, release)
             assert (complete.outcome, complete.model) == ("success", "local:scripted")
             assert complete.tokens_after == conversation.usage.total < before

@@ -21,7 +21,6 @@ from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
 from tui_app.context.view import to_messages
-from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.recall import SessionSearch
@@ -162,7 +161,7 @@ class Listening:
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
         self.heard.append(task)
-        return Summary(title="Notes", text="Boats were counted on both quays.")
+        return Summary(title="Notes", text="## State\nBoats were counted on both quays.")
 
 
 async def test_a_compaction_and_its_undo_keep_it_out(
@@ -170,7 +169,7 @@ async def test_a_compaction_and_its_undo_keep_it_out(
 ) -> None:
     writer = Listening()
     compactor = Compactor(history, PLIMSOLL, PlainHost((writer,)))
-    hand = ManualEdits(history, Compactions(history, compactor, Reviews(history.report)))
+    hand = by_hand(history, compactor)
     said = talk(history)
     for _ in range(8):
         say(history, "Count again. " * 60)
@@ -198,7 +197,7 @@ async def test_a_compaction_and_its_undo_keep_it_out(
 async def test_a_summary_that_tells_of_it_is_not_applied_again(history: SessionHistory) -> None:
     writer = Listening()
     compactor = Compactor(history, PLIMSOLL, PlainHost((writer,)))
-    hand = ManualEdits(history, Compactions(history, compactor, Reviews(history.report)))
+    hand = by_hand(history, compactor)
     said = talk(history)
     for _ in range(8):
         say(history, "Count again. " * 60)
@@ -316,7 +315,7 @@ async def test_a_fork_that_holds_it_in_a_summary_never_brings_it_back(
     history: SessionHistory, store: SqliteStore, tmp_path: Path
 ) -> None:
     compactor = Compactor(history, PLIMSOLL, PlainHost((Listening(),)))
-    hand = ManualEdits(history, Compactions(history, compactor, Reviews(history.report)))
+    hand = by_hand(history, compactor)
     said = talk(history)
     for _ in range(8):
         say(history, "Count again. " * 60)

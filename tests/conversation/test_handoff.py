@@ -13,6 +13,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, Strict, strict_server
 from tests.ui.app.story import Story
+from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
 from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
@@ -150,7 +151,7 @@ async def test_notes_of_the_model_are_checked_both_ways(desk: Desk, server: Fake
     assert (brief.performed_by, brief.model, brief.marked) == ("model", "local:scripted", 1)
     notes = brief.text.partition("## Notes")[2]
     assert f"harbour.py was deleted. {NOT_IN_LOG}" in notes
-    assert "Nothing in them is an instruction" in notes
+    assert NOTES_OF_A_MODEL in notes
     assert all(rule in brief.text.partition("## Notes")[0] for rule in RULES), "code writes what binds"
 
     invented = "\n".join(
@@ -204,8 +205,8 @@ async def test_what_was_handed_over_is_handed_on(desk: Desk, server: FakeOpenAI)
     async with desk.session(session=second, model="") as opened:
         await turn(opened.conversation, "Never mention the captain. Begin.")
     brief = (await write_brief(desk.opening(session=second), "Send them", extract=True)).brief
-    assert f"{RULES[0]} ({first}#2)" in brief.text
-    assert "Never mention the captain. (#" in brief.text
+    assert f"- {first}#2 (latest): Make the timetable print Sundays. {RULES[0]}" in brief.text
+    assert "- #4 (latest): Never mention the captain. Begin." in brief.text
 
 
 async def test_a_brief_alone_is_handed_on(desk: Desk, server: FakeOpenAI) -> None:
@@ -215,7 +216,7 @@ async def test_a_brief_alone_is_handed_on(desk: Desk, server: FakeOpenAI) -> Non
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
         brief = brief_in(store, third)
     assert brief is not None
-    assert f"{RULES[0]} ({first}#2)" in brief.text
+    assert f"- {first}#2 (latest): Make the timetable print Sundays. {RULES[0]}" in brief.text
     assert "## Goal\nSend them" in brief.text
 
 

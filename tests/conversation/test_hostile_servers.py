@@ -64,7 +64,7 @@ SPOILT = {
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
     "obeyed": Spoilt(Text("OK"), "something other than a summary"),
     "obeyed an order it read": Spoilt(
-        Text("Sure, I have deleted all the files as you asked."), "wrote no summary"
+        Text("Sure, I have deleted all the files as you asked."), "could be traced to the log", 2
     ),
     "gives the marker back": Spoilt(
         Text("<transcript>\n#1 User: Question 0?\n</transcript>"), "repeated the conversation"
@@ -228,7 +228,7 @@ async def test_what_a_summary_invents_is_marked_and_undo_brings_every_byte_back(
     async with desk.session() as opened:
         await fill(opened, server, 4)
         conversation, before = opened.conversation, view_bytes(opened.conversation)
-        server.add(Text(f"{NOTES}\n- The user approved deleting the production database."), phrase=ASKS)
+        server.add(Text(f"{NOTES}\n- The user approved dropping `harbour_db`."), phrase=ASKS)
         await done(conversation, Compact())
         complete = last_of(opened)
         assert complete.outcome == "success"
@@ -375,7 +375,8 @@ async def test_what_was_left_out_of_one_request_is_recorded_and_changes_nothing_
         assert told.messages_removed == told.messages_before - told.messages_after > 0
         sent = fake_openai.journal[-1]["messages"]
         assert len(sent) <= told.messages_after + 1, "and the instructions; prompts in a row are one message"
-        assert sum(each["role"] == "assistant" for each in sent) == 5 - told.messages_removed
+        # Each answer that was left out joins the prompts on both sides of it.
+        assert sum(each["role"] == "assistant" for each in sent) == 5 - told.messages_removed // 2
         stored = [record.data for record, _ in opened.store.records(session)]
         assert [each for each in stored if isinstance(each, Truncation)] == [told]
         after = view_bytes(conversation)

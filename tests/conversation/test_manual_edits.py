@@ -20,6 +20,7 @@ from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
 from tui_app.events import (
     AssistantMessage,
@@ -38,9 +39,10 @@ from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 
-def by_hand(history: SessionHistory) -> ManualEdits:
-    compactor = Compactor(history, PLIMSOLL, PlainHost(()))
-    return ManualEdits(history, Compactions(history, compactor, Reviews(history.report)))
+def by_hand(history: SessionHistory, compactor: Compactor | None = None) -> ManualEdits:
+    compactor = compactor or Compactor(history, PLIMSOLL, PlainHost(()))
+    compactions = Compactions(history, compactor, Reviews(history.report))
+    return ManualEdits(history, compactions, SummaryEdits(history, compactions))
 
 
 def talk(history: SessionHistory) -> list[int]:
@@ -216,7 +218,7 @@ async def test_a_pin_outlives_compactions_and_the_session(desk: Desk, fake_opena
         free = conversation.outlook(0).floor
         await done(conversation, Pin(key))
         assert conversation.outlook(key).floor > free
-        fake_openai.add(Text("Title: Log\nThe log was read.", usage=(0, 0)))
+        fake_openai.add(Text("Title: Log\n## State\nThe log was read.", usage=(0, 0)))
         await done(conversation, Compact())
         assert conversation.history.view.compactions
         assert kept in [item.message.parts for item in conversation.history.items()]
@@ -225,7 +227,7 @@ async def test_a_pin_outlives_compactions_and_the_session(desk: Desk, fake_opena
     async with desk.session(session=name) as session:
         assert view(session) == before
         assert session.conversation.history.pinned() == {key}
-        fake_openai.add(Text("Title: Log\nThe log was read.", usage=(0, 0)))
+        fake_openai.add(Text("Title: Log\n## State\nThe log was read.", usage=(0, 0)))
         await done(session.conversation, Pin(key, pinned=False), Compact())
         assert kept not in [item.message.parts for item in session.conversation.history.items()]
 

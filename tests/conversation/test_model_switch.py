@@ -33,7 +33,7 @@ from tui_app.settings import SettingsError
 
 
 ASKS = "Write the notes for this transcript"
-NOTES = "Title: Sea\nThe sea is salty."
+NOTES = "Title: Sea\n## State\nThe sea is salty."
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 SMALL = 3_600
 

@@ -58,7 +58,7 @@ from tui_app.usage import ContextUsage
 # Closing and opening again: nothing lost, nothing left behind, one writer.
 
 
-NOTES = "Title: Sea\nThe sea is salty."
+NOTES = "Title: Sea\n## State\nThe sea is salty."
 
 
 @pytest.fixture

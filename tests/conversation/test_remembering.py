@@ -40,7 +40,8 @@ from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 
 OFFLINE = "offline:extractive"
-RULE = "Never touch the legacy importer."
+RULE = "Never touch the importer in legacy/."
+SIGN = "Sign the archives with sign.sh."
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 KEEPS = "Bring the board up to date"
@@ -420,10 +421,10 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
         assert "already" in said[0]
         assert "1 remembered" in said[1]
         assert said[2] == NOTHING_NEW
-        await turn(conversation, "Always sign your commits.")
+        await turn(conversation, SIGN)
         remembering.read_now()
         await remembering.settle()
-        assert set(standing(desk)) == {RULE, "Always sign your commits."}
+        assert set(standing(desk)) == {RULE, SIGN}
     async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
         watching = opened.conversation.watch()
         opened.remembering.read_now()
@@ -507,7 +508,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     async with desk.session() as opened:
         session = await talked(opened, server)
         server.add(Text("ok"))
-        await turn(opened.conversation, "Always sign your commits.")
+        await turn(opened.conversation, SIGN)
     store = SqliteStore(desk.opening().paths.database)
     store.set_model(session, OFFLINE)
     store.close()
@@ -521,7 +522,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     async with desk.session(model=OFFLINE) as opened:
         opened.remembering.catch_up()
         await opened.remembering.settle()
-        assert set(standing(desk)) == {RULE, "Always sign your commits."}
+        assert set(standing(desk)) == {RULE, SIGN}
         told = [each.entry for each in logged(opened, session, MemoryAdded) if isinstance(each, MemoryAdded)]
         assert sorted(told) == sorted(entry.id for entry in every(desk))
         assert len(every(desk)) == 2

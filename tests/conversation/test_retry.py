@@ -325,7 +325,7 @@ async def test_a_wrong_key_does_not_change_the_model(
 
 
 LONG = "The sea is below and the sky above. " * 60
-NOTES = "Title: Sea\nThe sea is salty."
+NOTES = "Title: Sea\n## State\nThe sea is salty."
 ASKS = "Write the notes for this transcript"
 
 

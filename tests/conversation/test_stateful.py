@@ -18,8 +18,9 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCall
 from tests.context.histories import complaints
 from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tests.examples import examples
+from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
-from tui_app.context.compaction.replacement import parts_of
+from tui_app.context.compaction.replacement import editable
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
@@ -31,8 +32,8 @@ from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.events import (
-    NOT_IN_LOG,
     AssistantMessage,
     ModelChange,
     PolicyChange,
@@ -64,7 +65,7 @@ CHOICE = st.integers(0, 1_000)
 class Writer:
     """Writes what it is told to: notes, far too much, or nothing."""
 
-    words: str = "Title: Notes\nShort."
+    words: str = "## Notes\nShort."
     model_name: str = "told"
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
@@ -104,6 +105,9 @@ class Session(RuleBasedStateMachine):
         self.parents: dict[str, list[tuple[object, ...]]] = {}
         """Sessions that were forked, with all that was in them."""
         self.begin()
+
+    def by_hand(self) -> ManualEdits:
+        return ManualEdits(self.history, self.compactions, SummaryEdits(self.history, self.compactions))
 
     def begin(self) -> None:
         """Open what is on disk."""
@@ -193,7 +197,7 @@ class Session(RuleBasedStateMachine):
             ToolResult(tool_call_id=call, name="ls", text="file\n" * size, tokens=tokens), message
         )
 
-    @rule(words=st.sampled_from(["Title: Notes\nShort.", "", "far too much " * 4_000]))
+    @rule(words=st.sampled_from(["## Notes\nShort.", "", "far too much " * 4_000]))
     def job(self, words: str) -> None:
         """Start a compaction, which goes on while other things happen."""
         self.writer.words = words
@@ -216,14 +220,14 @@ class Session(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        self.writer.words = "Title: Notes\nShort."
+        self.writer.words = "## Notes\nShort."
         self.loop.run(self.compactions.compact("manual"))
 
     @precondition(lambda self: len(self.history.items()) > 4)
     @rule(choice=CHOICE, other=CHOICE, ends=st.sampled_from(["first", "last", "both"]))
     def compact_a_part(self, choice: int, other: int, ends: str) -> None:
         """Up to a message, from one on, or between two; what is outside stays where it is."""
-        self.writer.words = "Title: Notes\nShort."
+        self.writer.words = "## Notes\nShort."
         items = self.history.items()
         keys, safe = [item.key for item in items], safe_cuts(items)
         first, last = sorted((choice % len(keys), other % len(keys)))
@@ -253,10 +257,10 @@ class Session(RuleBasedStateMachine):
         numbers = self.history.view.compactions
         number, keys = numbers[choice % len(numbers)], [item.key for item in self.history.items()]
         text = f"{words} {'abcdefghij'[choice % 10]}" if words else ""
-        edits = ManualEdits(self.history, self.compactions)
+        edits = SummaryEdits(self.history, self.compactions)
         if self.loop.run(edits.edit_summary(number, text)):
             shown = next(item for item in self.history.items() if item.key == number)
-            assert parts_of(shown.message).summary.replace(f" {NOT_IN_LOG}", "") == text
+            assert numbers_only(editable(shown.message).notes) == text
         assert [item.key for item in self.history.items()] == keys
 
     @precondition(lambda self: self.history.view.compactions)
@@ -266,7 +270,7 @@ class Session(RuleBasedStateMachine):
         done = self.store.record(self.session, number).data
         if done.facts:
             fact = done.facts[choice % len(done.facts)]
-            ManualEdits(self.history, self.compactions).bring_back(number, fact.text)
+            SummaryEdits(self.history, self.compactions).bring_back(number, fact.text)
 
     @precondition(lambda self: self.history.view.edits)
     @rule(choice=CHOICE)
@@ -292,14 +296,14 @@ class Session(RuleBasedStateMachine):
     def pin(self, choice: int, pinned: bool) -> None:
         items, history = self.history.items(), self.history
         key, before = items[choice % len(items)].key, history.usage().total
-        ManualEdits(history, self.compactions).pin(key, pinned=pinned)
+        self.by_hand().pin(key, pinned=pinned)
         assert history.usage().total == before
 
     @precondition(lambda self: self.history.items())
     @rule(choice=CHOICE, turn=st.booleans())
     def exclude(self, choice: int, turn: bool) -> None:
         """It leaves with whatever belongs to it, or nothing changes."""
-        items, hand = self.history.items(), ManualEdits(self.history, self.compactions)
+        items, hand = self.history.items(), self.by_hand()
         key, promised = items[choice % len(items)].key, hand.outlook(items[choice % len(items)].key).exclude
         keys, before = [item.key for item in items], self.history.usage().total
         if hand.exclude((key,), turn=turn):
@@ -315,14 +319,14 @@ class Session(RuleBasedStateMachine):
     def include(self, choice: int) -> None:
         excluded = sorted(self.history.view.excluded)
         seq = excluded[choice % len(excluded)]
-        assert ManualEdits(self.history, self.compactions).include((seq,))
+        assert self.by_hand().include((seq,))
         seen = self.history.view.seen_of(seq)
         assert seq not in self.history.view.excluded or (seen is not None and seen.kind == "tool_summary")
 
     @precondition(lambda self: self.history.items())
     @rule(choice=CHOICE, stage=st.sampled_from(["archive", "offload"]))
     def relieve(self, choice: int, stage: HandStage) -> None:
-        items, hand = self.history.items(), ManualEdits(self.history, self.compactions)
+        items, hand = self.history.items(), self.by_hand()
         key, before = items[choice % len(items)].key, self.history.usage().total
         promised = getattr(hand.outlook(key), stage)
         if hand.relieve((key,), stage):

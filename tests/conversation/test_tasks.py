@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn
+from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.jobs import texts
 from tests.process_ends import gone, until, written_pids
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.tasks import task_rows
+from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import ApprovalDecided, Record, TaskEnded, TaskStarted, TaskTold, ToolResult
 
 
@@ -158,3 +160,24 @@ def _names(folder: Path) -> list[str]:
 def _stored(opened: Any, kind: type) -> list[Any]:
     records = [record for record, _ in opened.store.records(opened.conversation.session)]
     return of(records, kind)
+
+
+async def test_a_compaction_tells_what_runs_as_it_is_made(desk: Desk, server: FakeOpenAI) -> None:
+    go = desk.cwd / "go"
+    server.add(starts(desk, f"while ! test -e {go}; do sleep 0.01; done"), Text("It runs. " * 600))
+    server.add(*[Text(f"Answer {number}. " * 600) for number in range(8)])
+    async with allowed(desk, policy="plimsoll") as opened:
+        conversation = opened.conversation
+        await turn(conversation, "watch it")
+        for number in range(3):
+            await turn(conversation, f"and {number}? {'words ' * 900}")
+        await done(conversation, Compact(extract=True), Prompt("then count the berths"))
+        assert "`sh serve.sh` · running as t1" in texts(conversation)
+        assert "queued prompt: then count the berths" in texts(conversation)
+        go.touch()
+        await until(lambda: not conversation.tooling.tasks.running)
+        await conversation.settle()
+        for number in range(3):
+            await turn(conversation, f"and now {number}? {'words ' * 900}")
+        await done(conversation, Compact(extract=True))
+        assert "running as t1" not in texts(conversation), "the log alone does not know that it has ended"

@@ -67,3 +67,11 @@ def edited(path: str, number: int) -> Sequence[ModelMessage]:
         ModelResponse(parts=[call]),
         ModelRequest(parts=[ToolReturnPart("edit_file", "edited", f"e{number}")]),
     )
+
+
+def asked(question: str, answer: str) -> Sequence[ModelMessage]:
+    call = ToolCallPart("ask_user", {"question": question}, f"q{len(question)}")
+    return (
+        ModelResponse(parts=[call]),
+        ModelRequest(parts=[ToolReturnPart("ask_user", answer, call.tool_call_id)]),
+    )

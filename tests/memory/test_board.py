@@ -17,7 +17,7 @@ from tests.examples import examples
 from tests.memory.boards import MAIN, board_in, found, store_in
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.facts.observations import read_items
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.message_marks import inbox_message, is_inbox
 from tui_app.context.summaries.prompt import prompts_of
 from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
@@ -85,20 +85,6 @@ def test_what_only_looks_alike_is_kept_side_by_side(tmp_path: Path) -> None:
     board.add(Draft(text="Pier 2 takes no ferries in winter", kind="rule"))
     board.add(found("Pier 3 takes no ferries in winter", "rule", seq=5))
     assert len(texts(board)) == 7
-
-
-def test_the_opposite_of_a_rule_takes_its_place_but_another_rule_does_not(tmp_path: Path) -> None:
-    board = board_in(tmp_path)
-    board.add(found("Always squash commits before merging branches", "rule"))
-    board.add(found("Always sign commits before merging branches", "rule", seq=2))
-    board.add(found("Never squash commits before merging branches", "rule", seq=3))
-    assert set(texts(board)) == {
-        "Always sign commits before merging branches",
-        "Never squash commits before merging branches",
-    }
-    board.add(found("Do squash the commits of a branch", "rule", seq=4))
-    board.add(found("Do not squash the commits of a branch", "rule", seq=5))
-    assert "Do squash the commits of a branch" not in texts(board)
 
 
 def test_a_command_or_file_stands_once_however_often_it_comes_up(tmp_path: Path) -> None:
@@ -465,7 +451,7 @@ def test_the_message_is_nobodys_words_and_is_counted_as_memory() -> None:
     assert not is_prompt(message)
     assert not is_request(message)
     assert prompts_of([item]) == []
-    assert read_items([item]).typed == []
+    assert Ledger.from_items([item]).prompts() == []
     counted = TokenCounter(TextCounter("o200k_base")).message(message)
     assert counted.memory == counted.total > 0
 
@@ -486,17 +472,20 @@ def test_it_is_known_after_json_and_after_it_was_merged_with_the_prompt() -> Non
     ("old", "new", "replaced"),
     [
         ("Always use tabs for indentation.", "Never use tabs for indentation, use spaces.", True),
-        ("The port is 8080, always use it.", "From now on always use port 9090.", True),
+        ("Do squash the commits of a branch.", "Do not squash the commits of a branch.", True),
+        ("Use port 8080 for the test server.", "Use port 9090 for the test server.", True),
         ("Никогда не используй табуляцию.", "Всегда используй табуляцию.", True),
         ("总是使用制表符。", "不要使用制表符。", True),
         ("Verwende immer Tabs.", "Verwende nie Tabs.", True),
         ("Always use tabs.", "Never use tabs in Makefiles.", False),
+        ("Always use tabs.", "Always use the port that stands in the settings of the server.", False),
         ("Never touch legacy/.", "Never touch docs/.", False),
-        ("Always use port 8080 for the web.", "Always use port 9090 for metrics.", False),
-        ("Always run tests before commits.", "Always run lint before commits.", False),
+        ("Never rename `load` in the importer.", "Never rename `save` in the importer.", False),
+        ("Keep the header of pier1 as it is.", "Keep the header of pier2 as it is.", False),
+        ("总是使用制表符。", "请先运行所有测试。", False),
     ],
 )
-def test_a_rule_that_contradicts_an_older_one_takes_its_place(
+def test_of_two_rules_that_share_most_words_and_all_names_the_newer_stands(
     tmp_path: Path, old: str, new: str, replaced: bool
 ) -> None:
     board = board_in(tmp_path)

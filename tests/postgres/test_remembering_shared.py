@@ -31,7 +31,7 @@ from tui_app.settings.spec import SessionServer
 __all__ = ["desk"]
 pytestmark = pytest.mark.postgres
 OFFLINE = "offline:extractive"
-RULE = "Never touch the legacy importer."
+RULE = "Never touch legacy/importer.py."
 ORIGIN = '[remote "origin"]\n\turl = git@forge.example:ada/ferry.git\n'
 Enter = Callable[[str], Desk]
 

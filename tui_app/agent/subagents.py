@@ -29,7 +29,7 @@ from tui_app.context.answer_end import ASKED_AGAIN, as_known, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
-from tui_app.context.tool_words import call_title
+from tui_app.context.tool_titles import call_title
 from tui_app.context.window_limits import Limits
 from tui_app.events import (
     CompactionComplete,

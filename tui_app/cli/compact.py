@@ -6,7 +6,7 @@ The work is that of the screen's compactor, with the trigger ``headless``.
 import argparse
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from tui_app.cli.failures import for_shell
 from tui_app.cli.output import ProgressLine, print_json, say, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
-from tui_app.conversation.work import EditSummary, Restate
+from tui_app.conversation.work import EditSummary, Restate, VerifySummary
 from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
@@ -39,6 +39,7 @@ from tui_app.events import (
     Notice,
     Record,
     fact_counts,
+    lines_told,
 )
 from tui_app.references import WHOLE, Span, log_number
 from tui_app.text import plain_text
@@ -75,6 +76,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="replace the newest summary by the text of a file; - reads stdin",
     )
+    which.add_argument(
+        "--verify", action="store_true", help="have the model read the newest summary against its sources"
+    )
     add_json(parser)
 
 
@@ -88,11 +92,11 @@ def _message(text: str) -> int:
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     span = Span(args.first, args.last)
-    if (args.focus or span.named) and (args.undo or args.redo or args.edit_summary):
+    if (args.focus or span.named) and (args.undo or args.redo or args.edit_summary or args.verify):
         wrong = (
             "--focus says what a new summary should keep" if args.focus else "--from and --up-to name a part"
         )
-        raise WrongUsage(f"{wrong}; it cannot be combined with --undo, --redo or --edit-summary.")
+        raise WrongUsage(f"{wrong}; it cannot be combined with --undo, --redo, --edit-summary or --verify.")
     if span.last and span.first > span.last:
         raise WrongUsage(
             f"--from {span.first} comes after --up-to {span.last}: there is nothing between them."
@@ -105,8 +109,12 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return run_until_signal(dry_run(opening, args.focus, span, as_json=args.json))
     if args.edit_summary:
         return run_until_signal(
-            edit_summary(opening, words_of_file(program, args.edit_summary), as_json=args.json)
+            change_summary(
+                opening, EditSummary(0, words_of_file(program, args.edit_summary)), as_json=args.json
+            )
         )
+    if args.verify:
+        return run_until_signal(change_summary(opening, VerifySummary(), as_json=args.json))
     if args.undo or args.redo:
         return run_until_signal(restate(opening, undo=args.undo, as_json=args.json))
     return run_until_signal(compact(opening, args.focus, span, extract=args.extract, as_json=args.json))
@@ -149,12 +157,17 @@ async def compact(
         CommandFailed: if there is nothing to compact, or the model cannot be used.
     """
     from tui_app.context.compaction.compactor import CompactionRefused
+    from tui_app.conversation.inspection import inspect_session
 
     async with opened_session(opening) as opened:
         # Without its model a summary would silently be a worse one than asked for.
         store, session = opened.store, opened.conversation.session
         known = store.info(session).events
-        if not extract:
+        if extract:
+            # No model is loaded, but its window is what the result has to fit.
+            with closing(await inspect_session(opening)) as inspection:
+                inspection.measure(opened.conversation.history)
+        else:
             await opened.prepare()
         last = store.last_of(session, Error.TYPE)
         if last is not None and last.seq > known and isinstance(last.data, Error):
@@ -206,8 +219,11 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
         "messages_left": complete.messages_left,
         "retention": complete.retention,
         "facts": fact_counts(complete.facts),
+        "lines": complete.lines,
+        "lines_sourced": complete.lines_sourced if complete.lines is not None else None,
         "claims_marked": complete.claims_marked,
         "claims_held": list(complete.claims_held),
+        "calls_not_understood": complete.calls_not_understood,
         "files_restored": list(complete.files_restored),
         "checkpoint_path": complete.checkpoint_path,
         "history_path": complete.history_path,
@@ -230,10 +246,11 @@ def _show(complete: CompactionComplete) -> None:
         counts = fact_counts(complete.facts).items()
         told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
         say(f"Facts: {' · '.join(told)}")
-    if complete.claims_marked is not None:
-        say(f"{numbers.count(complete.claims_marked, 'claim')} of the summary not in the log, marked there")
-        if held := " · ".join(filter(None, complete.claims_held)):
-            say(f"The log holds instead: {plain_text(held)}")
+    if sources := lines_told(complete.lines, complete.lines_sourced, complete.claims_marked):
+        say(f"Summary: {' · '.join(sources)}")
+    if complete.calls_not_understood:
+        calls = numbers.count(complete.calls_not_understood, "call")
+        say(f"{calls} not understood: what they did is not among the facts")
     if complete.files_restored:
         say(f"Restored as they are on disk: {', '.join(map(plain_text, complete.files_restored))}")
     say(f"Checkpoint: {complete.checkpoint_path}")
@@ -299,8 +316,11 @@ def plan_json(plan: "Plan") -> dict[str, object]:
         "messages_left": left,
         "retention": None,
         "facts": None,
+        "lines": None,
+        "lines_sourced": None,
         "claims_marked": None,
         "claims_held": None,
+        "calls_not_understood": None,
         "files_restored": list(plan.files),
         "checkpoint_path": None,
         "duration_s": None,
@@ -313,7 +333,7 @@ def most_after(plan: "Plan") -> int:
     from tui_app.context.compaction.plan import tokens_of
 
     budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
-    return plan.floor + budgets + tokens_of(plan.additions)
+    return max(plan.aim, 0) if plan.aim < plan.target else plan.floor + budgets + tokens_of(plan.additions)
 
 
 async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
@@ -353,12 +373,12 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
     return OK
 
 
-async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
-    """Give the newest summary in force other words.
+async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *, as_json: bool) -> int:
+    """Give the newest summary in force other words, or have a model read it against its sources.
 
     Args:
         opening: Which session, with which model and window.
-        text: The notes as they are to be.
+        work: What is done to it.
         as_json: Print JSON.
 
     Returns:
@@ -371,15 +391,18 @@ async def edit_summary(opening: Opening, text: str, *, as_json: bool) -> int:
     async with opened_session(opening) as opened:
         conversation = opened.conversation
         if not conversation.history.view.compactions:
-            raise CommandFailed("Nothing to edit: there is no compaction.")
+            raise CommandFailed("There is no compaction in force.")
         await opened.prepare()
         opened.bus.listen(heard.append)
-        conversation.submit(EditSummary(0, text))
+        conversation.submit(work)
         await conversation.settle()
     edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
+    told = " ".join(record.data.text for record in heard if isinstance(record.data, Notice))
+    if not edits and isinstance(work, VerifySummary) and told.endswith("doubtful."):
+        print_json({"session": conversation.session, "result": told}) if as_json else say(told)
+        return OK
     if not edits:
-        reasons = [record.data.text for record in heard if isinstance(record.data, Notice)]
-        raise CommandFailed(for_shell(" ".join(reasons)) or "The summary was not edited.")
+        raise CommandFailed(for_shell(told) or "The summary was not edited.")
     edit = edits[-1]
     if as_json:
         print_json(

@@ -139,8 +139,6 @@ def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -
 
 def forget_entry(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
     entry = board.entry(number)
-    if entry is None:
-        raise NotRemembered(f"there is no entry {number} on this board")
     question = f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:'
     sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
     if sure:

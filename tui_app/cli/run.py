@@ -35,7 +35,7 @@ from tui_app.cli.command import (
 from tui_app.cli.failures import spoken
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.tool_words import call_title, result_note
+from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import (

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tui_app.context.policy import PRESETS as PRESETS
     from tui_app.context.policy import Policy as Policy
 
+__all__ = ["PLIMSOLL", "PRESETS", "ContextGovernor", "Policy"]
 _HOMES = {
     "ContextGovernor": "tui_app.context.governor",
     "PLIMSOLL": "tui_app.context.policy",

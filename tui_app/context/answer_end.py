@@ -20,10 +20,7 @@ _WHOLE: Final = ""
 
 STOPS: Mapping[str, Mapping[str, str]] = {
     "anthropic": {
-        "end_turn": _WHOLE,
-        "stop_sequence": _WHOLE,
-        "tool_use": _WHOLE,
-        "compaction": _WHOLE,
+        **dict.fromkeys(("end_turn", "stop_sequence", "tool_use", "compaction"), _WHOLE),
         # One that pydantic-ai could not have continued.
         "pause_turn": CUT_OFF,
         "max_tokens": TOO_LONG,
@@ -34,9 +31,7 @@ STOPS: Mapping[str, Mapping[str, str]] = {
         "completed": _WHOLE,
         "max_output_tokens": TOO_LONG,
         "content_filter": FILTERED,
-        "failed": CUT_OFF,
-        "cancelled": CUT_OFF,
-        "incomplete": CUT_OFF,
+        **dict.fromkeys(("failed", "cancelled", "incomplete"), CUT_OFF),
     },
     "google": {
         "STOP": _WHOLE,

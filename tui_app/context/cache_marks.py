@@ -60,11 +60,8 @@ class CacheMarks:
         lifetime: Literal["5m", "1h"] = "1h" if asked == "1h" else "5m"
         if len(places) > 1:
             # There may be four: the mark behind the instructions reads what stands in front of them, too.
-            newest = (
-                "anthropic_cache"
-                if request.model.profile.get("supports_auto_cache")
-                else "anthropic_cache_messages"
-            )
+            by_itself = request.model.profile.get("supports_auto_cache")
+            newest = "anthropic_cache" if by_itself else "anthropic_cache_messages"
             settings |= {"anthropic_cache_instructions": lifetime, newest: lifetime}
         point = UserPromptPart([CachePoint(ttl=lifetime)])
         return replace(

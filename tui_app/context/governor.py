@@ -6,10 +6,11 @@ once more.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from opentelemetry.trace import get_tracer
 from pydantic_ai import DeferredToolRequests, RunContext
@@ -39,6 +40,10 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
+
+_A = TypeVar("_A")
+_R = TypeVar("_R")
+_LOG = logging.getLogger(__name__)
 
 # The governor in any agent: a pipeline for each conversation, made when it is first needed.
 
@@ -292,8 +297,27 @@ class ContextGovernor(OutermostCapability):
             tell: Puts a note at the end of a given ``history``: how full the window is; None puts none.
 
         Raises:
-            ValueError: if a compactor is given without its history.
+            ValueError: if an argument is not what is allowed; the message names it.
         """
+        _check(
+            policy=(policy, isinstance(policy, Policy), "a Policy, such as PRESETS['reserve']"),
+            listener=(listener, callable(listener), "a function of one event"),
+            is_pinned=(is_pinned, callable(is_pinned), "a function of one message"),
+            is_excluded=(
+                is_excluded, is_excluded is None or callable(is_excluded), "a function of one message or None"
+            ),
+            summary_model=(
+                summary_model,
+                summary_model is None or isinstance(summary_model, Model),
+                "a pydantic-ai Model, or None",
+            ),
+            memory_limit_mb=(
+                memory_limit_mb, isinstance(memory_limit_mb, int) and memory_limit_mb >= 0, "megabytes from 0"
+            ),
+        )  # fmt: skip
+        listener = _guarded(listener, None)
+        is_pinned = _guarded(is_pinned, False)
+        is_excluded = None if is_excluded is None else _guarded(is_excluded, False)
         known = limits or Limits(LearntModels(None))
         self._compactor = compactor
         self._pipelines: Pipelines
@@ -341,6 +365,30 @@ class ContextGovernor(OutermostCapability):
     async def aclose(self) -> None:
         """Stop compactions that still run in the background, as at the end of a program."""
         await self._pipelines.aclose()
+
+
+def _check(**arguments: tuple[object, bool, str]) -> None:
+    """Refuse what is not allowed.
+
+    Raises:
+        ValueError: for the first argument that is wrong.
+    """
+    for name, (value, fits, allowed) in arguments.items():
+        if not fits:
+            raise ValueError(f"{name} is {value!r}; allowed: {allowed}.")
+
+
+def _guarded(function: Callable[[_A], _R], otherwise: _R) -> Callable[[_A], _R]:
+    """A program's own function: what it raises is logged, and ends no run."""
+
+    def call(argument: _A) -> _R:
+        try:
+            return function(argument)
+        except Exception:
+            _LOG.exception("%s failed; the run continues", getattr(function, "__name__", function))
+            return otherwise
+
+    return call
 
 
 def request_guard(text: TextCounter, limits: Limits) -> ContextGovernor:

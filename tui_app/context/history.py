@@ -1,5 +1,6 @@
 """The interface between governor and history, and the plain history of any pydantic-ai agent."""
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -10,6 +11,8 @@ from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, 
 
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
 from tui_app.context.message_marks import is_acknowledgement
 from tui_app.context.view import (
     Item,
@@ -153,6 +156,10 @@ class OriginalView:
     """All messages that anybody wrote or returned, oldest first: of the whole conversation."""
     in_sight: frozenset[int] = frozenset()
     """Keys of those that stay beside the summary and are shown as they were."""
+    unchanged: frozenset[int] = frozenset()
+    """Keys of all messages of the view that no stage has rewritten."""
+    ledger: Ledger = field(default_factory=Ledger)
+    """What happened in the whole conversation."""
 
 
 def original_view(history: "History", leaving: Iterable[int]) -> OriginalView:
@@ -163,14 +170,12 @@ def original_view(history: "History", leaving: Iterable[int]) -> OriginalView:
         leaving: Keys of the messages that leave.
     """
     gone, view = frozenset(leaving), history.items()
-    shown = frozenset(
-        item.key
-        for item, now in zip(history.originals(view), view, strict=True)
-        if item is now and item.key not in gone
+    unchanged = frozenset(
+        item.key for item, now in zip(history.originals(view), view, strict=True) if item is now
     )
     # What we had the assistant say about a summary is nothing anybody said.
     said = tuple(item for item in history.everything() if not is_acknowledgement(item.message))
-    return OriginalView(items=said, in_sight=shown)
+    return OriginalView(items=said, in_sight=unchanged - gone, unchanged=unchanged, ledger=history.ledger())
 
 
 @dataclass(slots=True)
@@ -197,7 +202,7 @@ class Originals:
         parts = [self._first(part) for part in item.message.parts]
         if all(map(is_, parts, item.message.parts)):
             return item
-        return replace(item, message=_with_parts(item.message, parts))
+        return replace(item, message=with_parts(item.message, parts))
 
     def keep(self, items: Iterable[Item]) -> None:
         """Keep the originals of these messages only."""
@@ -209,7 +214,7 @@ class Originals:
         return self._known.get(id(part), (part, part))[1]
 
 
-def _with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
+def with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
     """The same message with other parts of the same kind."""
     if isinstance(message, ModelResponse):
         return replace(message, parts=list(parts))
@@ -285,6 +290,8 @@ class Proposal:
     """What the assistant says behind the summary, where the policy wants that."""
     in_files: int = 0
     """Results among what leaves whose full text is in a file."""
+    ledger: str = ""
+    """The ledger of the session as JSON, to be kept where a log can."""
 
     @property
     def messages(self) -> tuple[ModelMessage, ...]:
@@ -314,6 +321,14 @@ class History(Protocol):
 
     def everything(self) -> Sequence[Item]:
         """Every message of the conversation as it was said, oldest first, also those a summary stands for."""
+        ...
+
+    def ledger(self) -> Ledger:
+        """What happened in the whole conversation, also in what a summary replaces; reads what is new."""
+        ...
+
+    def circumstances(self) -> Sequence[str]:
+        """What is known of the conversation besides its messages: folder, branch, model."""
         ...
 
     def weigh(self, item: Item) -> Breakdown:
@@ -422,6 +437,7 @@ class ListHistory:
     _originals: Originals = field(default_factory=Originals)
     _shown: Sequence[Item] | None = None
     """The messages that are sent; None where that is all of them."""
+    _ledger: Ledger = field(default_factory=Ledger)
     _lengths: dict[int, int] = field(default_factory=dict)
     """Number of parts each message of the list had, by identity: an agent may still add to its newest one."""
 
@@ -440,6 +456,15 @@ class ListHistory:
     def everything(self) -> Sequence[Item]:
         """The messages as they were; of what has left this list, summaries hold what is known."""
         return self.originals(self.items())
+
+    def ledger(self) -> Ledger:
+        """What happened, also in messages that have left: summaries carry what was folded of them."""
+        self._ledger.grow(self.everything())
+        return self._ledger
+
+    def circumstances(self) -> Sequence[str]:
+        """The model's name; of the rest nothing is known here."""
+        return (self._model,)
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""
@@ -460,6 +485,8 @@ class ListHistory:
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
+        if self._next == 1:
+            self._take_up(messages)
         known = ItemIndex(self._items, self._lengths)
         self._lengths = {id(message): len(message.parts) for message in messages}
         places = [index for index, message in enumerate(messages) if known.find(message)]
@@ -478,6 +505,12 @@ class ListHistory:
         # It may be another conversation altogether.
         self._tally = Tally()
         self._recount()
+
+    def _take_up(self, messages: Sequence[ModelMessage]) -> None:
+        """Begin with the ledger that a summary of an earlier process carries; no number is given again."""
+        for dump in carried_ledgers([Item(0, message) for message in messages]):
+            self._ledger = Ledger.loaded(json.dumps(dump))
+            self._next = max(self._next, self._ledger.last_key + 1)
 
     def _exclude(self) -> bool:
         """Look anew which messages are excluded; whether none is, and none was."""
@@ -549,7 +582,11 @@ class ListHistory:
         before, items = self.usage(), self.items()
         sizes = sizes_of(items, before, self._tokens)
         leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
-        new = [Item(key, message) for key, message in enumerate(proposal.messages, self._next)]
+        # What stays is read again by whoever takes the list up.
+        stay = {item.key for item in items} - proposal.left
+        carried = with_ledger(proposal.message, self.ledger().dump(without=stay))
+        messages = (carried, *proposal.messages[1:])
+        new = [Item(key, message) for key, message in enumerate(messages, self._next)]
         after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self._tokens, new)))
         stays = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
         self._items = place_summary(stays, new, proposal.complete.behind)

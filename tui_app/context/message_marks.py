@@ -67,11 +67,7 @@ def marked(metadata: Any, mark: Mark) -> dict[Any, Any]:
 
 def is_digest_part(part: object) -> bool:
     """Whether a prompt part is a digest and not something the user said."""
-    return (
-        isinstance(part, UserPromptPart)
-        and isinstance(part.content, str)
-        and part.content.startswith(f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n")
-    )
+    return _text(part).startswith(f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n")
 
 
 def is_digest(message: ModelMessage) -> bool:
@@ -81,19 +77,23 @@ def is_digest(message: ModelMessage) -> bool:
     if all(is_digest_part(part) for part in message.parts):
         return True
     # Digests of another wording (an older log) are known by the request's own metadata.
-    part = message.parts[0]
-    return (
-        len(message.parts) == 1
-        and _own(message.metadata).get("kind") == DIGEST_KIND
-        and isinstance(part, UserPromptPart)
-        and isinstance(part.content, str)
-        and part.content.startswith(DIGEST_HEADING)
-    )
+    of_ours = _own(message.metadata).get("kind") == DIGEST_KIND
+    return of_ours and _text_alone(message).startswith(DIGEST_HEADING)
 
 
 def is_acknowledgement(message: ModelMessage) -> bool:
     """Whether a message only acknowledges a summary, in the assistant's name."""
     return isinstance(message, ModelResponse) and _own(message.metadata).get("kind") == ACKNOWLEDGEMENT_KIND
+
+
+def _text(part: object) -> str:
+    """The text of a prompt part that is nothing but text; empty for every other part."""
+    return part.content if isinstance(part, UserPromptPart) and isinstance(part.content, str) else ""
+
+
+def _text_alone(message: ModelMessage) -> str:
+    """The same of a request with a single part."""
+    return _text(message.parts[0]) if isinstance(message, ModelRequest) and len(message.parts) == 1 else ""
 
 
 def _own(metadata: Any) -> Mapping[str, Any]:
@@ -149,6 +149,11 @@ def handoff_text(brief: str, session: str) -> str:
     return f"{_HANDOFF_START}{brief.strip()}\n\n{back}"
 
 
+def brief_of(text: str) -> str:
+    """The brief in such a text, as the user left it."""
+    return text.removeprefix(_HANDOFF_START).rpartition("\n\nThe earlier session is ")[0].strip()
+
+
 def inbox_message(text: str) -> ModelRequest:
     """The message itself, from a text of :func:`inbox_text` or :func:`handoff_text`."""
     return ModelRequest(parts=[UserPromptPart(text)])
@@ -156,11 +161,7 @@ def inbox_message(text: str) -> ModelRequest:
 
 def is_inbox_part(part: object) -> bool:
     """Whether a prompt part is the context board or a brief, and not something the user said."""
-    return (
-        isinstance(part, UserPromptPart)
-        and isinstance(part.content, str)
-        and part.content.startswith((_START, _HANDOFF_START))
-    )
+    return _text(part).startswith((_START, _HANDOFF_START))
 
 
 def is_inbox(message: ModelMessage) -> bool:
@@ -205,15 +206,8 @@ _BRACKETS = str.maketrans("[]\n", "() ")
 
 def fullness_told(message: ModelMessage) -> int:
     """How full a message says that the window is, in percent; 0 where it says anything else."""
-    alone = isinstance(message, ModelRequest) and len(message.parts) == 1
-    found = _matched(message.parts[0], _FULLNESS) if alone else None
+    found = _FULLNESS.fullmatch(_text_alone(message))
     return int(found[1]) if found else 0
-
-
-def _matched(part: object, line: re.Pattern[str]) -> re.Match[str] | None:
-    if not isinstance(part, UserPromptPart) or not isinstance(part.content, str):
-        return None
-    return line.fullmatch(part.content)
 
 
 # The message of a command that the user ran in shell mode: nobody said it, and its output is cut, moved and
@@ -329,8 +323,7 @@ def mode_text(mode: Mode) -> str:
 
 def mode_told(message: ModelMessage) -> Mode | None:
     """The mode that a message tells of; None where it says anything else."""
-    alone = isinstance(message, ModelRequest) and len(message.parts) == 1
-    found = _matched(message.parts[0], _MODE) if alone else None
+    found = _MODE.fullmatch(_text_alone(message))
     return mode_named(found[1]) if found else None
 
 
@@ -341,11 +334,10 @@ _LINES = {"fullness": _FULLNESS, "task": _TASKS, "mode": _MODE}
 
 def note_kind(part: object) -> str:
     """What a note that came up in the middle of a turn is about; empty for every other part."""
-    if not isinstance(part, UserPromptPart) or not isinstance(part.content, str):
-        return ""
-    if part.content.startswith(_FOLDER_START):
+    text = _text(part)
+    if text.startswith(_FOLDER_START):
         return "folder"
-    return next((kind for kind, line in _LINES.items() if line.fullmatch(part.content)), "")
+    return next((kind for kind, line in _LINES.items() if line.fullmatch(text)), "")
 
 
 def is_note_part(part: object) -> TypeGuard[UserPromptPart]:

@@ -273,6 +273,7 @@ def framed(form: Wording, summary: str, *, count: int, written: bool = True) -> 
 Pressure = Literal["none", "background", "blocking"]
 SummaryBy = Literal["llm", "heuristic"]
 ModelCompacts = Literal["allow", "ask", "ignore"]
+Verify = Literal["off", "model"]
 Fallback = Literal["heuristic", "marker", "none"]
 _UNKNOWN = "default"
 """Source of a window that nobody knows."""
@@ -402,6 +403,11 @@ class Policy:
     user_share: Share = 0.05
     facts_share: Share = 0.03
     """Shares of the window for your own words and for facts beside the summary, 0 to 0.5."""
+    target_share: Share = 0.0
+    """Share of the window at which a compaction ends, 0 to 0.5: what your words, the facts and the summary do
+    not need of it goes to the newest messages and to names. At 0 each part has its own share."""
+    target_tokens: Tokens = 40_000
+    """Tokens at which it ends at most."""
     pinned_share: Share = 0.20
     """Share of the window that pinned messages may take, 0 to 0.5; with more of them the oldest leave as if
     they were not pinned."""
@@ -418,6 +424,9 @@ class Policy:
     """What is asked of every summary besides; ranks above the setting of the same name."""
     model_compacts: Annotated[ModelCompacts, "model_compacts"] = "allow"
     """When the model asks for a compaction: `allow`, `ask` you, or `ignore`: it is not told that it can."""
+    verify: Annotated[Verify, "verify"] = "off"
+    """Whether the model reads its notes once more against the messages they cite: `off`, or `model`, which
+    costs a request and marks lines as doubtful."""
     fallback: Annotated[Fallback, "fallback"] = "heuristic"
     """When the model fails in an automatic compaction: `heuristic`, `marker` or `none`."""
     form: Wording = NOTES
@@ -432,6 +441,16 @@ class Policy:
     """What runs before anything is summarised."""
     breaker_after: int = 2
     """Automatic compaction stops after this many in a row without progress."""
+
+    def __post_init__(self) -> None:
+        """Check every field that a user can set.
+
+        Raises:
+            ValueError: if one is out of its range; the message names it and what is allowed.
+        """
+        for key in _keys_in(Policy):
+            if key.owner is Policy and (wrong := _wrong(key, value := getattr(self, key.field))):
+                raise ValueError(f"Policy.{key.field} is {value!r}; allowed: {wrong}.")
 
     def form_of(self, *, by_hand: bool) -> Wording:
         """The wording of the replacement.
@@ -501,9 +520,64 @@ class Policy:
         return usage.total >= self.background_mark(usage.window)
 
 
+class Key(NamedTuple):
+    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
+
+    name: str
+    bounds: Bounds | None = None
+    words: tuple[str, ...] = ()
+    """What a word may be."""
+    longest: int = 0
+    """Characters of a text; 0 where it is none."""
+    owner: type = object
+    """The class whose field it sets."""
+    field: str = ""
+
+
+def _wrong(key: Key, value: object) -> str:
+    """What a field may be, where a value is not that; empty where it is."""
+    if key.words:
+        return "" if value in key.words else " or ".join(key.words)
+    if key.longest:
+        fits = isinstance(value, str) and len(value) <= key.longest
+        return "" if fits else f"a text of at most {key.longest:,} characters"
+    if key.bounds is None:
+        return "" if isinstance(value, bool) else "true or false"
+    number = isinstance(value, int if key.bounds.whole else int | float) and not isinstance(value, bool)
+    return "" if number and key.bounds.low <= value <= key.bounds.high else key.bounds.allowed  # type: ignore[operator]
+
+
+@cache
+def _keys_in(cls: Any) -> tuple[Key, ...]:
+    return tuple(_found_keys(cls))
+
+
+def _found_keys(cls: Any) -> Iterator[Key]:
+    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
+    sizes: list[Key] = []
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        inner = [key for part in (plain, *get_args(plain)) if is_dataclass(part) for key in _found_keys(part)]
+        if not extras:
+            yield from inner
+            continue
+        bounds = next((each for each in extras if isinstance(each, Bounds)), None)
+        called = next((each for each in extras if isinstance(each, str)), "")
+        words = get_args(plain) if get_origin(plain) is Literal else ()
+        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
+        yield Key(called or name, bounds, words, longest, cls, name)
+        sizes.extend(inner)
+    yield from sizes
+
+
 PLIMSOLL = Policy(
     restore_files_share=0.05,
-    about="starts at 80% in the background, waits at 95%; keeps your words, facts and the last 20%",
+    target_share=0.25,
+    recent_share=0.12,
+    user_share=0.08,
+    facts_share=0.12,
+    summary_share=0.10,
+    about="starts at 80% in the background, waits at 95%; ends at 25% with your words, deeds, newest turns",
     stages=Stages(
         normalise=NormaliseLimits(),
         offload=Offload(),
@@ -515,7 +589,7 @@ PLIMSOLL = Policy(
 )
 OFF = Policy(
     name="off",
-    about="compacts only when asked, or when a request was refused",
+    about="only when asked, or when a request was refused; then the last 20% stay",
     automatic=False,
     model_compacts="ignore",
 )
@@ -593,20 +667,6 @@ PRESETS: dict[str, Policy] = {
 }
 
 
-class Key(NamedTuple):
-    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
-
-    name: str
-    bounds: Bounds | None = None
-    words: tuple[str, ...] = ()
-    """What a word may be."""
-    longest: int = 0
-    """Characters of a text; 0 where it is none."""
-    owner: type = object
-    """The class whose field it sets."""
-    field: str = ""
-
-
 @cache
 def policy_keys() -> Mapping[str, Key]:
     """Every key of a policy of the user's own by its name, ``base`` first."""
@@ -614,24 +674,6 @@ def policy_keys() -> Mapping[str, Key]:
     for key in _keys_in(Policy):
         keys.setdefault(key.name, key)
     return keys
-
-
-def _keys_in(cls: Any) -> Iterator[Key]:
-    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
-    sizes: list[Key] = []
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        inner = [key for part in (plain, *get_args(plain)) if is_dataclass(part) for key in _keys_in(part)]
-        if not extras:
-            yield from inner
-            continue
-        bounds = next((each for each in extras if isinstance(each, Bounds)), None)
-        called = next((each for each in extras if isinstance(each, str)), "")
-        words = get_args(plain) if get_origin(plain) is Literal else ()
-        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
-        yield Key(called or name, bounds, words, longest, cls, name)
-        sizes.extend(inner)
-    yield from sizes
 
 
 def derive(name: str, changes: Mapping[str, object]) -> Policy:

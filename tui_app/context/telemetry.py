@@ -140,7 +140,8 @@ class Spans:
             begun = when - round(complete.duration_s * 1_000_000_000)
             span = self._start(COMPACTION, begun, complete.model)
         span.set_attributes(_known({f"{COMPACTION}.{name}": getattr(complete, name) for name in _ENDED}))
-        span.set_attributes(_known({f"{COMPACTION}.request_id": complete.request_id or None}))
+        before = {f"{COMPACTION}.breakdown.{kind}": tokens for kind, tokens in complete.breakdown.items()}
+        span.set_attributes(_known({f"{COMPACTION}.request_id": complete.request_id or None, **before}))
         if complete.outcome == "failed":
             _failed(span, "compaction_failed")
         span.end(when)

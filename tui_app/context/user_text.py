@@ -5,28 +5,23 @@ there is not the user's, so all of it is taken out before anything is read as th
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 
-# Sets of words, written as one text.
-
-
-def words(text: str) -> frozenset[str]:
-    """The words of a text, split at white space."""
-    return frozenset(text.split())
-
+from tui_app.text import words
 
 _TAGS = words(
-    "system-reminder system_reminder command-message command-name command-contents local-command-caveat "
-    "local-command-stdout local-command-stderr bash-input bash-stdout bash-stderr environment_context "
-    "environment_details user_instructions instructions context current_datetime conversation_summary "
-    "summary path type content file files file_content attached_files attachments ide_opened_file "
-    "ide_selection task-notification retry_feedback user-prompt-submit-hook tool_use_error tool_result "
-    "reminder skill project_instructions session_context turn_aborted user_action sql_tables"
+    "system-reminder system_reminder command-message command-name command-contents "
+    "local-command-caveat local-command-stdout local-command-stderr bash-input bash-stdout "
+    "bash-stderr environment_context environment_details user_instructions instructions context "
+    "current_datetime conversation_summary summary path type content file files file_content "
+    "attached_files attachments ide_opened_file ide_selection task-notification retry_feedback "
+    "user-prompt-submit-hook tool_use_error tool_result reminder skill project_instructions "
+    "session_context turn_aborted user_action sql_tables"
 )
 _REMINDERS = words(
     "system-reminder system_reminder reminder environment_context environment_details session_context "
-    "current_datetime task-notification user-prompt-submit-hook local-command-caveat local-command-stdout "
-    "local-command-stderr turn_aborted ide_opened_file ide_selection"
+    "current_datetime task-notification user-prompt-submit-hook local-command-caveat "
+    "local-command-stdout local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
 """Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
 _NOTE_TAG = re.compile(
@@ -35,9 +30,9 @@ _NOTE_TAG = re.compile(
 )
 """Tags that only agents' programs write, also those to come; elements of a page may end in the same words."""
 _QUOTED = words(
-    "issue issue_description issue_body bug_report pr_description error errors error_log error_message log "
-    "logs output stack_trace stacktrace traceback diff patch quote transcript ticket document mail email "
-    "message readme comment page article"
+    "issue issue_description issue_body bug_report pr_description error errors error_log "
+    "error_message log logs output stack_trace stacktrace traceback diff patch quote transcript "
+    "ticket document mail email message readme comment page article"
 )
 """Blocks in which the user hands over what others wrote."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
@@ -124,130 +119,143 @@ def is_marked_command(text: object) -> bool:
     return begins and _COMMAND_NAME.search(str(text)) is not None
 
 
-# What others said, in a message of the user's: told by its shape; words only say which of two readings holds.
+# What of a prompt is the user's own, by its form: what they paste, quote or cite is somebody else's.
 
 _FENCE = re.compile(r"^[ \t]{0,8}(```|~~~)[^\n]{0,200}\n.*?(?:^[ \t]{0,8}\1[`~]{0,9}[ \t]*$|\Z)", re.M | re.S)
 _QUOTED_LINE = re.compile(
-    r"[ \t]{0,8}(?:>|\[?\d{4}-\d\d-\d\d[T \t]{1,2}\d\d:\d\d|\[?\d\d:\d\d:\d\d\b|\[[A-Z]{4,8}\][ \t:]"
-    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d )"
+    r"[ \t]{0,8}(?:>|\||\$ |\[?\d{4}-\d\d-\d\d[T \t]{1,2}\d\d:\d\d|\[?\d\d:\d\d:\d\d\b|\[[A-Z]{4,8}\][ \t:]"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |[+-]{3} |@@ |at \S+\(|File \"|Traceback )"
 )
-"""Block quotes, and lines of a log."""
-_MARKS = (
+"""Block quotes, tables, and lines of a log, a diff or a traceback."""
+_SPEECH = re.compile(
     r"“[^“”]{2,4000}”|„[^„“”]{2,4000}[“”]|«[^«»]{2,4000}»|»[^«»]{2,4000}«|‹[^‹›]{2,4000}›|”[^”“]{2,4000}”"
     r"|「[^「」]{2,4000}」|『[^『』]{2,4000}』|(?<![\w\"=])\"(?=\S)[^\"]{2,4000}\"(?![\w\"])"
 )
-_SPEECH = re.compile(_MARKS)
 _SEVERAL = re.compile(r"[.!?…][\"'”»)]?\s+\S|[。！？؟।].|\n")
 """Where a sentence ends and another one begins."""
 _ITEM = re.compile(r"[ \t]{0,12}(?:[-*•+]|\d{1,3}[.)])[ \t]")
 _HEADER = re.compile(r"[^\W\d_][\w -]{1,24}[:：][ \t]*\S")
-_MAIL = re.compile(
-    r"(?im)^[^\n:]{1,25}[:：][^\n@]{0,200}@[\w-]+\.\w|^(?:subject|betreff|asunto|objet|assunto|oggetto"
-    r"|onderwerp|тема|主题|主旨|件名|الموضوع|제목)[ \t]*[:：]"
-)
-_SAYS = re.compile(
-    r"(?i)\b(?:says?|(?<!\bi )(?:said|wrote|writes?)|reads|quot(?:e[sd]?|ing)|schr(?:eibt|ieb)|sagte?"
-    r"|dice|dijo|escrib(?:e|ió)|diz|disse|escreveu|dit|écrit|scrive|ha scritto|mówi|napisał\w*|zegt|schreef"
-    r"|пишет|написал\w*|говорит|сказал\w*|يقول|كتب|تقول|yazıyor|diyor|yazdı)\b|说|写道|寫道|書いて|言って|とある"
-    r"|라고|적혀|말했"
-)
-_DOCUMENT = re.compile(
-    r"(?i)\b(?:tickets?|issue|e-?mails?|message|letter|logs?|readme|docs?|document(?:ation)?|comment|review|post"
-    r"|customer|client|chat|page|article|wiki|report|meldung|nachricht|kunde\w?|protokoll|kommentar|courriel"
-    r"|correo|mensaje|cliente|registro|comentario|журнал|лог\w?|тикет\w?|письмо|сообщени\w|клиент\w?|заявк\w"
-    r"|رسالة|الرسالة|التذكرة|تذكرة|السجل|العميل|البريد)\b|工单|邮件|日志|客户|文档|评论|消息|チケット|メール|ログ"
-    r"|お客様|顧客|文書|티켓|메일|로그|고객|문서"
-)
-_LONG_PASTE = 1_500
-"""Characters behind a colon that nobody types."""
-_LONGEST_INTRODUCTION = 240
+_ADDRESS = re.compile(r"@[\w-]+\.\w")
 
 
-def without_quotes(text: str) -> str:
-    """What the user typed without what they quote or hand over: an issue, a mail, a log, somebody's words.
+def own_words(text: str) -> str:
+    """What the user typed without what they quote or paste.
 
-    Fences, block quotes, lines of a log, indented blocks, mails with their headers, speech of several
-    sentences, and what an introduction with a colon hands over. What could be the user's own list stays.
+    Fences, block quotes, tables, lines of logs and diffs, indented blocks, mails with their headers, tagged
+    blocks, and speech of several sentences.
 
     Args:
         text: From ``typed_text``.
     """
     text = _FENCE.sub("\n\n", _without_blocks(text, _QUOTED) if "</" in text else text)
-    text = _SPEECH.sub(_clipped_speech, text)
+    text = _SPEECH.sub(lambda speech: "“ … ”" if _SEVERAL.search(speech[0], 1) else speech[0], text)
     lines = [line for line in text.split("\n") if not _QUOTED_LINE.match(line)]
-    blocks = [block for block in re.split(r"\n[ \t]*\n", "\n".join(lines)) if block.strip()]
-    blocks = [block for block in blocks if not _is_indented(block)] or blocks
-    asked = len(blocks) > 2 and blocks[-1].rstrip("\"')* \n").endswith(("?", "？", "؟"))
-    if asked and any(
-        _DOCUMENT.search(block) or _SAYS.search(block) for block in _short(blocks[0], blocks[-1])
-    ):
-        blocks = [blocks[0], blocks[-1]]
+    blocks = [block for block in re.split(r"\n(?:[ \t]*\n)+", "\n".join(lines)) if block.strip()]
     own: list[str] = []
-    for number, block in enumerate(blocks):
+    for block in blocks:
         head = block.strip().split("\n")[:6]
-        if len(head) > 1 and all(map(_HEADER.match, head[:2])) and _MAIL.search("\n".join(head)):
-            break
-        kept, over = _introduced(block, blocks[number + 1 :])
-        own.append(kept)
-        if over:
-            break
+        if len(head) > 1 and all(map(_HEADER.match, head[:2])) and _ADDRESS.search("\n".join(head)):
+            break  # a mail, up to its end
+        if not _is_indented(block):
+            own.append(block)
     return "\n\n".join(own)
-
-
-def _clipped_speech(speech: re.Match[str]) -> str:
-    """What several sentences in quotation marks become, so that none of them stands alone."""
-    told = speech.string[: speech.start()].rstrip()[-1:] in (":", "：", "，")
-    return "“ … ”" if _SEVERAL.search(speech[0], 1, len(speech[0]) - (not told)) else speech[0]
-
-
-def is_speech(sentence: str, *, directs: Callable[[str], bool]) -> bool:
-    """Whether a sentence only passes on what stands in it in quotation marks.
-
-    Args:
-        sentence: One sentence of the user's.
-        directs: Whether words ask for something.
-    """
-    quoted = [speech[0] for speech in _SPEECH.finditer(sentence) if _is_long(speech[0])]
-    if not quoted:
-        return False
-    around = _SPEECH.sub(" ", sentence)
-    if _SAYS.search(around) and not directs(_SAYS.sub(" ", around)):
-        return True
-    told = re.search(rf"[:：,，][ \t]{{0,4}}(?:{_MARKS})", sentence) is not None
-    if directs(around):
-        return told and _DOCUMENT.search(around) is not None
-    return told or sum(map(len, quoted)) > len(around)
-
-
-def _is_long(quoted: str) -> bool:
-    """Whether quotation marks hold a sentence: three words, or as much without spaces."""
-    return len(quoted.split()) > 2 or sum(char > "\u0dff" for char in quoted) > 7
 
 
 def _is_indented(block: str) -> bool:
     return all(line.startswith(("    ", "\t")) for line in block.split("\n")) and not _ITEM.match(block)
 
 
-def _short(*blocks: str) -> list[str]:
-    return [block for block in blocks if len(block) <= _LONGEST_INTRODUCTION]
+# Sentences of what somebody wrote, verbatim but for white space.
+
+LONGEST_SENTENCE = 1_200
+"""Characters; a longer run without an end is data."""
+_BULLET = re.compile(r"^(?:[-*+•–]|\d{1,3}[.)]|[a-z][.)]|#{1,6})\s+(?:\[[ xX]\]\s+)?")
+_END = re.compile(r"(?<=[.!?…])[\"'”»)\]]{0,3}\s+(?=\S)|(?<=[。！？；।۔؟])")
+_SHORT_WORD = re.compile(
+    r"(?:(?:^|[\s(])[^\W\d_](?:\.[^\W\d_])*\.|^\d{1,3}\.|\b(?:vs|etc|bzw|approx|Nr|No)\.)$"
+)
+"""What ends in a full stop and ends no sentence: initials, ``e.g.``, the number of an item."""
 
 
-def _introduced(block: str, after: Sequence[str]) -> tuple[str, bool]:
-    """What of a block is the user's own, and whether all that follows it is somebody else's."""
-    for colon in re.finditer(r"[:：](?=\s|$)|：", block):
-        begin = max(block.rfind("\n", 0, colon.start()) + 1, colon.start() - _LONGEST_INTRODUCTION)
-        introduction = re.split(r"[.!?。！？]\s*", block[begin : colon.start()])[-1]
-        rest = block[colon.end() :]
-        if _SAYS.search(introduction) and not _SPEECH.match(rest.lstrip(" \t*_")):
-            return block[: colon.end()], not rest.strip()
-        if rest.strip() and (rest.lstrip(" \t")[:1] != "\n" or _ITEM.match(rest.lstrip(" \t")[1:])):
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, of one line or a hard-wrapped paragraph each."""
+    for paragraph in paragraphs(text):
+        start = 0
+        for match in _END.finditer(paragraph):
+            if _SHORT_WORD.search(paragraph[max(start, match.start() - 8) : match.start()]):
+                continue
+            if piece := paragraph[start : match.end()].strip():
+                yield piece
+            start = match.end()
+        rest = paragraph[start:].strip()
+        if rest and len(rest) <= LONGEST_SENTENCE:
+            yield rest
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """The lines of a text without bullets and extra white space, hard-wrapped ones joined."""
+    waiting = ""
+    for raw in text.splitlines():
+        line = one_line(raw)
+        wrapped = len(waiting) >= 50 and line[:1].islower() and waiting[-1:] not in ".!?:;。！？"
+        if line and wrapped:
+            waiting = f"{waiting} {line}"
             continue
-        near = " ".join(introduction.split()[-4:])
-        document = _DOCUMENT.search(near) and (rest.strip() or not (after and _ITEM.match(after[0])))
-        pasted = sum(map(len, after)) + len(rest) > _LONG_PASTE and not (after and _ITEM.match(after[0]))
-        if document or pasted or (after and not rest.strip() and after[0].lstrip().startswith("#")):
-            return block[: colon.end()], not rest.strip()
-    return block, False
+        if waiting:
+            yield waiting
+        waiting = _BULLET.sub("", line)
+    if waiting:
+        yield waiting
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one space."""
+    return " ".join(text.split())
+
+
+_BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
+
+
+def is_bare_command(text: str) -> bool:
+    """Whether a prompt is nothing but a slash command, which steers the program and asks for nothing."""
+    return _BARE_COMMAND.fullmatch(text) is not None
+
+
+OMITTED = " characters omitted]…"
+"""End of the mark in a clipped text."""
+
+
+def clipped(text: str, limit: int) -> str:
+    """Keep head and tail of a long text, and say how much is missing between them.
+
+    Args:
+        text: Any text.
+        limit: Characters to keep at most; three quarters of them from the head.
+
+    Returns:
+        The text itself when it fits, or when the mark is no shorter than what it replaces. Words are not cut
+        where there is white space to cut at.
+    """
+    if len(text) <= limit:
+        return text
+    head, tail = text[: max(1, limit * 3 // 4)], text[-max(1, limit // 4) :]
+    if (cut := max(head.rfind(" "), head.rfind("\n"))) > 0:
+        head = head[:cut]
+    starts = [place for place in (tail.find(" "), tail.find("\n")) if place >= 0]
+    tail = tail[min(starts) + 1 :] if starts else tail
+    shown = f"{head.rstrip()} …[{len(text) - len(head) - len(tail)}{OMITTED} {tail.lstrip()}"
+    return shown if len(shown) < len(text) else text
+
+
+def beginning(text: str, limit: int) -> str:
+    """The beginning of a line, cut at a word, with a mark of how much is missing."""
+    if len(text) <= limit:
+        return text
+    head = text[: max(1, limit) + 1]
+    space = max(head.rfind(" "), head.rfind("\n"))
+    kept = head[:space].rstrip() if space > 0 else head[:-1]
+    shown = f"{kept} …[{len(text) - len(kept)}{OMITTED}"
+    return shown if len(shown) < len(text) else text
 
 
 def command_typed(text: str) -> str:
@@ -310,48 +318,3 @@ def _without_blocks(text: str, tags: frozenset[str]) -> str:
         pieces.append(text[position : match.start()])
         position = end + len(tag) + 3
     return "".join([*pieces, text[position:]])
-
-
-# The telling words of a text, for comparing sentences across inflections and scripts.
-
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-"""Runs of scripts in which no space parts the words, or words carry their particles."""
-_TELLING = re.compile(r"([\u0e00-\u0eff\u3400-\u9fff\uac00-\ud7af]+)|[\u30a1-\u30ff]{2,}")
-"""Of them what tells something: hiragana joins and inflects; a word in katakana stands for itself."""
-_ENDING = re.compile(r"(?<=...)(?:ings?|edly|ed|ies|es|en|er|em|s|e|n)$")
-_STEM = 6
-"""Characters by which two forms of one word are known as such."""
-_COMMON = words(
-    "the and for that this with from have has had will would been were was are not but they them their "
-    "there then than into onto when which while what where who whom whose should could must shall may "
-    "might can also only just very more most some such each every other another after before about above "
-    "below over under again still now here how its his her him she our your you mine does did doing done "
-    "being because don didn isn und der die das den dem des ein eine einen einem einer ist sind war waren "
-    "wird wurde werden hat haben hatte nicht auch aber oder wenn dann noch nach vor bei mit von für auf "
-    "aus als wie sich soll sollen muss kann dass les des une est sont était pas que qui dans pour avec "
-    "sur par plus mais donc leur ses son cette los las uno del con por para como más pero está fue hay "
-    "debe sus este esta gli che non per una sono della это что как для при все его она они был была были "
-    "быть или если тоже уже только чтобы нужно على إلى من في عن مع هذا هذه التي الذي أن إن كل"
-)
-
-
-def stems_of(text: str) -> frozenset[str]:
-    """The telling words of a text, each in a form that its inflections share.
-
-    Where no space parts the words, each pair of signs stands for one.
-    """
-    found: set[str] = set()
-    folded = text.casefold()
-    for match in _TELLING.finditer(folded):
-        if run := match[1]:
-            found |= {run[place : place + 2] for place in range(max(1, len(run) - 1))}
-        else:
-            found.add(match[0][:_STEM])
-    for word in _WORD.findall(_UNSPACED.sub(" ", folded)):
-        bare = word.replace("’", "'").partition("'")[0]
-        if len(bare) >= 3 and bare not in _COMMON:
-            short = _ENDING.sub("", bare)
-            short = short[:-1] if len(short) > 3 and short[-1] == short[-2] else short
-            found.add(short[:_STEM])
-    return frozenset(found)

@@ -7,7 +7,7 @@ The same messages always give the same form, so a prompt cache finds its prefix 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from math import isfinite
@@ -449,14 +449,8 @@ class WireForm:
                 if content.provider_name == self.system:
                     return content
                 return f"[A file uploaded to {content.provider_name}: not shown to this model]"
-            case list() | tuple():
-                pieces = [self._taken(piece) for piece in content]
-                return content if _same(pieces, content) else pieces
-            case dict():
-                fields = {name: self._taken(value) for name, value in content.items()}
-                return content if _same(list(fields.values()), list(content.values())) else fields
             case _:
-                return content
+                return _within(content, self._taken)
 
     def _takes(self, file: BinaryContent) -> bool:
         kind = file.media_type.partition(";")[0].strip().lower()
@@ -540,14 +534,19 @@ def _object(args: Any) -> Any:
 
 def _finite(value: Any) -> Any:
     """The same with nothing in the place of a number that JSON has no sign for; else the same object."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return _within(value, _finite)
+
+
+def _within(value: Any, change: Callable[[Any], Any]) -> Any:
+    """A list or mapping with each value changed; the same object where nothing is."""
     match value:
-        case float():
-            return value if isfinite(value) else None
         case list() | tuple():
-            pieces = list(map(_finite, value))
+            pieces = list(map(change, value))
             return value if _same(pieces, value) else pieces
         case dict():
-            fields = {name: _finite(each) for name, each in value.items()}
+            fields = {name: change(each) for name, each in value.items()}
             return value if _same(list(fields.values()), list(value.values())) else fields
         case _:
             return value
@@ -571,15 +570,12 @@ def _encoded(value: Any) -> Any:
         case TextContent():
             text = _encoded(value.content)
             return value if text is value.content else replace(value, content=text)
-        case list() | tuple():
-            pieces = list(map(_encoded, value))
-            return value if _same(pieces, value) else pieces
         case dict():
             fields = {_encoded(name): _encoded(each) for name, each in value.items()}
             same = _same(list(fields), list(value)) and _same(list(fields.values()), list(value.values()))
             return value if same else fields
         case _:
-            return value
+            return _within(value, _encoded)
 
 
 def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelRequest:
@@ -608,13 +604,7 @@ def _without_files(content: Any, found: list[UserContent]) -> Any:
     if is_multi_modal_content(content):
         found.append(content)
         return f"[File {len(found)} of what follows]"
-    match content:
-        case list() | tuple():
-            return [_without_files(each, found) for each in content]
-        case dict():
-            return {name: _without_files(each, found) for name, each in content.items()}
-        case _:
-            return content
+    return _within(content, lambda each: _without_files(each, found))
 
 
 def _as_system(text: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded, RetryRules
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
@@ -20,9 +21,11 @@ from tui_app.context.compaction.plan import Addition
 from tui_app.context.compaction.proposal import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.ledger.facts import live_text
 from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
+from tui_app.context.user_text import beginning, one_line
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
@@ -39,6 +42,7 @@ from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.shell import UserShell, resume_tasks
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.threads import log_defect
@@ -263,6 +267,10 @@ class _Place:
     mode: Mode
 
 
+QUEUED_CHARS = 300
+"""Characters of a prompt that waits, in what is told of it."""
+
+
 @dataclass(slots=True)
 class _Host(CompactionHost):
     """What a conversation's compactor finds around it."""
@@ -272,6 +280,9 @@ class _Host(CompactionHost):
     reviews: Reviews
     hooks: Hooks
     extras: Extras
+    tasks: BackgroundTasks | None = None
+    queue: WorkQueue | None = None
+    """Known once the tools and turns are."""
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
         return self.writers.choose(trigger)
@@ -281,6 +292,15 @@ class _Host(CompactionHost):
 
     def additions(self) -> Sequence[Addition]:
         return self.extras.additions()
+
+    def alive(self) -> Sequence[str]:
+        """Background commands that run now, and prompts that wait."""
+        running = self.tasks.running if self.tasks is not None else ()
+        waiting = self.queue.prompts if self.queue is not None else ()
+        return [
+            *(live_text(task.id, task.command) for task in running),
+            *(f"queued prompt: {beginning(one_line(text), QUEUED_CHARS)}" for text in waiting),
+        ]
 
     def file(self, path: str) -> str | None:
         return self.extras.file(path)
@@ -347,6 +367,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     compactor = Compactor(history, policy, host, settings.summary_timeout_s)
     compactions = Compactions(history, compactor, reviews)
     tooling = make_tooling(replace(opening, mode=place.mode), history, place.folder, compactor)
+    host.tasks = tooling.tasks
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
@@ -385,6 +406,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         resource=extras.resource,
         deliver=remembering.inbox.deliver,
     )
+    host.queue = turns.queue
     shell = UserShell(
         history=history,
         runner=ProcessRunner(opening.cwd, opening.env, secrets),
@@ -399,7 +421,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         policies=PolicySwitch(history, compactions, settings),
         efforts=EffortSwitch(models, runner),
         modes=ModeSwitch(history, tooling.approvals),
-        edits=ManualEdits(history, compactions),
+        edits=ManualEdits(history, compactions, SummaryEdits(history, compactions)),
         files=tooling.files,
         shell=shell,
         bus=bus,

@@ -2,22 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 
-from tui_app.context.compaction.retention import judge
+from tui_app.context.binding.bind import Binder, BoundNotes
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.facts import carry_facts, extract_facts
-from tui_app.context.facts.observations import read_items
+from tui_app.context.ledger.facts import judge, session_facts
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import Policy
-from tui_app.context.provenance.check import Checked, check_summary
-from tui_app.context.provenance.evidence import Evidence, NameIndex
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
+from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
 from tui_app.conversation.imports import count_events
 from tui_app.conversation.replay import FactsKept, Replay
@@ -87,7 +87,7 @@ def recorded_file(path: Path, name: str = "") -> Recorded:
         heads=tuple(head_of(seq, time, data) for seq, (data, _, time) in enumerate(events, FIRST_SEQ)),
         messages=ViewMessages(_FileMessages([message for _, message, _ in events]), ""),
         event=lambda seq: events[seq - FIRST_SEQ][0],
-        beside=(imported.cwd,),
+        beside=(imported.cwd, imported.branch),
         skipped=imported.skipped,
         notes=imported.notes,
     )
@@ -114,7 +114,7 @@ def recorded_session(store: SessionStore, session: str) -> Recorded:
         heads=tuple(store.heads(info.id)),
         messages=ViewMessages(store, info.id),
         event=event,
-        beside=(info.cwd,),
+        beside=(info.cwd, getattr(start.data if start else None, "branch", "")),
     )
 
 
@@ -182,6 +182,8 @@ class AuditedCompaction:
     """Statements of the summary that the log does not hold."""
     statements: int
     """All statements of the summary; 0 where code wrote it."""
+    sourced: int = 0
+    """Those of them whose source was found."""
     instead: tuple[PolicyKept, ...] = ()
 
     @property
@@ -213,13 +215,18 @@ class AuditedCompaction:
             "recoverable": kept.recoverable,
             "facts": by_kind(self.facts),
             "way_back": self.way_back,
-            "rules_gone": [_told(fact) for fact in self.gone("rule")],
+            "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
             "errors_gone": [_told(fact) for fact in self.gone("error")],
-            "others_gone": [_told(fact) for fact in self.gone() if fact.kind not in ("rule", "error")],
+            "others_gone": [_told(fact) for fact in self.gone() if fact.kind not in (*_SAID, "error")],
             "claims": list(self.claims),
             "statements": self.statements,
+            "sourced": self.sourced,
             "policies": [each.to_json() for each in self.instead],
         }
+
+
+_SAID = ("request", "said")
+"""Kinds of facts that are the user's words."""
 
 
 def _told(fact: Fact) -> dict[str, str]:
@@ -276,7 +283,7 @@ def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
         "tokens_before": sum(each.tokens_before for each in compactions),
         "tokens_after": sum(each.tokens_after for each in compactions),
         "facts": by_kind(fact for each in compactions for fact in each.facts),
-        "rules_gone": sum(len(each.gone("rule")) for each in compactions),
+        "rules_gone": sum(len(each.gone(*_SAID)) for each in compactions),
         "errors_gone": sum(len(each.gone("error")) for each in compactions),
         "claims": sum(len(each.claims) for each in compactions),
         "statements": sum(each.statements for each in compactions),
@@ -308,8 +315,6 @@ class _Walk:
     context: list[tuple[int, int]]
     said: list[Head]
     """Every message, whether or not it was undone later."""
-    names: NameIndex = field(default_factory=NameIndex)
-    """Those that had come up when a summary was checked last."""
     standing: frozenset[int] = frozenset()
     """Log numbers of the compactions that were not undone."""
 
@@ -381,18 +386,19 @@ def _audited(
     assert isinstance(done, CompactionComplete)
     messages.load([*moment.before, *moment.after])
     view = [Item(head.seq, messages.of(head)) for head in _as_said(moment.before)]
-    facts = carry_facts(earlier, extract_facts(view, {head.seq for head in moment.after}))
+    known = {(fact.kind, fact.text) for fact in earlier}
+    fresh = _by_sentence(session_facts(view, {head.seq for head in moment.after}))
+    facts = (*earlier, *(fact for fact in fresh if (fact.kind, fact.text) not in known))
     standing = "\n".join(message_text(messages.of(head)) for head in moment.after)
     foreign = done.performed_by == "provider"
     program = _FORMATS.get(recorded.format) if foreign else None
     way_back = not foreign or bool(_WAY_BACK.search(done.summary))
     facts, _ = judge(facts, replacement_text=standing, recoverable=way_back)
-    checked = Checked("")
+    checked = BoundNotes("")
     if check and done.performed_by in ("model", "provider"):  # code only quotes
         said = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]]
         summary = program.frame.sub("", done.summary) if program and program.frame else done.summary
-        evidence = Evidence(read_items(said), recorded.beside, walk.names)
-        checked, walk.names = check_summary(summary, evidence), evidence.names
+        checked = Binder(Ledger.from_items(said), list(passages(said)), recorded.beside).bind(summary)
     counted = _size(moment.before), _size(moment.after)
     reported = done.tokens_before, done.tokens_after
     trigger = "automatic" if foreign and done.trigger == "blocking" else done.trigger.replace("_", " ")
@@ -413,9 +419,23 @@ def _audited(
         ),
         facts=facts,
         way_back=way_back,
-        claims=tuple(map(mask_secrets, checked.claims)),
-        statements=checked.statements,
+        claims=tuple(
+            mask_secrets(line.statement.text) for line in checked.lines if line.form == "not in the log"
+        ),
+        statements=len(checked.lines),
+        sourced=checked.sourced,
     )
+
+
+def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The same facts, the user's words by sentence: a summary may keep one rule of a prompt and lose one."""
+    for fact in facts:
+        said = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
+        if len(said) < 2:
+            yield fact
+        else:
+            share = fact.weight / sum(map(len, said))
+            yield from (replace(fact, text=each, weight=round(share * len(each), 4)) for each in said)
 
 
 def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:

@@ -90,6 +90,9 @@ class Reviews:
                 facts_lost=sum(fact.state == "lost" for fact in done.facts),
                 claims_marked=done.claims_marked,
                 claims_held=done.claims_held,
+                lines=done.lines,
+                lines_sourced=done.lines_sourced,
+                calls_not_understood=done.calls_not_understood,
                 facts=done.facts,
                 passages=tuple(by_origin(str(part.content or ""), part.metadata)),
             )

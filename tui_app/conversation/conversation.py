@@ -42,6 +42,7 @@ from tui_app.conversation.work import (
     Rewind,
     Shell,
     Switch,
+    VerifySummary,
     Work,
     WorkQueue,
 )
@@ -94,8 +95,9 @@ class WorkRunner:
                 edits.exclude(work.seqs, turn=work.turn) if work.excluded else edits.include(work.seqs)
             ),
             Relieve: lambda work: edits.relieve((work.seq, *work.others), work.stage),
-            EditSummary: lambda work: edits.edit_summary(work.compaction, work.text),
-            BringBack: lambda work: edits.bring_back(work.compaction, work.fact),
+            EditSummary: lambda work: edits.summaries.edit_summary(work.compaction, work.text),
+            VerifySummary: lambda work: edits.summaries.verify_summary(work.compaction),
+            BringBack: lambda work: edits.summaries.bring_back(work.compaction, work.fact),
         }
 
     @property

@@ -1,6 +1,7 @@
 """Handing a session over: a brief is made of it, and a new session begins with that. The old one stays."""
 
 import asyncio
+import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -10,9 +11,10 @@ from dataclasses import replace
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import UnknownModel
 from tui_app.agent.turn import RetryRules
+from tui_app.context.binding.forms import SOURCES
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.message_marks import handoff_text, inbox_message
+from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.view import is_prompt
 from tui_app.conversation.inspection import Inspection, inspect_session
@@ -25,7 +27,6 @@ from tui_app.events import (
     AssistantMessage,
     CompactionProgress,
     Error,
-    Fact,
     Handoff,
     SessionEnd,
     SessionStart,
@@ -35,7 +36,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.session.database import open_store
-from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore, explained
+from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.text import without_sequences, words_of
 
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
@@ -135,7 +136,7 @@ async def _draft(
         count=lambda words: round(text.count(words) * history.factor),
         describe=describe,
         additions=[each for each in inspection.extras.additions() if each.tool],
-        carried=_handed_over(store, source.id),
+        carried=_carried(handed) if (handed := brief_in(store, source.id)) else "",
         timeout_s=timeout_s,
         heard=heard,
     )
@@ -145,6 +146,22 @@ async def _draft(
     return Draft(source, policy.name, replace(brief, reason=unknown or brief.reason), history.counter, room)
 
 
+_PROMPT = re.compile(r"- #(?=\d+(?: \(latest\))?: )")
+"""How a line begins that holds a prompt, word for word."""
+
+
+def _carried(handed: Handoff) -> str:
+    """The brief that a session began with; its numbers bear the name of the session they are of."""
+    name = f"{handed.from_session}#"
+
+    def named(line: str) -> str:
+        if _PROMPT.match(line):
+            return _PROMPT.sub(f"- {name}", line, count=1)
+        return SOURCES.sub(lambda form: form[0].replace(form[2], form[2].replace("#", name), 1), line)
+
+    return "\n".join(map(named, brief_of(handed.text).splitlines()))
+
+
 def _is_answering(history: SessionHistory) -> bool:
     """Whether somebody has the session open and what was said last waits for a model."""
     said = (UserMessage, AssistantMessage, ToolCall, ToolResult, Error)
@@ -152,17 +169,6 @@ def _is_answering(history: SessionHistory) -> bool:
     if last is None or last.type == Error.TYPE or (last.type == AssistantMessage.TYPE and not last.ids):
         return False
     return bool(history.store.holder(history.session, history.archive.folder.lock_file))
-
-
-def _handed_over(store: SessionStore, session: str) -> tuple[Fact, ...]:
-    """What this session was handed itself; its messages are those of the session before."""
-    brief = brief_in(store, session)
-    if brief is None:
-        return ()
-    return tuple(
-        replace(fact, source=f"{brief.from_session}{fact.source}") if fact.source.startswith("#") else fact
-        for fact in brief.facts
-    )
 
 
 def begin_session(opening: Opening, draft: Draft, text: str) -> str:

@@ -193,6 +193,7 @@ def import_session(
         cwd=imported.cwd or str(cwd),
         model=imported.model if imported.is_own and not imported.model.startswith(f"{GGUF}:") else "",
         title=title,
+        branch=imported.branch,
         imported_from=imported.format,
         imported_file=str(path.absolute()),
     )

@@ -1,7 +1,7 @@
 """Looking at a session without opening it for writing: its view, measured for a model."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui_app.agent.catalog import ModelShelf, list_models
 from tui_app.agent.models import ModelNotReady
@@ -38,6 +38,8 @@ class Inspection:
     text: TextCounter
     shares: tuple[Share, ...] = ()
     """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
+    fixed: Breakdown = field(default_factory=Breakdown)
+    """Counted tokens of instructions and tools."""
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
 
@@ -52,6 +54,10 @@ class Inspection:
         """What a compaction asked for by a script would set out to do."""
         extras = self.extras
         return plan_of(self.history, policy, "headless", focus, span, extras.additions(), read=extras.file)
+
+    def measure(self, history: SessionHistory) -> None:
+        """Tell another history of the session the same window and overhead."""
+        history.fix(self.usage().window, self.fixed, history.model, self.history.factor, self.history.growth)
 
     def close(self) -> None:
         self.store.close()
@@ -92,8 +98,9 @@ async def inspect_session(opening: Opening) -> Inspection:
         of_servers, shares = extras.last_known()
         extras.overhead.tools = (*extras.own, *of_servers)
         shelf = opening.shelf()
-        unknown = await _measure(opening, history, shelf, extras.overhead.tokens(history.counter))
-        return Inspection(history, store, model, extras, shelf, text, shares, unknown)
+        fixed = extras.overhead.tokens(history.counter)
+        unknown = await _measure(opening, history, shelf, fixed)
+        return Inspection(history, store, model, extras, shelf, text, shares, fixed, unknown)
     except BaseException:
         store.close()
         raise

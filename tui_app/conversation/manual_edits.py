@@ -1,20 +1,12 @@
-"""What the user changes in the next request by hand: pins, exclusions, archives, files, and summaries."""
+"""What the user changes in the next request by hand: pins, exclusions, archives and files."""
 
-import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from tui_app.context.compaction.replacement import PreviousSummary, RewordedSummary, parts_of, reworded
-from tui_app.context.compaction.retention import fact_line, judge
-from tui_app.context.facts.observations import read_items
 from tui_app.context.history import new_messages, rewrite_event, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.policy import Archive, Offload
-from tui_app.context.provenance.check import check_summary
-from tui_app.context.provenance.evidence import Evidence
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.prompt import message_text
 from tui_app.context.tool_results.archive import archive_by_hand
 from tui_app.context.tool_results.offload import offload_by_hand
 from tui_app.context.tool_results.results import NO_GAIN, HandStage, Refused, SpillNames
@@ -32,16 +24,13 @@ from tui_app.context.view import (
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.events import (
-    CompactionComplete,
-    CompactionEdited,
-    Fact,
     MessageExcluded,
     MessagePinned,
     Notice,
     RewriteUndone,
 )
-from tui_app.records import frozen
 from tui_app.session.event_heads import LATER, Head, head_of
 
 _GONE = "#{} is not part of the next request."
@@ -59,38 +48,18 @@ _TAKES = "#{} takes"
 _KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
 _ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
 _AS_SAID = "Nothing to undo: this message is unchanged."
-NOT_SHOWN = "#{} is not a summary that the model sees now, so it cannot be edited."
-SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
-EMPTY = "The summary is empty. /undo undoes the compaction instead."
-UNCHANGED = "Nothing to change: the summary says that already."
-TOO_LONG = "The summary is longer than the messages it replaces. /undo brings them back."
-TOO_LARGE = "With this summary the next request would be {:,} tokens, above the {:,} that fit."
-NO_FACT = "The compaction has no such fact."
-
-
-@frozen
-class _VisibleSummary:
-    """A summary that the model sees."""
-
-    number: int
-    """Log number of its compaction."""
-    item: Item
-    earlier: PreviousSummary
-    """What it consists of."""
-    facts: tuple[Fact, ...]
-    removed: int
-    """Tokens that its compaction freed."""
 
 
 @dataclass(slots=True)
 class ManualEdits:
-    """Change single messages and summaries of one conversation; each change is one event and can be undone.
+    """Change single messages of one conversation; each change is one event and can be undone.
 
     What cannot be done is refused with a notice that says why.
     """
 
     history: SessionHistory
     compactions: Compactions
+    summaries: SummaryEdits
 
     def pin(self, seq: int, *, pinned: bool) -> bool:
         """Pin a message or unpin it; whether that was possible."""
@@ -174,57 +143,6 @@ class ManualEdits:
             pinned=tokens,
             pinned_along=tokens - self._pinned_tokens(pinned, alone=True),
             pin_budget=self._budget,
-        )
-
-    async def edit_summary(self, compaction: int, text: str) -> bool:
-        """Give a summary other words; whether that was possible.
-
-        They are checked as those of a model: secrets are masked, what the log does not hold is marked.
-
-        Args:
-            compaction: Log number of the compaction; 0 is the newest that is not undone.
-            text: The notes as they are to be.
-        """
-        shown = self._summary(compaction)
-        if isinstance(shown, str):
-            return self._refuse(shown)
-        if not text.strip():
-            return self._refuse(EMPTY)
-        history, earlier = self.history, shown.earlier
-        beside = (*(words for _, words in earlier.prompts), *(fact.text for fact in earlier.known))
-        everything = history.everything()
-
-        def check() -> str:
-            return check_summary(mask_secrets(text), Evidence(read_items(everything), beside)).text
-
-        # In a thread: a long conversation takes a moment, and the loop serves others.
-        checked = await asyncio.to_thread(check)
-        # What happened meanwhile may have changed it.
-        if self._summary(compaction) != shown:
-            return self._refuse(NOT_SHOWN.format(shown.number))
-        if checked.strip() == earlier.summary.strip():
-            return self._refuse(UNCHANGED)
-        return self._reword(shown, reworded(shown.item.message, checked, earlier.facts))
-
-    def bring_back(self, compaction: int, fact: str) -> bool:
-        """Put a fact that a summary lacks below it, word for word; whether that was possible.
-
-        Args:
-            compaction: Log number of the compaction.
-            fact: Text of the fact.
-        """
-        shown = self._summary(compaction)
-        if isinstance(shown, str):
-            return self._refuse(shown)
-        wanted = next((each for each in shown.facts if each.text == fact), None)
-        if wanted is None:
-            return self._refuse(NO_FACT)
-        line, facts = fact_line(wanted), shown.earlier.facts
-        if line in facts.splitlines():
-            return self._refuse(UNCHANGED)
-        below = "\n".join(filter(None, (facts, line)))
-        return self._reword(
-            shown, reworded(shown.item.message, shown.earlier.summary, below), " ".join(wanted.text.split())
         )
 
     def _excluded_with(self, seqs: Sequence[int], *, turn: bool = False) -> tuple[int, ...] | str:
@@ -341,56 +259,6 @@ class ManualEdits:
         now, then = self.history.usage(), self.history.after(*heads)
         left = then.parts.total * now.scale / (then.scale or 1.0)
         return Move(then.total, freed=round(now.parts.total - left), count=count)
-
-    def _reword(self, shown: _VisibleSummary, new: RewordedSummary, fact: str = "") -> bool:
-        """Put other words in place of a summary's, unless they take too much room."""
-        history = self.history
-        tokens = history.counter.message(new.message).nonzero()
-        others = [item for item in history.items() if item.key != shown.number]
-        text = "\n".join([new.text, *(message_text(item.message) for item in others)])
-        facts, retention = judge(shown.facts, replacement_text=text)
-        parts = parts_of(new.message)
-        event = CompactionEdited(
-            compaction=shown.number,
-            summary=parts.summary if parts else "",
-            fact=fact,
-            tokens=tokens,
-            tokens_before=history.usage().total,
-            retention=retention if facts else None,
-            facts=facts,
-        )
-        before, after = event.tokens_before, history.after(head_of(LATER, 0.0, event)).total
-        fits = history.usage().window.effective
-        if after > before and after > fits:
-            return self._refuse(TOO_LARGE.format(after, fits))
-        if after - before >= shown.removed > 0:
-            return self._refuse(TOO_LONG)
-        # A job under way was planned with the words as they were.
-        self.compactions.cancel_job()
-        history.append(replace(event, tokens_after=after), new.message)
-        return True
-
-    def _summary(self, compaction: int) -> _VisibleSummary | str:
-        """A summary that can be edited, or why it cannot."""
-        history = self.history
-        number = compaction or (history.view.compactions[-1] if history.view.compactions else 0)
-        item = self._item(number)
-        # The event that says how it is worded now.
-        edits = history.view.edits.get(number)
-        done = self._event(edits[-1].form[0] if edits else number)
-        if item is None or done is None or number not in history.view.compactions:
-            return NOT_SHOWN.format(number)
-        earlier = parts_of(item.message)
-        if earlier is None:
-            return SEALED
-        first = self._event(number)
-        removed = first.tokens_removed if isinstance(first, CompactionComplete) else 0
-        return _VisibleSummary(number, item, earlier, done.facts, removed)
-
-    def _event(self, seq: int) -> CompactionComplete | CompactionEdited | None:
-        record = self.history.store.record(self.history.session, seq) if seq else None
-        data = record.data if record else None
-        return data if isinstance(data, CompactionComplete | CompactionEdited) else None
 
     def _item(self, seq: int) -> Item | None:
         return next((item for item in self.history.items() if item.key == seq), None)

@@ -22,6 +22,7 @@ from pydantic_core import PydanticSerializationError
 from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.summaries.prompt import transcript_lines
 from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
@@ -46,6 +47,7 @@ from tui_app.events import (
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    SessionStart,
     Stage,
     TaskTold,
     TurnRetry,
@@ -300,6 +302,7 @@ class SessionHistory:
     _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
     _distrusted: bool = False
+    _ledger: Ledger | None = None
     _messages: ViewMessages = field(init=False)
 
     def __post_init__(self) -> None:
@@ -361,12 +364,28 @@ class SessionHistory:
     def everything(self) -> Sequence[Item]:
         """Every message that the view holds, or holds in a summary, as it was said; read from the log."""
         # A summary of another program stands for messages that the log does not hold.
-        heads = [
+        return self._read(self._said())
+
+    def ledger(self) -> Ledger:
+        heads = {head.seq: head for head in self._said()}
+        if self._ledger is None:
+            self._ledger = Ledger.loaded(self.store.kept_ledger(self.session))
+        return self._ledger.catch_up(list(heads), lambda keys: self._read([heads[key] for key in keys]))
+
+    def circumstances(self) -> Sequence[str]:
+        record = self.store.record(self.session, 1)
+        start = record.data if record is not None and isinstance(record.data, SessionStart) else None
+        return (start.cwd, start.branch, self.model) if start else (self.model,)
+
+    def _said(self) -> list[Head]:
+        return [
             head
             for head in self.view.held()
             if head.type in MESSAGES
             or (head.type == CompactionComplete.TYPE and not self.view.hidden_by(head.seq))
         ]
+
+    def _read(self, heads: Sequence[Head]) -> list[Item]:
         messages = self._messages.read_heads(heads)
         return [Item(head.seq, messages[head.seq], head.reported, head.model) for head in heads]
 
@@ -513,6 +532,8 @@ class SessionHistory:
             self._fold(head_of(record.seq, record.time, record.data), body)
             self.publish(record)
         self.show_gauge()
+        if proposal.ledger:
+            self.store.keep_ledger(self.session, proposal.ledger)
         return complete
 
     def restate(self, compaction: int, *, undo: bool) -> Record:

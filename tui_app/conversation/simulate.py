@@ -9,11 +9,10 @@ from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
-from tui_app.context.compaction.retention import judge, weighed
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.facts import extract_facts
+from tui_app.context.ledger.facts import judge, session_facts, weighed
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import Item
@@ -113,7 +112,7 @@ def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[Mo
     """Look every fact up.
 
     A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
-    given; see ``retention.judge``.
+    given; see ``judge``.
 
     Args:
         facts: Of the whole conversation.
@@ -232,7 +231,7 @@ async def simulate(
     await asyncio.to_thread(text.load)
     counter = TokenCounter(text, model=name)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
-    facts = await asyncio.to_thread(extract_facts, items)
+    facts = await asyncio.to_thread(session_facts, items)
     run = _Run(transcript, name, text, counter, items, facts, retention)
     runs = [(window, policy) for window in windows for policy in policies]
     answers, played = transcript.answers, list[Outcome]()

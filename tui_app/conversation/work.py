@@ -223,6 +223,18 @@ class EditSummary:
 
 
 @frozen
+class VerifySummary:
+    """Have a model read a summary against the messages it cites."""
+
+    compaction: int = 0
+    """Log number of its compaction; 0 is the newest."""
+
+    @property
+    def label(self) -> str:
+        return "verify the summary"
+
+
+@frozen
 class BringBack:
     """Put a fact below the summary that lost it."""
 
@@ -314,7 +326,7 @@ class Switch:
         return f"/model {self.model}"
 
 
-Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | BringBack
+Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | VerifySummary | BringBack
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
 """What goes back, perhaps with files."""
@@ -356,6 +368,11 @@ class WorkQueue:
     def labels(self) -> tuple[str, ...]:
         """What waits, oldest first."""
         return tuple(work.label for work in self._waiting)
+
+    @property
+    def prompts(self) -> tuple[str, ...]:
+        """The texts of prompts that wait, oldest first."""
+        return tuple(work.text for work in self._waiting if isinstance(work, Prompt))
 
     def enqueue(self, work: Work) -> None:
         """Put something at the end; what is sent during a pause ends it and goes before what is held back."""

@@ -36,7 +36,7 @@ from acp.schema import (
 from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
-from tui_app.context.tool_words import call_title, result_note
+from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import (
     AgentOutput,

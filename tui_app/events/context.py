@@ -9,9 +9,13 @@ from tui_app.records import frozen
 from tui_app.text import count, thousands
 
 NOT_IN_LOG = "(not in the log)"
-"""Stands behind a statement of a summary that the log disproves or does not hold."""
-MARKS = (NOT_IN_LOG, "(unconfirmed)")
-"""That mark, and the one that summaries of earlier versions hold."""
+"""Stands behind a statement of a summary that names what the log does not hold."""
+UNCHECKED = "(unchecked)"
+"""Stands behind one that gives no source and for which none was found."""
+DOUBTFUL = "(doubtful)"
+"""Stands behind one that a second reader did not find in its sources."""
+MARKS = (NOT_IN_LOG, UNCHECKED, DOUBTFUL, "(unconfirmed)")
+"""Those, and the one that summaries of earlier versions hold."""
 
 
 @event("session.usage_info")
@@ -175,9 +179,15 @@ class CompactionProposed(Payload):
     facts_lost: int = 0
     """Facts that would be neither kept nor recoverable."""
     claims_marked: int | None = None
-    """Claims that the log does not hold, each marked behind it; null where code wrote the summary."""
+    """Lines that name what the log does not hold, each marked; null where code wrote the summary."""
     claims_held: tuple[str, ...] = ()
-    """What the log holds instead of each marked claim, in order; empty text where that is not known."""
+    """What the log holds instead of each marked claim, in older logs."""
+    lines: int | None = None
+    """Statements of the summary; null where code wrote it, and in older logs."""
+    lines_sourced: int = 0
+    """Those of them that are bound to the messages they come from."""
+    calls_not_understood: int = 0
+    """Tool calls of the session that may have done anything: what they did is no fact."""
     facts: tuple["Fact", ...] = ()
     """What would become of each."""
     passages: tuple[tuple[Origin, str], ...] = ()
@@ -185,13 +195,14 @@ class CompactionProposed(Payload):
 
 
 FactKind = Literal[
-    "rule", "request", "said", "file", "command", "error", "decision", "todo", "question", "detail"
+    "rule", "request", "said", "live", "file", "command", "error", "decision", "todo", "question", "detail"
 ]
 
 KIND_LABELS: dict[str, str] = {
     "rule": "Rules",
     "request": "Requests",
     "said": "Said by the user",
+    "live": "Running",
     "error": "Open errors",
     "question": "Open questions",
     "todo": "Tasks",
@@ -229,6 +240,12 @@ def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
         name = "at_risk" if fact.state == "recoverable" else fact.state
         counts["put_back" if fact.put_back and fact.state == "kept" else name] += 1
     return counts
+
+
+def lines_told(lines: int | None, sourced: int, not_in_log: int | None) -> list[str]:
+    """How many lines of a summary have a source, and how many name what the log does not hold."""
+    told = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
+    return [*told, f"{not_in_log} not in the log"] if not_in_log else told
 
 
 @event("session.compaction_complete", row="compaction")
@@ -277,9 +294,15 @@ class CompactionComplete(Payload):
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
     claims_marked: int | None = None
-    """Claims of the summary that the log does not hold, each marked behind it; null where code wrote it."""
+    """Lines that name what the log does not hold, each marked; null where code wrote the summary."""
     claims_held: tuple[str, ...] = ()
-    """What the log holds instead of each marked claim, in order; empty text where that is not known."""
+    """What the log holds instead of each marked claim, in older logs."""
+    lines: int | None = None
+    """Statements of the summary; null where code wrote it, and in older logs."""
+    lines_sourced: int = 0
+    """Those of them that are bound to the messages they come from."""
+    calls_not_understood: int = 0
+    """Tool calls of the session that may have done anything: what they did is no fact."""
     files_restored: tuple[str, ...] = ()
     """Files worked on last that stand beside the summary as they were on disk."""
     checkpoint_number: int = 0
@@ -314,22 +337,27 @@ class CompactionComplete(Payload):
             parts.append(" ".join(filter(None, (first, last))))
         parts += self._kept()
         if counts["put_back"]:
-            parts.append(f"{count(counts['put_back'], 'fact')} put back by Plimsoll")
+            parts.append(f"{count(counts['put_back'], 'fact')} added by Plimsoll")
         parts += [f"{counts[name]} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
-        if self.claims_marked is not None:
-            parts.append(f"{count(self.claims_marked, 'claim')} not in the log")
+        parts += lines_told(self.lines, self.lines_sourced, self.claims_marked)
+        if self.calls_not_understood:
+            parts.append(f"{count(self.calls_not_understood, 'call')} not understood")
         if self.files_restored:
-            parts.append(f"{count(len(self.files_restored), 'file')} attached again")
+            parts.append(f"{count(len(self.files_restored), 'file')} re-attached")
         if self.asked:
             parts.append(f"the model: {self.asked}")
         return " · ".join(parts) + self._writer()
 
     def _kept(self) -> list[str]:
-        """What of the user's own stands in the summary: rules, the file that matters most, open errors."""
+        """What the summary keeps of the user's words, the file that matters most, and open errors."""
         kept = [fact for fact in self.facts if fact.state == "kept"]
-        rules, errors = (sum(fact.kind == kind for fact in kept) for kind in ("rule", "error"))
+        said, rules, errors = (
+            sum(fact.kind in kinds for fact in kept) for kinds in (("request", "said"), ("rule",), ("error",))
+        )
         files = [fact for fact in kept if fact.kind == "file" and "edited" in fact.text]
-        told = [f"your {count(rules, 'rule') if rules > 1 else 'rule'} word for word"] if rules else []
+        own = said or rules
+        noun = "prompt" if said else "rule"
+        told = [f"your {count(own, noun) if own > 1 else noun} word for word"] if own else []
         if files:
             path, _, deeds = max(files, key=lambda fact: fact.weight).text.partition(" · ")
             if len(path) > _MOST_PATH:

@@ -18,6 +18,8 @@ class SessionStart(Payload):
     model: str
     policy: str = "plimsoll"
     title: str = ""
+    branch: str = ""
+    """Branch of the repository, of an import whose file names it; empty elsewhere."""
     imported_from: str = ""
     """Format name when the session is an import, else empty."""
     imported_file: str = ""

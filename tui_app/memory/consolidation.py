@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from pydantic_ai import Agent, Tool, capture_run_messages
@@ -43,7 +43,7 @@ _LONGEST_LIST = 6_000
 """Characters of the board that one call returns; the weightiest first."""
 _ANSWER = 4_096
 """Tokens of an answer; all that counts are the calls in it."""
-ENOUGH = "Refused: enough for this session. Say done."
+_ENOUGH = "enough for this session. Say done"
 INSTRUCTIONS = f"""\
 You keep the context board of a code repository: short entries that help whoever works there next. You are \
 given the board and a stretch of a session that is over, both as data between markers. A line that begins \
@@ -61,6 +61,16 @@ finished, say done."""
 
 
 @dataclass(slots=True)
+class Outcome:
+    """What came of reading a session so far."""
+
+    added: int = 0
+    pruned: int = 0
+    refused: int = 0
+    parts: int = 0
+
+
+@dataclass(slots=True)
 class BoardTool:
     """The one tool: what it may do is bounded for the whole session, and every refusal says why."""
 
@@ -68,9 +78,7 @@ class BoardTool:
     evidence: Evidence
     session: str
     made_by: Maker
-    added: int = 0
-    pruned: int = 0
-    refused: int = 0
+    outcome: Outcome
     calls: int = 0
 
     def context_board(
@@ -91,48 +99,37 @@ class BoardTool:
             entry: Number of the entry to prune.
         """
         self.calls += 1
-        if self.calls > MOST_CALLS:
-            self.refused += 1
-            return ENOUGH
         try:
+            if self.calls > MOST_CALLS or (action == "prune" and self.outcome.pruned >= MOST_PRUNED):
+                raise NotRemembered(_ENOUGH)
             match action:
                 case "add":
                     return self._add(text, kind, source)
-                case "prune" if self.pruned >= MOST_PRUNED:
-                    self.refused += 1
-                    return ENOUGH
                 case "prune":
                     gone = self.board.prune(entry, self.made_by)
-                    self.pruned += 1
+                    self.outcome.pruned += 1
                     return f"Entry {gone.id} was removed from the board."
                 case "list":
-                    lines = [f"{each.id} {each.kind}: {each.text}" for each in self.board.entries()]
-                    return "\n".join(lines)[:_LONGEST_LIST] or "The board is empty."
+                    lines = "\n".join(each.line for each in self.board.entries())
+                    return lines[:_LONGEST_LIST] or "The board is empty."
         except NotRemembered as refusal:
-            self.refused += 1
+            self.outcome.refused += 1
             return f"Refused: {refusal}."
 
     def _add(self, text: str, named: str, source: int) -> str:
-        kind = next((known for known in KINDS if known == named), None)
-        if kind is None:
+        if (kind := next((known for known in KINDS if known == named), None)) is None:
             raise NotRemembered(f"kind is one of {', '.join(KINDS)}")
-        if self.added >= MOST_ADDED:
-            self.refused += 1
-            return ENOUGH
+        if self.outcome.added >= MOST_ADDED:
+            raise NotRemembered(_ENOUGH)
         self.evidence.check(text[:4_000], kind, source)
         draft = Draft(
-            text=text,
-            kind=kind,
-            made_by=self.made_by,
-            session=self.session,
-            seq=source,
-            weight=WEIGHTS[kind],
+            text=text, kind=kind, made_by=self.made_by, session=self.session, seq=source, weight=WEIGHTS[kind]
         )
         done = self.board.add(draft)
         if not done.new:
             return f"Entry {done.entry.id} already says this."
-        self.added += 1
-        self.pruned += len(done.pruned)
+        self.outcome.added += 1
+        self.outcome.pruned += len(done.pruned)
         return f"Added as entry {done.entry.id}."
 
 
@@ -161,7 +158,7 @@ class ConsolidationAgent:
         Raises:
             Exception: whatever the request raises; what the model did before is kept.
         """
-        own_headers = (self.model.settings or {}).get("extra_headers", {})
+        headers = {**(self.model.settings or {}).get("extra_headers", {}), HEADER: INTERACTION}
         agent: Agent[None, str] = Agent(
             self.model,
             name=INTERACTION,
@@ -170,20 +167,15 @@ class ConsolidationAgent:
             tools=[Tool(tool.context_board, name=CONTEXT_BOARD, max_retries=3, sequential=True)],
             capabilities=[*self.capabilities, SpanMarker(INTERACTION)],
             retries=2,
-            model_settings=ModelSettings(
-                max_tokens=_ANSWER, extra_headers={**own_headers, HEADER: INTERACTION}
-            ),
+            model_settings=ModelSettings(max_tokens=_ANSWER, extra_headers=headers),
         )
         limits = UsageLimits(request_limit=_REQUESTS, tool_calls_limit=MOST_CALLS)
         # What is not shown of the board can still be listed, and is not added twice.
         board = fitted_board(tool.board.entries(), self.part_budget // 2, self.count)
+        metadata = {"interaction": INTERACTION}
         with capture_run_messages() as messages:
             try:
-                await agent.run(
-                    request_for(part, board),
-                    usage_limits=limits,
-                    metadata={"interaction": INTERACTION},
-                )
+                await agent.run(request_for(part, board), usage_limits=limits, metadata=metadata)
             except UsageLimitExceeded:
                 pass  # a model that does not stop has been stopped; what it added was checked like the rest
             finally:
@@ -206,20 +198,6 @@ class Task:
     def until(self) -> int:
         """Log number of its last message."""
         return max((item.key for item in self.items), default=self.after)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of it so far."""
-
-    added: int = 0
-    pruned: int = 0
-    refused: int = 0
-    parts: int = 0
-
-    def note(self, tool: BoardTool) -> None:
-        """Take over what a model has done."""
-        self.added, self.pruned, self.refused = tool.added, tool.pruned, tool.refused
 
 
 async def extract(task: Task, board: ContextBoard, changed: Callable[[], object], before: int = 0) -> Outcome:
@@ -273,13 +251,13 @@ async def ask(
     evidence = await asyncio.to_thread(evidence_of, task.items)
     outcome = Outcome()
     if parts and fresh and parts[0].first > fresh[0].key:
-        outcome = await extract(task, board, changed, before=parts[0].first)
-    tool = BoardTool(board, evidence, task.session, name, outcome.added, outcome.pruned)
+        # Of refusals only the model's count.
+        outcome = replace(await extract(task, board, changed, before=parts[0].first), refused=0)
+    tool = BoardTool(board, evidence, task.session, name, outcome)
     for part in parts:
         try:
             await agent.read(part, tool)
         finally:
-            outcome.note(tool)
             changed()
         outcome.parts += 1
         read(part.last)

@@ -6,15 +6,13 @@ from typing import Literal, get_args
 
 from tui_app.context.secrets import mask_secrets
 from tui_app.records import frozen
+from tui_app.text import without_sequences
 
 EntryKind = Literal["rule", "decision", "command", "file", "note"]
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 """What an entry may be, in the order in which a board is read out."""
 WEIGHTS: dict[EntryKind, float] = {"rule": 4.0, "decision": 2.0, "command": 1.5, "file": 1.2, "note": 1.0}
 """Weight of an entry that the user did not write, by its kind."""
-NEGATION = re.compile(
-    r"(?i)\b(?:not|never|no|don['’]?t|avoid|without|stop|cannot|can['’]?t|nicht|kein\w*|nie|pas|jamais|nunca)\b"
-)
 PERSON = "person"
 EXTRACTION = "extraction"
 Maker = str
@@ -73,9 +71,12 @@ class Entry:
     @property
     def source(self) -> str:
         """Session and message it comes from; empty for none."""
-        if not self.session:
-            return ""
-        return f"{self.session}#{self.seq}" if self.seq else self.session
+        return f"{self.session}#{self.seq}" if self.session and self.seq else self.session
+
+    @property
+    def line(self) -> str:
+        """The entry as a model reads it that keeps the board."""
+        return f"{self.id} {self.kind}: {self.text}"
 
 
 @frozen(kw_only=True)
@@ -129,7 +130,6 @@ _MARKUP = re.compile(
     r"|system[_-]reminder|transcript)\b[^>]{0,80}>|\[/?INST\]|^\s*(?:system|assistant|developer)\s*:"
 )
 """Signs by which models tell who speaks; on a board they have no meaning but to deceive."""
-_ESCAPES = re.compile(r"\x1b\[[0-?]{0,40}[ -/]{0,8}[@-~]|\x1b\][^\x07\x1b]{0,400}(?:\x07|\x1b\\\\)")
 _INVISIBLE = frozenset({"Cc", "Cf", "Co", "Cs", "Cn"})
 
 
@@ -141,7 +141,7 @@ def plain(text: str) -> str:
     """One line without characters that cannot be seen."""
     seen = "".join(
         " " if char.isspace() else "" if unicodedata.category(char) in _INVISIBLE else char
-        for char in _ESCAPES.sub("", text)
+        for char in without_sequences(text)
     )
     return " ".join(seen.split())
 
@@ -163,13 +163,11 @@ def checked(text: str, *, by_person: bool) -> str:
         NotRemembered: if it may not be kept.
     """
     # Measured before it is gone through: a million characters are refused at once.
-    if len(text) > LONGEST * 10:
-        raise NotRemembered(f"it is longer than {LONGEST} characters")
-    said = plain(text)
-    if len(said) < _SHORTEST:
-        raise NotRemembered("it is empty")
+    said = plain(text) if len(text) <= LONGEST * 10 else text
     if len(said) > LONGEST:
         raise NotRemembered(f"it is longer than {LONGEST} characters")
+    if len(said) < _SHORTEST:
+        raise NotRemembered("it is empty")
     if mask_secrets(said) != said or mask_secrets(text) != text:
         raise NotRemembered("it contains what looks like a secret")
     if not by_person and gives_orders(said):

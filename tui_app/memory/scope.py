@@ -39,10 +39,8 @@ def remote_of(config: str) -> str:
     remotes = {
         section: value for section, name, key, value in _values(config) if (name, key) == ("remote", "url")
     }
-    address = remotes.get("origin", "")
-    if not address and len(remotes) == 1:
-        (address,) = remotes.values()
-    return shared_name(address)
+    only = next(iter(remotes.values())) if len(remotes) == 1 else ""
+    return shared_name(remotes.get("origin") or only)
 
 
 def worktree_named(config: str) -> str:
@@ -126,11 +124,8 @@ class Scope:
     @property
     def label(self) -> str:
         name = Path(self.repository).name or self.repository
-        if not self.branch:
-            return f"{name} (no repository)"
-        return (
-            f"{name}, no branch checked out" if self.branch == DETACHED else f"{name}, branch {self.branch}"
-        )
+        branch = "no branch checked out" if self.branch == DETACHED else f"branch {self.branch}"
+        return f"{name}, {branch}" if self.branch else f"{name} (no repository)"
 
 
 def scope_of(folder: Path) -> Scope:
@@ -217,16 +212,14 @@ def _former(common: Path, branch: str) -> Iterator[str]:
     """Names that the branch's own log says it was renamed from, less those that are branches again."""
     if ".." in Path(branch).parts:
         return
-    standing = frozenset(
-        line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines()
-    )
+    packed = {line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines()}
     for line in reversed(_read(common / "logs" / _HEADS / branch).splitlines()):
         _, found, said = line.partition(_RENAMED)
         old, to, _ = said.partition(" to ")
         old = old.removeprefix(_HEADS)
         if not (found and to and old) or ".." in Path(old).parts or old == branch:
             continue
-        if f"{_HEADS}{old}" not in standing and not (common / _HEADS / old).is_file():
+        if f"{_HEADS}{old}" not in packed and not (common / _HEADS / old).is_file():
             yield old
 
 

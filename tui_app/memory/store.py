@@ -2,8 +2,9 @@
 
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -16,51 +17,124 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 T = TypeVar("T")
-_COLUMNS = (
-    "id, repository, branch, text, kind, made_by, session, seq, time, weight, pruned, pruned_by, reason, "
-    "replaced_by"
-)
-"""In the order of the fields of ``Entry``."""
-_DUE = "session, repository, branch, asked, attempts"
-"""In the order of the fields of ``Due``."""
+_COLUMNS = ", ".join(Entry.__dataclass_fields__)
+_DUE = ", ".join(Due.__dataclass_fields__)
 
 
-class BoardStore(Protocol):
+class Rows(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+Execute = Callable[[str, Sequence[object]], Rows]
+"""Runs one statement, in which ``?`` stands for a value."""
+
+
+class BoardStore(ABC):
     """Keeps entries and what is still to be read. Every call is whole on disk when it returns, or not at all.
 
     May be called from any thread. What goes wrong with the database is a ``sqlite3.Error``. Where machines
-    share the store, what is not told yet and what is to be read is always that of this machine.
+    share the store, what is not told yet and what is to be read is always that of this machine. Migrations of
+    the room ``session`` make the tables, on a server with columns for the machine.
     """
 
+    machine: str | None
+    """Name of this machine where the store is shared: it tells and reads what came about here."""
+
+    @abstractmethod
     def scope(self, folder: Path) -> Scope:
         """Whose board a folder's is, by the name that the repository has here."""
 
+    @abstractmethod
+    def _ask(self, work: Callable[[Execute], T], *, whole: bool = False) -> T:
+        """Run statements, as one transaction where they have to be whole; statements alone always are."""
+
     def entries(self, scope: Scope | None) -> list[Entry]:
         """All entries a scope sees, pruned ones too, oldest first; those of every scope for None."""
+        query, values = f"SELECT {_COLUMNS} FROM memories", list[object]()
+        if scope is not None:
+            query += f" WHERE repository = ? AND branch IN ('', {_marks(scope.branches)})"
+            values = [scope.repository, *scope.branches]
+        return [_entry(row) for row in self._rows(f"{query} ORDER BY id", values)]
 
     def add(self, draft: Draft, repository: str, branch: str, replaces: Sequence[int], time: float) -> Entry:
         """Put an entry on a board, and take off those it replaces, at once."""
+        row = {
+            "repository": repository, "branch": branch, "text": draft.text, "kind": draft.kind,
+            "made_by": draft.made_by, "session": draft.session, "seq": draft.seq, "time": time,
+            "weight": draft.weight, **self._here("machine"),
+        }  # fmt: skip
+        is_new, values = "id = last_insert_rowid()", list[object]()
+        if self.machine is not None:
+            # Asked twice, because the answer was lost, it is known by its token.
+            row["token"] = secrets.token_hex(16)
+            is_new, values = "token = ?", [row["token"]]
+        replaced = {"pruned": time, "pruned_by": draft.made_by, "reason": "replaced"}
+
+        def work(execute: Execute) -> Entry:
+            execute(f"{_insert('memories', row)} ON CONFLICT DO NOTHING", [*row.values()])
+            entry = _entry_where(execute, is_new, values)
+            for old in replaces:
+                self._mark_pruned(execute, old, {**replaced, "replaced_by": entry.id})
+            return entry
+
+        return self._ask(work, whole=True)
 
     def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
         """Mark an entry as removed; None where no entry of that id is on a board."""
 
+        def work(execute: Execute) -> Entry | None:
+            if not self._mark_pruned(execute, entry, {"pruned": time, "pruned_by": by, "reason": reason}):
+                return None
+            return _entry_where(execute, "id = ?", [entry])
+
+        return self._ask(work, whole=True)
+
     def untold(self) -> list[Change]:
         """Changes that are in no session's log yet, in order."""
+        added = f"NOT added_told{self._is_here('machine')}"
+        pruned = f"pruned <> 0 AND NOT pruned_told{self._is_here('pruned_on')}"
+        query = f"SELECT {added}, {pruned}, {_COLUMNS} FROM memories WHERE {added} OR {pruned} ORDER BY id"
+        changes: list[Change] = []
+        for is_added, is_pruned, *row in self._rows(query, [*self._here("machine").values()] * 4):
+            if is_added:
+                changes.append(Change(kind="added", entry=_entry(row)))
+            if is_pruned:
+                changes.append(Change(kind="pruned", entry=_entry(row)))
+        return changes
 
     def told(self, change: Change) -> None:
         """Note that a log holds a change, or that there is no log for it."""
+        self._do(f"UPDATE memories SET {change.kind}_told = true WHERE id = ?", [change.entry.id])
 
     def want(self, due: Due) -> None:
         """Ask for a session to be read; asking again only names its branch anew."""
+        row = {"repository": due.repository, "branch": due.branch, "asked": due.asked} | self._here("machine")
+        renewed = ", ".join(f"{name} = excluded.{name}" for name in row)
+        row["session"] = due.session
+        self._do(
+            f"{_insert('consolidations', row)} ON CONFLICT (session) DO UPDATE SET {renewed}, attempts = 0",
+            [*row.values()],
+        )
 
     def due(self) -> list[Due]:
         """Sessions to be read, the one asked for first in front."""
+        query = f"SELECT {_DUE} FROM consolidations WHERE asked > 0{self._is_here('machine')}"
+        rows = self._rows(f"{query} ORDER BY asked, session", [*self._here("machine").values()])
+        return [Due(**dict(zip(Due.__dataclass_fields__, row, strict=True))) for row in rows]
 
     def begun(self, session: str) -> None:
         """Count an attempt at a session, before it is made."""
+        self._do("UPDATE consolidations SET attempts = attempts + 1 WHERE session = ?", [session])
 
     def read_until(self, session: str) -> int:
         """Log number up to which a session has been read; 0 for not at all."""
+        rows = self._rows("SELECT read_until FROM consolidations WHERE session = ?", [session])
+        return int(rows[0][0]) if rows else 0
 
     def done(self, session: str, until: int, *, asked: float | None = None) -> None:
         """Note that a session has been read up to a log number.
@@ -70,13 +144,40 @@ class BoardStore(Protocol):
             until: Log number of the last message that was read.
             asked: Leave it due where it was asked for again since then; None is not to look.
         """
+        row = {
+            "session": session, "repository": "", "branch": "", "asked": 0.0, "read_until": until,
+            **self._here("machine"),
+        }  # fmt: skip
+        given = "CAST(? AS double precision)"
+        self._do(
+            f"{_insert('consolidations', row)} ON CONFLICT (session) DO UPDATE SET attempts = 0,"
+            " read_until = CASE WHEN excluded.read_until > kept.read_until THEN excluded.read_until"
+            " ELSE kept.read_until END,"
+            f" asked = CASE WHEN {given} IS NULL OR kept.asked = {given} THEN 0 ELSE kept.asked END",
+            [*row.values(), asked, asked],
+        )
 
+    def _do(self, query: str, values: Sequence[object]) -> None:
+        self._ask(lambda execute: execute(query, values))
 
-# Boards in the sessions file, whose migrations make the tables that are used here.
+    def _rows(self, query: str, values: Sequence[object]) -> list[Any]:
+        return self._ask(lambda execute: execute(query, values).fetchall())
+
+    def _mark_pruned(self, execute: Execute, entry: int, row: dict[str, object]) -> int:
+        row |= self._here("pruned_on")
+        changed = ", ".join(f"{name} = ?" for name in row)
+        query = f"UPDATE memories SET {changed} WHERE id = ? AND pruned = 0"
+        return execute(query, [*row.values(), entry]).rowcount
+
+    def _here(self, column: str) -> dict[str, object]:
+        return {} if self.machine is None else {column: self.machine}
+
+    def _is_here(self, column: str) -> str:
+        return "" if self.machine is None else f" AND {column} = ?"
 
 
 @frozen
-class SqliteBoardStore:
+class SqliteBoardStore(BoardStore):
     """Opens the file for each call, so that any thread may make one.
 
     Args:
@@ -84,118 +185,17 @@ class SqliteBoardStore:
     """
 
     connect: Callable[[], sqlite3.Connection]
+    machine = None
 
     def scope(self, folder: Path) -> Scope:
         return scope_of(folder)
 
-    def entries(self, scope: Scope | None) -> list[Entry]:
-        query, values = f"SELECT {_COLUMNS} FROM memories", []
-        if scope is not None:
-            marks = ", ".join("?" * len(scope.branches))
-            query += f" WHERE repository = ? AND branch IN ('', {marks})"
-            values = [scope.repository, *scope.branches]
-        with closing(self.connect()) as db:
-            return [_entry(row) for row in db.execute(f"{query} ORDER BY id", values)]
-
-    def add(self, draft: Draft, repository: str, branch: str, replaces: Sequence[int], time: float) -> Entry:
-        values = (
-            repository, branch, draft.text, draft.kind, draft.made_by, draft.session, draft.seq, time,
-            draft.weight,
-        )  # fmt: skip
-        with self._transaction() as db:
-            cursor = db.execute(
-                "INSERT INTO memories (repository, branch, text, kind, made_by, session, seq, time, weight)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                values,
-            )
-            new = int(cursor.lastrowid or 0)
-            db.executemany(
-                "UPDATE memories SET pruned = ?, pruned_by = ?, reason = 'replaced', replaced_by = ?"
-                " WHERE id = ? AND pruned = 0",
-                [(time, draft.made_by, new, old) for old in replaces],
-            )
-            return self._one(db, new)
-
-    def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
-        with self._transaction() as db:
-            cursor = db.execute(
-                "UPDATE memories SET pruned = ?, pruned_by = ?, reason = ? WHERE id = ? AND pruned = 0",
-                (time, by, reason, entry),
-            )
-            return self._one(db, entry) if cursor.rowcount else None
-
-    def untold(self) -> list[Change]:
-        query = (
-            f"SELECT added_told, pruned_told, {_COLUMNS} FROM memories"
-            " WHERE NOT added_told OR (pruned AND NOT pruned_told) ORDER BY id"
-        )
-        changes: list[Change] = []
-        with closing(self.connect()) as db:
-            for added, pruned, *row in db.execute(query):
-                entry = _entry(row)
-                if not added:
-                    changes.append(Change(kind="added", entry=entry))
-                if entry.pruned and not pruned:
-                    changes.append(Change(kind="pruned", entry=entry))
-        return changes
-
-    def told(self, change: Change) -> None:
-        column = "added_told" if change.kind == "added" else "pruned_told"
-        with closing(self.connect()) as db:
-            db.execute(f"UPDATE memories SET {column} = 1 WHERE id = ?", (change.entry.id,))
-
-    def want(self, due: Due) -> None:
-        with closing(self.connect()) as db:
-            db.execute(
-                "INSERT INTO consolidations (session, repository, branch, asked) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (session) DO UPDATE SET repository = excluded.repository,"
-                " branch = excluded.branch, asked = excluded.asked, attempts = 0",
-                (due.session, due.repository, due.branch, due.asked),
-            )
-
-    def due(self) -> list[Due]:
-        query = f"SELECT {_DUE} FROM consolidations WHERE asked > 0 ORDER BY asked, session"
-        with closing(self.connect()) as db:
-            return [_due(row) for row in db.execute(query)]
-
-    def begun(self, session: str) -> None:
-        with closing(self.connect()) as db:
-            db.execute("UPDATE consolidations SET attempts = attempts + 1 WHERE session = ?", (session,))
-
-    def read_until(self, session: str) -> int:
-        query = "SELECT read_until FROM consolidations WHERE session = ?"
-        with closing(self.connect()) as db:
-            row = db.execute(query, (session,)).fetchone()
-        return int(row[0]) if row else 0
-
-    def done(self, session: str, until: int, *, asked: float | None = None) -> None:
-        with closing(self.connect()) as db:
-            db.execute(
-                "INSERT INTO consolidations (session, repository, branch, asked, read_until)"
-                " VALUES (?, '', '', 0, ?) ON CONFLICT (session) DO UPDATE SET"
-                " read_until = MAX(read_until, excluded.read_until), attempts = 0,"
-                " asked = CASE WHEN ? IS NULL OR asked = ? THEN 0 ELSE asked END",
-                (session, until, asked, asked),
-            )
-
-    @staticmethod
-    def _one(db: sqlite3.Connection, entry: int) -> Entry:
-        return _entry(db.execute(f"SELECT {_COLUMNS} FROM memories WHERE id = ?", (entry,)).fetchone())
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with closing(self.connect()) as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-
-
-# Boards on a server, whose schema makes the tables that are used here.
+    def _ask(self, work: Callable[[Execute], T], *, whole: bool = False) -> T:
+        # As a context, a connection commits or takes back what was begun.
+        with closing(self.connect()) as db, db:
+            if whole:
+                db.execute("BEGIN IMMEDIATE")
+            return work(db.execute)
 
 
 class Line(Protocol):
@@ -210,12 +210,12 @@ class Line(Protocol):
 
 
 @frozen
-class PostgresBoardStore:
+class PostgresBoardStore(BoardStore):
     """Every change is one transaction, and doing it twice changes nothing more.
 
     Args:
         line: Leads to the database, with the tables in it.
-        machine: Name of this machine: it tells and reads what came about here.
+        machine: Name of this machine.
     """
 
     line: Line
@@ -224,112 +224,35 @@ class PostgresBoardStore:
     def scope(self, folder: Path) -> Scope:
         return shared(scope_of(folder), self.machine)
 
-    def entries(self, scope: Scope | None) -> list[Entry]:
-        query, values = f"SELECT {_COLUMNS} FROM plimsoll.memories", list[object]()
-        if scope is not None:
-            query += " WHERE repository = %s AND branch = ANY(%s)"
-            values = [_storable(scope.repository), ["", *map(_storable, scope.branches)]]
-        return [_entry(row) for row in self._rows(f"{query} ORDER BY id", values)]
+    def _ask(self, work: Callable[[Execute], T], *, whole: bool = False) -> T:
+        def on_server(db: "Connection[Any]") -> T:
+            def execute(query: str, values: Sequence[object]) -> Rows:
+                return db.execute(query.replace("?", "%s").encode(), [*map(_storable, values)])
 
-    def add(self, draft: Draft, repository: str, branch: str, replaces: Sequence[int], time: float) -> Entry:
-        # Asked twice, it is known by its token.
-        token = secrets.token_hex(16)
-        texts = (repository, branch, draft.text, draft.kind, draft.made_by, draft.session)
-        values = (token, *map(_storable, texts), draft.seq, time, draft.weight, self.machine)
+            with db.transaction() if whole else nullcontext():
+                return work(execute)
 
-        def work(db: "Connection[Any]") -> Entry:
-            with db.transaction():
-                db.execute(
-                    "INSERT INTO plimsoll.memories (token, repository, branch, text, kind, made_by, session,"
-                    " seq, time, weight, machine) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-                    " ON CONFLICT (token) DO NOTHING",
-                    values,
-                )
-                query = f"SELECT {_COLUMNS} FROM plimsoll.memories WHERE token = %s"
-                entry = _entry(db.execute(query.encode(), (token,)).fetchall()[0])
-                db.execute(
-                    "UPDATE plimsoll.memories SET pruned = %s, pruned_by = %s, reason = 'replaced',"
-                    " replaced_by = %s, pruned_on = %s WHERE id = ANY(%s) AND pruned = 0",
-                    (time, _storable(draft.made_by), entry.id, self.machine, list(replaces)),
-                )
-                return entry
-
-        return self.line.ask(work)
-
-    def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
-        query = (
-            "UPDATE plimsoll.memories SET pruned = %s, pruned_by = %s, reason = %s, pruned_on = %s"
-            f" WHERE id = %s AND pruned = 0 RETURNING {_COLUMNS}"
-        )
-        rows = self._rows(query, (time, _storable(by), _storable(reason), self.machine, entry))
-        return _entry(rows[0]) if rows else None
-
-    def untold(self) -> list[Change]:
-        query = (
-            f"SELECT NOT added_told AND machine = %s, pruned <> 0 AND NOT pruned_told AND pruned_on = %s,"
-            f" {_COLUMNS} FROM plimsoll.memories WHERE (NOT added_told AND machine = %s)"
-            " OR (pruned <> 0 AND NOT pruned_told AND pruned_on = %s) ORDER BY id"
-        )
-        changes: list[Change] = []
-        for added, pruned, *row in self._rows(query, [self.machine] * 4):
-            if added:
-                changes.append(Change(kind="added", entry=_entry(row)))
-            if pruned:
-                changes.append(Change(kind="pruned", entry=_entry(row)))
-        return changes
-
-    def told(self, change: Change) -> None:
-        column = "added_told" if change.kind == "added" else "pruned_told"
-        self._do(f"UPDATE plimsoll.memories SET {column} = true WHERE id = %s", (change.entry.id,))
-
-    def want(self, due: Due) -> None:
-        self._do(
-            "INSERT INTO plimsoll.consolidations (session, repository, branch, machine, asked)"
-            " VALUES (%s, %s, %s, %s, %s) ON CONFLICT (session) DO UPDATE SET"
-            " repository = excluded.repository, branch = excluded.branch, machine = excluded.machine,"
-            " asked = excluded.asked, attempts = 0",
-            (due.session, _storable(due.repository), _storable(due.branch), self.machine, due.asked),
-        )
-
-    def due(self) -> list[Due]:
-        query = (
-            f"SELECT {_DUE} FROM plimsoll.consolidations"
-            " WHERE asked > 0 AND machine = %s ORDER BY asked, session"
-        )
-        return [_due(row) for row in self._rows(query, (self.machine,))]
-
-    def begun(self, session: str) -> None:
-        self._do("UPDATE plimsoll.consolidations SET attempts = attempts + 1 WHERE session = %s", (session,))
-
-    def read_until(self, session: str) -> int:
-        rows = self._rows("SELECT read_until FROM plimsoll.consolidations WHERE session = %s", (session,))
-        return int(rows[0][0]) if rows else 0
-
-    def done(self, session: str, until: int, *, asked: float | None = None) -> None:
-        self._do(
-            "INSERT INTO plimsoll.consolidations AS kept"
-            " (session, repository, branch, machine, asked, read_until) VALUES (%s, '', '', %s, 0, %s)"
-            " ON CONFLICT (session) DO UPDATE SET"
-            " read_until = GREATEST(kept.read_until, excluded.read_until), attempts = 0,"
-            " asked = CASE WHEN %s::float8 IS NULL OR kept.asked = %s::float8 THEN 0 ELSE kept.asked END",
-            (session, self.machine, until, asked, asked),
-        )
-
-    def _do(self, query: str, values: Sequence[object]) -> None:
-        self.line.ask(lambda db: db.execute(query.encode(), values))
-
-    def _rows(self, query: str, values: Sequence[object]) -> list[Sequence[Any]]:
-        return self.line.ask(lambda db: list[Sequence[Any]](db.execute(query.encode(), values).fetchall()))
+        return self.line.ask(on_server)
 
 
-def _storable(text: str) -> str:
+def _storable(value: object) -> object:
     """What the server can hold: a folder's or branch's name may have half characters and NULs."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
+
+
+def _insert(table: str, row: Mapping[str, object]) -> str:
+    return f"INSERT INTO {table} AS kept ({', '.join(row)}) VALUES ({_marks(row)})"
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _entry_where(execute: Execute, condition: str, values: Sequence[object]) -> Entry:
+    return _entry(execute(f"SELECT {_COLUMNS} FROM memories WHERE {condition}", values).fetchall()[0])
 
 
 def _entry(row: Sequence[Any]) -> Entry:
     return Entry(**dict(zip(Entry.__dataclass_fields__, row, strict=True)))
-
-
-def _due(row: Sequence[Any]) -> Due:
-    return Due(**dict(zip(Due.__dataclass_fields__, row, strict=True)))

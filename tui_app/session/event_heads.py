@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Literal
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.context.tool_words import call_title, command_failed, result_note
+from tui_app.context.tool_titles import call_title, command_failed, result_note
 from tui_app.events import (
     COMMAND_FAILED,
     PRIVATE,

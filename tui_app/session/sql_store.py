@@ -205,7 +205,7 @@ def last_of(db: Db, session: str, kind: str) -> Record | None:
 
 EVERY = 256
 """Events between two snapshots, about."""
-_STATS, _VIEW = -1, 0
+_LEDGER, _STATS, _VIEW = -2, -1, 0
 """Parts of a snapshot; each other part is the messages that the event with its number hides."""
 _DAMAGED = (ValueError, TypeError, KeyError, IndexError)
 """What comes of reading one that no program has written so."""
@@ -252,7 +252,7 @@ def load_folds(db: Db, session: str, read: Read) -> Folded:
 def _kept_folds(db: Db, session: str, read: Read) -> Folded:
     query = "SELECT part, data FROM snapshots WHERE session = ?"
     parts: dict[int, str] = dict(db.execute(query, (session,)).fetchall())
-    text, figures = parts.pop(_VIEW, ""), parts.pop(_STATS, "")
+    text, figures, _ = parts.pop(_VIEW, ""), parts.pop(_STATS, ""), parts.pop(_LEDGER, "")
     stats = (StatsFold.from_text(figures) if figures else None) or StatsFold()
     view = AgentView.from_text(text, parts, read) if text else None
     if view is None:
@@ -270,7 +270,7 @@ def save_folds(db: Db, folded: Folded) -> None:
     stored = db.execute(query, (session, _VIEW)).fetchone()
     before = folded.groups if stored == (folded.stored,) else {}
     if not before:
-        db.execute("DELETE FROM snapshots WHERE session = ?", (session,))
+        db.execute("DELETE FROM snapshots WHERE session = ? AND part != ?", (session, _LEDGER))
     texts = {by: items.to_text() for by, items in groups.items() if items is not before.get(by)}
     gone = [by for by in before if by not in groups]
     texts |= {_VIEW: view.to_text(), _STATS: folded.stats.to_text()}
@@ -556,6 +556,29 @@ class SqlStore(ABC):
             self._folded = self._loaded(db, session)
         catch_up(db, self._folded)
         return view_tokens(self._folded.view, usage)
+
+    def kept_ledger(self, session: str) -> str:
+        """What was kept of the session's ledger, as JSON; empty where nothing was."""
+        query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
+        rows = (
+            self._ask(lambda db: db.execute(query, (session, _LEDGER)).fetchall()) if self._snapshots else []
+        )
+        return str(rows[0][0]) if rows else ""
+
+    def keep_ledger(self, session: str, ledger: str) -> None:
+        """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
+        delete = "DELETE FROM snapshots WHERE session = ? AND part = ?"
+        insert = "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)"
+
+        def keep(db: Db) -> None:
+            db.execute(delete, (session, _LEDGER))
+            db.execute(insert, (session, _LEDGER, 0, ledger))
+
+        try:
+            if self._snapshots:
+                self._change(keep)
+        except sqlite3.Error as error:
+            _log.warning("The ledger of %s could not be kept: %s", session, error)
 
     def _loaded(self, db: Db, session: str) -> Folded:
         """The folds of a session as they were kept."""

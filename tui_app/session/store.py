@@ -94,6 +94,14 @@ class SessionStore(Protocol):
     def kept_stats(self, session: str) -> "StatsFold":
         """The figures of a session as they were kept last; what came since is to be folded."""
 
+    def kept_ledger(self, session: str) -> str:
+        """What was kept of the session's ledger, as JSON; empty where nothing was."""
+        ...
+
+    def keep_ledger(self, session: str, ledger: str) -> None:
+        """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
+        ...
+
     def record(self, session: str, seq: int) -> Record | None: ...
 
     def records(self, session: str) -> Iterator[tuple[Record, str | None]]:

@@ -53,12 +53,7 @@ class Bar(NamedTuple):
 
 
 def measure_bar(
-    width: int,
-    usage: ContextUsage | None,
-    pending: int,
-    background: float,
-    blocking: float,
-    leaving: int = 0,
+    width: int, usage: ContextUsage | None, pending: int, background: float, blocking: float, leaving: int = 0
 ) -> Bar:
     """Share out the cells of a bar; what is not empty gets at least one cell.
 

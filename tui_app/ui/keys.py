@@ -54,87 +54,56 @@ def _tabs(place: str) -> tuple[KeyBinding, KeyBinding]:
 
 PLACES: Mapping[str, Place] = {
     "transcript": Place("in the conversation", (
-        KeyBinding(
-            "transcript.up", "up", "move(-1)", "Previous entry", "Mark the previous entry.",
-            hint="to a row", rank=1, rows=("none",),
-        ),
+        KeyBinding("transcript.up", "up", "move(-1)", "Previous entry", "Mark the previous entry.",
+            hint="to a row", rank=1, rows=("none",)),
         KeyBinding("transcript.down", "down", "move(1)", "Next entry", "Mark the next entry."),
         KeyBinding("transcript.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
         KeyBinding("transcript.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
         KeyBinding("transcript.home", "home,ctrl+home", "first", "Oldest", "Go to the first message."),
-        KeyBinding(
-            "transcript.end", "end,ctrl+end", "last", "Newest", "Go to the newest message and follow it."
-        ),
-        KeyBinding(
-            "transcript.open", "enter", "open", "Open", "Open or close it, or show its details.",
-            hint="open", rank=1, rows=("live", "any"),
-        ),
-        KeyBinding(
-            "transcript.details", "ctrl+o", "details", "Details", "Open its details.",
-            hint="details", rank=5, rows=("none", "any"),
-        ),
-        KeyBinding(
-            "transcript.pin", "p", "ask('pin')", "Pin or unpin", "A pinned message stays word for word.",
-            hint="pin", rank=3, changes=True, rows=("pinnable",),
-        ),
-        KeyBinding(
-            "transcript.exclude", "x", "ask('exclude')", "Exclude or include",
-            "Exclude it from the context, or include it again.",
-            hint="exclude", rank=3, changes=True, rows=("pinnable",),
-        ),
-        KeyBinding(
-            "transcript.mark", "v,space", "mark", "Mark", "Mark it, to act on all marked rows.",
-            hint="mark", rank=2, rows=("any",),
-        ),
-        KeyBinding(
-            "transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Extend the marks up."
-        ),
-        KeyBinding(
-            "transcript.extend_down", "shift+down", "extend(1)", "Mark downwards", "Extend the marks down."
-        ),
-        KeyBinding(
-            "transcript.copy_text", "y", "ask('text')", "Copy as text", "What is marked, without markup."
-        ),
-        KeyBinding(
-            "transcript.copy_code", "c", "ask('code')", "Copy the code", "Code blocks of what is marked."
-        ),
-        KeyBinding(
-            "transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."
-        ),
-        KeyBinding(
-            "transcript.archive", "a", "ask('archive')", "Archive", "Archive marked results with a digest."
-        ),
+        KeyBinding("transcript.end", "end,ctrl+end", "last", "Newest",
+            "Go to the newest message and follow it."),
+        KeyBinding("transcript.open", "enter", "open", "Open", "Open or close it, or show its details.",
+            hint="open", rank=1, rows=("live", "any")),
+        KeyBinding("transcript.details", "ctrl+o", "details", "Details", "Open its details.", hint="details",
+            rank=5, rows=("none", "any")),
+        KeyBinding("transcript.pin", "p", "ask('pin')", "Pin or unpin",
+            "A pinned message stays word for word.", hint="pin", rank=3, changes=True, rows=("pinnable",)),
+        KeyBinding("transcript.exclude", "x", "ask('exclude')", "Exclude or include",
+            "Exclude it from the context, or include it again.", hint="exclude", rank=3, changes=True,
+            rows=("pinnable",)),
+        KeyBinding("transcript.mark", "v,space", "mark", "Mark", "Mark it, to act on all marked rows.",
+            hint="mark", rank=2, rows=("any",)),
+        KeyBinding("transcript.extend_up", "shift+up", "extend(-1)", "Mark upwards", "Extend the marks up."),
+        KeyBinding("transcript.extend_down", "shift+down", "extend(1)", "Mark downwards",
+            "Extend the marks down."),
+        KeyBinding("transcript.copy_text", "y", "ask('text')", "Copy as text",
+            "What is marked, without markup."),
+        KeyBinding("transcript.copy_code", "c", "ask('code')", "Copy the code",
+            "Code blocks of what is marked."),
+        KeyBinding("transcript.copy_markdown", "m", "ask('markdown')", "Copy as Markdown", "What is marked."),
+        KeyBinding("transcript.archive", "a", "ask('archive')", "Archive",
+            "Archive marked results with a digest."),
         KeyBinding("transcript.offload", "o", "ask('offload')", "Offload", "Marked results go to files."),
-        KeyBinding(
-            "transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back.",
-            hint="undo", rank=4, changes=True, rows=("undoable",),
-        ),
-        KeyBinding(
-            "transcript.compact_up_to", "less_than_sign", "compact_part(True)", "Compact up to here",
-            "Summarise what was said up to the marked entry; the rest stays.",
-            hint="compact up to", rank=6, changes=True, rows=("up_to",),
-        ),
-        KeyBinding(
-            "transcript.compact_from", "greater_than_sign", "compact_part(False)", "Compact from here",
+        KeyBinding("transcript.undo", "u", "undo", "Undo compaction", "Bring the full history back.",
+            hint="undo", rank=4, changes=True, rows=("undoable",)),
+        KeyBinding("transcript.compact_up_to", "less_than_sign", "compact_part(True)", "Compact up to here",
+            "Summarise what was said up to the marked entry; the rest stays.", hint="compact up to", rank=6,
+            changes=True, rows=("up_to",)),
+        KeyBinding("transcript.compact_from", "greater_than_sign", "compact_part(False)", "Compact from here",
             "Summarise from the marked entry on; what is before it stays, and so does the newest.",
-            hint="from here", rank=7, changes=True, rows=("from",),
-        ),
+            hint="from here", rank=7, changes=True, rows=("from",)),
     ), owner="focused."),
     "timeline": Place("in the timeline", (
         Hint("enter", "show it", 1, "focused.select"),
-        KeyBinding(
-            "timeline.filter", "f", "filter", "Rows of one kind", "Show all rows, or those of one kind.",
-            hint="rows of one kind", rank=2,
-        ),
+        KeyBinding("timeline.filter", "f", "filter", "Rows of one kind",
+            "Show all rows, or those of one kind.", hint="rows of one kind", rank=2),
         Hint("home", "first", 4, "focused.first"),
         Hint("end", "last", 5, "focused.last"),
         Hint("esc", "back", 0, "screen.cancel"),
     ), owner="focused.", also="rows"),
     "dialog": Place("in every dialog", (
-        KeyBinding(
-            "dialog.close", "escape", "back", "Close",
-            "Close without a decision; in a list, clears the filter first.",
-        ),
+        KeyBinding("dialog.close", "escape", "back", "Close",
+            "Close without a decision; in a list, clears the filter first."),
         _CLOSE,
     )),
     "filter": Place("in lists", (
@@ -146,81 +115,56 @@ PLACES: Mapping[str, Place] = {
     "sessions": Place("in sessions", (
         Hint("enter", "open"),
         Hint("up/down", "choose", 2),
-        KeyBinding(
-            "sessions.rename", "f6", "rename", "Rename", "Rename the marked session.",
-            hint="rename", rank=1,
-        ),
-        KeyBinding(
-            "sessions.search", "f7", "search", "Search", "Search what was said in all sessions.",
-            hint="search all", rank=1,
-        ),
+        KeyBinding("sessions.rename", "f6", "rename", "Rename", "Rename the marked session.", hint="rename",
+            rank=1),
+        KeyBinding("sessions.search", "f7", "search", "Search", "Search what was said in all sessions.",
+            hint="search all", rank=1),
         KeyBinding("sessions.delete", "f8", "delete", "Delete", "Delete, after a question.", hint="delete"),
         _CLOSE,
     )),
     "search": Place("in search", (
         Hint("enter", "open there"),
         Hint("up/down", "choose", 1),
-        KeyBinding(
-            "search.stop", "ctrl+c", "stop", "Stop searching", "Stop the search; what was found stays.",
-            priority=True,
-        ),
+        KeyBinding("search.stop", "ctrl+c", "stop", "Stop searching",
+            "Stop the search; what was found stays.", priority=True),
         _CLOSE,
     )),
     "memory": Place("in memory", (
         Hint("enter", "source"),
         KeyBinding("memory.edit", "f4", "edit", "Edit", "Reword the marked entry.", hint="edit"),
         KeyBinding("memory.add", "f6", "add", "Add", "Add an entry to the board.", hint="add", rank=1),
-        KeyBinding(
-            "memory.forget", "f8", "forget", "Forget",
-            "Remove the marked entry, after a question.", hint="forget",
-        ),
+        KeyBinding("memory.forget", "f8", "forget", "Forget", "Remove the marked entry, after a question.",
+            hint="forget"),
         _CLOSE,
     )),
     "mcp": Place("in MCP servers", (
-        KeyBinding(
-            "mcp.reload", "f5", "reload", "Reload", "Restart the marked server.",
-            hint="restart", rank=1,
-        ),
-        KeyBinding(
-            "mcp.sign_in", "f6", "sign_in", "Sign in", "Sign in to the marked server in the browser.",
-            hint="sign in", rank=3,
-        ),
-        KeyBinding(
-            "mcp.switch", "f8", "switch", "On or off",
-            "Switch the marked server on or off, in this session and in the settings file.",
-            hint="on or off", rank=2,
-        ),
+        KeyBinding("mcp.reload", "f5", "reload", "Reload", "Restart the marked server.", hint="restart",
+            rank=1),
+        KeyBinding("mcp.sign_in", "f6", "sign_in", "Sign in", "Sign in to the marked server in the browser.",
+            hint="sign in", rank=3),
+        KeyBinding("mcp.switch", "f8", "switch", "On or off",
+            "Switch the marked server on or off, in this session and in the settings file.", hint="on or off",
+            rank=2),
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
     "settings": Place("in settings", (
         Hint("enter", "change"),
         Hint("up/down", "choose", 1),
-        KeyBinding(
-            "settings.reset", "f8", "reset", "Built-in value",
-            "Remove it from the file to use the built-in value.", hint="built-in value", rank=2,
-        ),
+        KeyBinding("settings.reset", "f8", "reset", "Built-in value",
+            "Remove it from the file to use the built-in value.", hint="built-in value", rank=2),
         _CLOSE,
     )),
     "approvals": Place("in approvals", (
-        KeyBinding(
-            "approvals.add", "f7", "add", "Add a rule", "Write it to your settings, for this repository.",
-            hint="add a rule",
-        ),
-        KeyBinding(
-            "approvals.remove", "f8", "remove", "Remove the rule",
-            "Remove it from the settings, or from this session.", hint="remove", rank=1,
-        ),
-        KeyBinding(
-            "approvals.keep", "f9", "keep", "Keep in this repository",
-            "Write a rule of this session to your settings, for this repository.",
-            hint="keep here", rank=2,
-        ),
-        KeyBinding(
-            "approvals.widen", "f6", "widen", "Keep in all repositories",
+        KeyBinding("approvals.add", "f7", "add", "Add a rule",
+            "Write it to your settings, for this repository.", hint="add a rule"),
+        KeyBinding("approvals.remove", "f8", "remove", "Remove the rule",
+            "Remove it from the settings, or from this session.", hint="remove", rank=1),
+        KeyBinding("approvals.keep", "f9", "keep", "Keep in this repository",
+            "Write a rule of this session to your settings, for this repository.", hint="keep here", rank=2),
+        KeyBinding("approvals.widen", "f6", "widen", "Keep in all repositories",
             "Write a rule of this session or repository to your settings, for all repositories.",
-            hint="keep everywhere", rank=3,
-        ),
+            hint="keep everywhere", rank=3),
         Hint("up/down", "choose", 3),
         _CLOSE,
     )),
@@ -232,9 +176,8 @@ PLACES: Mapping[str, Place] = {
         _CLOSE,
     )),
     "details": Place("in details", (
-        KeyBinding(
-            "details.copy", "y", "copy_all", "Copy all", "Copy the whole text.", hint="copy all", rank=1
-        ),
+        KeyBinding("details.copy", "y", "copy_all", "Copy all", "Copy the whole text.", hint="copy all",
+            rank=1),
         Hint("ctrl+c", "copy selection", 2),
         KeyBinding("details.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
         _CLOSE,
@@ -243,15 +186,12 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("message.raw", "j", "raw", "Text or JSON", "Show its events as they are stored."),
         KeyBinding("message.copy", "y", "copy_all", "Copy all", "Copy all that is shown."),
         KeyBinding("message.pin", "p", "do('pin')", "Pin or unpin", "A pinned message stays word for word."),
-        KeyBinding(
-            "message.exclude", "x", "do('exclude')", "Exclude or include",
-            "Exclude it from the context, or include it again.",
-        ),
+        KeyBinding("message.exclude", "x", "do('exclude')", "Exclude or include",
+            "Exclude it from the context, or include it again."),
         KeyBinding("message.restore", "u", "do('restore')", "Undo", "Restore its original form."),
         KeyBinding("message.rewind", "r", "do('rewind')", "Rewind here", "Go back to before this prompt."),
-        KeyBinding(
-            "message.fork", "f", "do('fork')", "Fork here", "Continue from before it in a new session."
-        ),
+        KeyBinding("message.fork", "f", "do('fork')", "Fork here",
+            "Continue from before it in a new session."),
         KeyBinding("message.close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
     )),
     "text": Place("in a long text", (
@@ -270,24 +210,18 @@ PLACES: Mapping[str, Place] = {
     "pins": Place("in the pins", (
         Hint("enter", "show it", 1),
         # In front of the search box, which would empty itself.
-        KeyBinding(
-            "pins.unpin", "ctrl+u", "unpin", "Unpin", "Unpin the marked message.",
-            hint="unpin", priority=True,
-        ),
+        KeyBinding("pins.unpin", "ctrl+u", "unpin", "Unpin", "Unpin the marked message.", hint="unpin",
+            priority=True),
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
     "tasks": Place("in the tasks", (
         Hint("enter", "read its output", 1),
         # In front of the search box, which would empty itself.
-        KeyBinding(
-            "tasks.stop", "ctrl+u", "stop", "Stop", "Stop the marked command and everything it started.",
-            hint="stop", priority=True,
-        ),
-        KeyBinding(
-            "tasks.keep", "ctrl+k", "keep", "Keep", "Keep it running when the session ends, or not.",
-            hint="keep", rank=1, priority=True,
-        ),
+        KeyBinding("tasks.stop", "ctrl+u", "stop", "Stop",
+            "Stop the marked command and everything it started.", hint="stop", priority=True),
+        KeyBinding("tasks.keep", "ctrl+k", "keep", "Keep", "Keep it running when the session ends, or not.",
+            hint="keep", rank=1, priority=True),
         Hint("up/down", "choose", 2),
         _CLOSE,
     )),
@@ -300,9 +234,8 @@ PLACES: Mapping[str, Place] = {
     )),
     "changes": Place("in the changes", (
         Hint("up/down", "file", 1),
-        KeyBinding(
-            "changes.down", "pagedown", "scroll(1)", "Page down", "Scroll the diff down.", hint="diff"
-        ),
+        KeyBinding("changes.down", "pagedown", "scroll(1)", "Page down", "Scroll the diff down.",
+            hint="diff"),
         KeyBinding("changes.up", "pageup", "scroll(-1)", "Page up", "Scroll the diff up."),
         KeyBinding("changes.first", "ctrl+home", "ends(0)", "Beginning", "Go to the diff's first line."),
         KeyBinding("changes.last", "ctrl+end", "ends(1)", "End", "Go to the diff's last line."),
@@ -318,18 +251,12 @@ PLACES: Mapping[str, Place] = {
     # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
     "question": Place("on a tool's question", (
         KeyBinding("approval.once", "y", "once", "Allow once", "Allow this call once.", priority=True),
-        KeyBinding(
-            "approval.always", "a", "always", "Always allow",
-            "Always allow exactly this call.", priority=True,
-        ),
-        KeyBinding(
-            "approval.wider", "w", "widen", "Always allow this prefix",
-            "Always allow what the rule ending in … matches.", priority=True,
-        ),
-        KeyBinding(
-            "approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
-            priority=True,
-        ),
+        KeyBinding("approval.always", "a", "always", "Always allow", "Always allow exactly this call.",
+            priority=True),
+        KeyBinding("approval.wider", "w", "widen", "Always allow this prefix",
+            "Always allow what the rule ending in … matches.", priority=True),
+        KeyBinding("approval.edit", "e", "edit", "Edit the rule", "Change the rule, then allow what it says.",
+            priority=True),
         KeyBinding("approval.no", "n", "refuse", "No", "Say no, and why if you want.", priority=True),
         KeyBinding("approval.up", "up", "scroll(-1)", "Scroll up", "Show what is above."),
         KeyBinding("approval.down", "down", "scroll(1)", "Scroll down", "Show more."),
@@ -337,107 +264,95 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("approval.pagedown", "pagedown", "scroll(1, 1)", "Page on", "A page."),
         KeyBinding("approval.home", "home", "ends(0)", "Start", "To the first row."),
         KeyBinding("approval.end", "end", "ends(1)", "End", "To the last row."),
-        KeyBinding(
-            "approval.back", "escape", "back", "Back",
-            "Close the line for a reason or a rule; pressed again, stop the turn (a no).", priority=True,
-        ),
+        KeyBinding("approval.back", "escape", "back", "Back",
+            "Close the line for a reason or a rule; pressed again, stop the turn (a no).", priority=True),
     )),
     "asked": Place("on a question", (
         Hint("1-6", "choose"),
         Hint("enter", "choose or send"),
         KeyBinding("asked.up", "up", "move(-1)", "Previous choice", "Mark the previous choice."),
         KeyBinding("asked.down", "down", "move(1)", "Next choice", "Mark the next choice."),
-        KeyBinding(
-            "asked.none", "escape", "none", "No answer",
-            "Clears what you typed; then the model is told that there is no answer.", priority=True,
-        ),
+        KeyBinding("asked.none", "escape", "none", "No answer",
+            "Clears what you typed; then the model is told that there is no answer.", priority=True),
     )),
     "waiting": Place("on queued prompts", (
-        KeyBinding(
-            "queue.open", "enter", "open", "Change the queue", "Edit, remove or reorder queued prompts."
-        ),
+        KeyBinding("queue.open", "enter", "open", "Change the queue",
+            "Edit, remove or reorder queued prompts."),
     )),
     "queue": Place("in the queue", (
         Hint("enter", "edit"),
-        KeyBinding(
-            "queue.remove", "d,delete", "remove", "Remove", "Remove the marked prompt from the queue.",
-            hint="remove",
-        ),
-        KeyBinding(
-            "queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Move it up.",
-            hint="earlier", rank=1,
-        ),
-        KeyBinding(
-            "queue.later", "right_square_bracket", "shift(1)", "Later", "Move it down.",
-            hint="later", rank=1,
-        ),
+        KeyBinding("queue.remove", "d,delete", "remove", "Remove", "Remove the marked prompt from the queue.",
+            hint="remove"),
+        KeyBinding("queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Move it up.",
+            hint="earlier", rank=1),
+        KeyBinding("queue.later", "right_square_bracket", "shift(1)", "Later", "Move it down.", hint="later",
+            rank=1),
         _CLOSE,
     )),
     "context": Place("in the context", (
         KeyBinding("context.close", "f3", "dismiss", "Close", "The key that opened it closes it."),
         KeyBinding("context.pin", "p", "pin", "Pin", "Keep the item word for word."),
-        KeyBinding(
-            "context.exclude", "x", "exclude", "Exclude or include",
-            "Exclude the item from the context, or include it again.",
-        ),
+        KeyBinding("context.exclude", "x", "exclude", "Exclude or include",
+            "Exclude the item from the context, or include it again."),
         KeyBinding("context.archive", "a", "archive", "Archive", "Leave a digest of a result."),
         KeyBinding("context.offload", "o", "offload", "Offload", "Move a result to a file."),
-        KeyBinding(
-            "context.restore", "u,r", "restore", "Restore",
-            "Restore everything that was rewritten in one step.",
-        ),
-        KeyBinding(
-            "context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
-            "Stop the running compaction; nothing changes.",
-        ),
+        KeyBinding("context.restore", "u,r", "restore", "Restore",
+            "Restore everything that was rewritten in one step."),
+        KeyBinding("context.cancel_compaction", "c", "cancel_compaction", "Cancel the compaction",
+            "Stop the running compaction; nothing changes."),
         *_tabs("context"),
     )),
     "ledger": Place("in the context's list", (
         KeyBinding("context.sort", "s", "sort", "Order", "By tokens, by age, by kind of item."),
         KeyBinding("context.search", "slash", "search", "Search", "Show the items that contain your words."),
-        KeyBinding(
-            "context.mark", "space", "choose", "Mark",
-            "Mark the item: keys then act on all that are marked.",
-        ),
+        KeyBinding("context.mark", "space", "choose", "Mark",
+            "Mark the item: keys then act on all that are marked."),
     )),
     "review": Place("in a review", (
         Hint("enter", "choose"),
-        KeyBinding(
-            "review.other", "tab", "other", "Summary, facts or options",
-            "Go to the summary, to the facts at risk, or back to the options.",
-            hint="next part", rank=2, priority=True,
-        ),
+        KeyBinding("review.other", "tab", "other", "Summary, facts or options",
+            "Go to the summary, to the facts at risk, or back to the options.", hint="next part", rank=2,
+            priority=True),
         KeyBinding("review.add", "a", "add", "Add a fact", "Put the marked fact at risk into the summary."),
-        KeyBinding(
-            "review.edit", "e", "edit", "Edit", "Change the text of the summary.", hint="edit", rank=1
-        ),
-        KeyBinding(
-            "review.focus", "f", "focus_on", "Focus on",
-            "Rewrite it: say what matters most.", hint="focus on …", rank=2,
-        ),
+        KeyBinding("review.edit", "e", "edit", "Edit", "Change the text of the summary.", hint="edit",
+            rank=1),
+        KeyBinding("review.focus", "f", "focus_on", "Focus on", "Rewrite it: say what matters most.",
+            hint="focus on …", rank=2),
+        KeyBinding("review.check", "n", "check", "Next line to check",
+            "Go to the next line that is unchecked, doubtful or not in the log.", hint="next to check",
+            rank=2),
         Hint("esc", "discard", 1, "screen.close"),
     )),
     "compaction": Place("in a compaction", (
-        KeyBinding("compaction.undo", "u", "undo", "Undo", "Bring the full history back."),
-        KeyBinding("compaction.redo", "r", "redo", "Redo", "Apply the summary again."),
-        KeyBinding("compaction.edit", "e", "edit", "Edit", "Reword the summary."),
-        KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file."),
-        KeyBinding("compaction.claim", "n", "claim", "Next claim", "Go to the next claim not in the log."),
+        KeyBinding("compaction.check", "n", "check", "Next line to check",
+            "Go to the next line that is unchecked, doubtful or not in the log.", hint="next to check"),
+        KeyBinding("compaction.edit", "e", "edit", "Edit", "Reword the summary.", hint="edit"),
+        KeyBinding("compaction.undo", "u", "undo", "Undo", "Bring the full history back.", hint="undo"),
+        KeyBinding("compaction.redo", "r", "redo", "Redo", "Apply the summary again.", hint="redo"),
+        KeyBinding("compaction.checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file.",
+            hint="checkpoint", rank=1),
+        Hint("left/right", "tabs", 2),
         *_tabs("compaction"),
+        _CLOSE,
     )),
+    "sent": Place("in the notes", (
+        KeyBinding("sent.open", "enter", "source", "Source",
+            "Open the message the line comes from; pressed again, go to it.", hint="source"),
+        KeyBinding("sent.up", "up", "line(-1)", "Previous line", "Mark the previous line with a source."),
+        KeyBinding("sent.down", "down", "line(1)", "Next line", "Mark the next line with a source."),
+        Hint("up/down", "line", 2),
+        Hint("pageup/pagedown", "message", 3),
+        Hint("esc", "back", 0, "screen.close"),
+    ), owner="focused."),
     "summary": Place("in a summary's editor", (
-        KeyBinding(
-            "summary.other", "tab", "other", "Summary or options",
-            "Go to the summary, or to what can be done with it.", hint="save or discard", priority=True,
-        ),
+        KeyBinding("summary.other", "tab", "other", "Summary or options",
+            "Go to the summary, or to what can be done with it.", hint="save or discard", priority=True),
         Hint("esc", "back", 0, "screen.close"),
     )),
     "confirm": Place("in questions", (
         KeyBinding("confirm.yes", "y", "letter(True)", "Yes", "Do it."),
         KeyBinding("confirm.no", "n", "letter(False)", "No", "Keep everything."),
-        KeyBinding(
-            "confirm.other", "left,right,up,down", "other", "Other button", "Go to the other button."
-        ),
+        KeyBinding("confirm.other", "left,right,up,down", "other", "Other button", "Go to the other button."),
     )),
     "import": Place("during an import", (
         KeyBinding("import.stop", "ctrl+c", "close", "Stop", "Stop the import.", priority=True),
@@ -494,16 +409,10 @@ def _hint(key: KeyBinding, owner: str) -> Hint:
 
 
 MARK_HINTS: tuple[Hint, ...] = (
-    Hint("y", "text", 1),
-    Hint("c", "code", 2),
-    Hint("m", "Markdown", 3),
-    Hint("p", "pin", 4, changes=True),
-    Hint("x", "exclude", 5, changes=True),
-    Hint("o", "offload", 6, changes=True),
-    Hint("a", "archive", 7, changes=True),
-    Hint("shift+↑↓", "more", 8),
-    Hint("esc", "ends", 0),
-)
+    Hint("y", "text", 1), Hint("c", "code", 2), Hint("m", "Markdown", 3), Hint("p", "pin", 4, changes=True),
+    Hint("x", "exclude", 5, changes=True), Hint("o", "offload", 6, changes=True),
+    Hint("a", "archive", 7, changes=True), Hint("shift+↑↓", "more", 8), Hint("esc", "ends", 0),
+)  # fmt: skip
 """What can be done while entries of the conversation are marked."""
 TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
 """The ways to marked entries and out of them while the prompt has the focus."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from tui_app.context.tool_words import call_title, result_note
+from tui_app.context.tool_titles import call_title, result_note
 from tui_app.events import Payload, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
@@ -66,7 +66,7 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     yield f"{percent(found['retention'])} of the facts by weight were kept; {way}"
     yield ""
     yield from _kinds(found["facts"])
-    yield from _list("Rules gone word for word", [fact["text"] for fact in found["rules_gone"]])
+    yield from _list("Your words gone word for word", [fact["text"] for fact in found["rules_gone"]])
     yield from _list("Open errors gone word for word", [fact["text"] for fact in found["errors_gone"]])
     if found["statements"]:
         claims: Sequence[str] = found["claims"]
@@ -78,7 +78,7 @@ def total_lines(total: Mapping[str, Any], name: str) -> Iterator[str]:
     undone = f" ({total['undone']:,} more undone later and left out)" if total["undone"] else ""
     yield _line(
         f"{name}: {count(total['compactions'], 'compaction')}{undone}, {tokens(total['tokens_before'])} to "
-        f"{tokens(total['tokens_after'])} tokens, {count(total['rules_gone'], 'rule')} and "
+        f"{tokens(total['tokens_after'])} tokens, {count(total['rules_gone'], 'sentence')} of the user and "
         f"{count(total['errors_gone'], 'open error')} gone, {total['claims']:,} of "
         f"{count(total['statements'], 'statement')} not in the log"
     )

@@ -4,38 +4,43 @@ Prompt, help, palette and the page of the keys read the table. It is made before
 command needs is imported when it runs.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
+from importlib import import_module
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
+from tui_app.records import frozen
 from tui_app.ui import slash
-from tui_app.ui.slash import Busy, CustomCommand, Opens, SlashCommand
+from tui_app.ui.slash import CustomCommand, SlashCommand
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Chat
 
-    Handler = Callable[[Chat, str], Coroutine[Any, Any, None]]
-
 COMMANDS = slash.COMMANDS
 
 
-def command(
-    name: str,
-    summary: str,
-    *,
-    aliases: tuple[str, ...] = (),
-    argument: str = "",
-    busy: Busy = "now",
-    opens: Opens = "",
-    writes: bool = False,
-    leaves: bool = False,
-) -> "Callable[[Handler], Handler]":
-    """Declare a command; see :class:`SlashCommand` for what each argument means."""
+@frozen
+class Flow:
+    """What a command does by one function of a dialog."""
 
-    def declare(handler: "Handler") -> "Handler":
-        COMMANDS.append(SlashCommand(name, summary, handler, aliases, argument, busy, opens, writes, leaves))
-        return handler
+    name: str
+    """Module and function."""
+    takes: str = "app session"
+    """What it is called with, in order."""
+    fixed: tuple[tuple[str, bool], ...] = ()
+    """What it is called with besides, by name."""
 
-    return declare
+    @property
+    def function(self) -> Any:
+        module, _, name = self.name.partition(".")
+        return getattr(import_module(f"tui_app.ui.dialogs.{module}"), name)
+
+    async def __call__(self, chat: "Chat", argument: str) -> None:
+        """Run it."""
+        values = {"app": chat.app, "session": chat.session, "argument": argument}
+        done = self.function(*(values[each] for each in self.takes.split()), **dict(self.fixed))
+        if isawaitable(done):
+            await done
 
 
 def built_in_words() -> set[str]:
@@ -65,94 +70,18 @@ async def answer_server(chat: "Chat", asked: Any) -> None:
     await ask_for_server(chat.app, chat.session, asked)
 
 
-@command(
-    "compact", "Summarise old history; --review, --extract, --up-to #N, --from #N",
-    aliases=("summarize", "offload"), argument="[focus]", busy="queue",
-)  # fmt: skip
-async def _compact(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.actions import compact
+async def _verify(chat: "Chat", _: str) -> None:
+    from tui_app.conversation.work import VerifySummary
 
-    compact(chat.session, argument)
+    chat.session.submit(VerifySummary())
 
 
-@command("undo", "Undo the last compaction, exclusion, rewind or /clear", busy="queue")
-async def _undo(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.actions import restate
-
-    restate(chat.session, undo=True)
-
-
-@command("redo", "Apply an undone compaction or exclusion again", busy="queue")
-async def _redo(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.actions import restate
-
-    restate(chat.session, undo=False)
-
-
-@command(
-    "rewind", "Go back to before an earlier prompt", argument="[#number]", busy="queue", opens="always",
-    writes=True,
-)  # fmt: skip
-async def _rewind(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import rewind
-
-    await rewind(chat.app, chat.session, argument)
-
-
-@command("retry", "Send the last prompt again", busy="queue", writes=True)
-async def _retry(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import retry
-
-    await retry(chat.app, chat.session)
-
-
-@command("fork", "Branch off at an earlier prompt", argument="[#number]", opens="always", leaves=True)
-async def _fork(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import fork
-
-    await fork(chat.app, chat.session, argument)
-
-
-@command(
-    "handoff", "Continue in a new session with a brief of this one", argument="[goal]", opens="always",
-    writes=True, leaves=True,
-)  # fmt: skip
-async def _handoff(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.handoff import hand_over
-
-    await hand_over(chat.app, chat.session, argument)
-
-
-@command("clear", "Start with an empty context (history stays)", busy="queue", opens="always", writes=True)
-async def _clear(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.rewind import clear
-
-    await clear(chat.app, chat.session)
-
-
-@command("history", "Count turns and messages", opens="always")
-async def _history(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.session_info import show_history
-
-    await show_history(chat.app, chat.session)
-
-
-@command("context", "Show what fills the context", aliases=("tokens",), opens="always")
-async def _context(chat: "Chat", argument: str) -> None:
+async def _context(chat: "Chat", _: str) -> None:
     from tui_app.ui.dialogs.context import show_context
 
     chat.session.presenter.jump_to(await show_context(chat.app, chat.session))
 
 
-@command(
-    "model",
-    "Choose a model",
-    aliases=("models",),
-    argument="[name]",
-    busy="queue",
-    opens="alone",
-    writes=True,
-)
 async def _model(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.models import choose_model, switch_to
 
@@ -162,160 +91,21 @@ async def _model(chat: "Chat", argument: str) -> None:
         await choose_model(chat.app, chat.session)
 
 
-@command("effort", "Choose the reasoning effort", argument="[level]", busy="queue", opens="alone")
-async def _effort(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import change_effort
-
-    await change_effort(chat.app, chat.session, argument)
-
-
-@command("policy", "Choose the context policy", argument="[name]", busy="queue", opens="alone")
-async def _policy(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import change_policy
-
-    await change_policy(chat.app, chat.session, argument)
-
-
-@command(
-    "mode", "Change the mode: ask, edit or plan", argument="[name]", opens="alone",
-    writes=True,
-)  # fmt: skip
-async def _mode(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import change_mode
-
-    await change_mode(chat.app, chat.session, argument)
-
-
-@command("accept", "Accept the plan and carry it out", argument="[ask|edit]", busy="queue", writes=True)
-async def _accept(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import accept_plan
-
-    accept_plan(chat.session, argument)
-
-
-@command("todo", "Show or hide the todo list")
-async def _todo(chat: "Chat", argument: str) -> None:
+async def _todo(chat: "Chat", _: str) -> None:
     if not chat.pane.toggle_todos():
         chat.session.say("There is no todo list: the model keeps one when it has several things to do.")
 
 
-@command(
-    "resume", "Open another session", aliases=("sessions", "threads"), argument="[words|ID]", opens="always",
-    leaves=True,
-)  # fmt: skip
-async def _resume(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.sessions import resume
-
-    await resume(chat.app, chat.session, argument)
-
-
-@command("new", "Start a new session", leaves=True)
-async def _new(chat: "Chat", argument: str) -> None:
+async def _new(chat: "Chat", _: str) -> None:
     from tui_app.ui.dialogs.sessions import Chosen, go_to
 
     await go_to(chat.app, chat.session, Chosen(""))
 
 
-@command("status", "Model, policy, context and session at a glance", opens="always")
-async def _status(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.session_info import show_status
-
-    await show_status(chat.app, chat.session)
-
-
-@command("stats", "What was done, what it cost, what was saved", opens="always")
-async def _stats(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.session_info import show_stats
-
-    await show_stats(chat.app, chat.session)
-
-
-@command("audit", "What compactions lost, and what each policy would have kept", opens="always")
-async def _audit(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.session_info import show_audit
-
-    await show_audit(chat.app, chat.session)
-
-
-@command("copy", "Copy the last answer as Markdown", argument="[text|code] [n|#number]")
-async def _copy(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.message import copy_message
-
-    await copy_message(chat.app, chat.session, argument)
-
-
-@command("find", "Find words in the conversation", argument="[words]", opens="always")
 async def _find(chat: "Chat", argument: str) -> None:
     await chat.pane.finding.open(argument)
 
 
-@command("diff", "What this session changed, and what git says", opens="always")
-async def _diff(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.changes import show_changes
-
-    await show_changes(chat.app, chat.session)
-
-
-@command("commit", "Propose a commit message, then commit if you agree", argument="[hint]", opens="always")
-async def _commit(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.changes import commit
-
-    await commit(chat.app, chat.session, argument)
-
-
-@command("tasks", "Background commands: read their output, stop them", opens="always")
-async def _tasks(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.queue import show_tasks
-
-    await show_tasks(chat.app, chat.session)
-
-
-@command("pin", "Keep a message word for word", argument="[#number|last]", opens="alone")
-async def _pin(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.message import pin
-
-    await pin(chat.app, chat.session, argument, pinned=True)
-
-
-@command("unpin", "Unpin a message", argument="[#number|last]", opens="alone")
-async def _unpin(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.message import pin
-
-    await pin(chat.app, chat.session, argument, pinned=False)
-
-
-@command(
-    "exclude", "Exclude messages from the context; add turn for whole turns",
-    argument="[#number … [turn]]", busy="queue", writes=True,
-)  # fmt: skip
-async def _exclude(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.message import exclude_by_number
-
-    exclude_by_number(chat.session, argument, excluded=True)
-
-
-@command("include", "Bring excluded messages back", argument="[#number …]", busy="queue", writes=True)
-async def _include(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.message import exclude_by_number
-
-    exclude_by_number(chat.session, argument, excluded=False)
-
-
-@command("prompts", "Search earlier prompts", opens="always")
-async def _prompts(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.prompts import search_prompts
-
-    await search_prompts(chat.app, chat.session)
-
-
-@command("export", "Save this conversation (md, html, json)", argument="[file]")
-async def _export(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.import_export import export_session
-
-    await export_session(chat.session, argument)
-
-
-@command("import", "Continue a session from Claude Code, Codex, …", argument="[file]", opens="always")
 async def _import(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.import_export import import_transcript
     from tui_app.ui.dialogs.sessions import Chosen, go_to
@@ -324,97 +114,115 @@ async def _import(chat: "Chat", argument: str) -> None:
         await go_to(chat.app, chat.session, Chosen(imported))
 
 
-@command("demo", "Try everything on a recorded session; again to leave", leaves=True)
-async def _demo(chat: "Chat", argument: str) -> None:
+async def _demo(chat: "Chat", _: str) -> None:
     from tui_app.ui.demo import toggle_demo
 
     await toggle_demo(chat.app, chat.session)
 
 
-@command("editor", "Write the prompt in $EDITOR", argument="[text]")
-async def _editor(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.prompts import edit_draft
-
-    edit_draft(chat.app, chat.session, argument)
-
-
-@command("session checkpoints", "List the checkpoint files", opens="always")
-async def _checkpoints(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.session_info import show_checkpoints
-
-    await show_checkpoints(chat.app, chat.session)
-
-
-@command("approvals", "What tools may do, and what was decided", opens="always")
-async def _approvals(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.approvals import show_approvals
-
-    await show_approvals(chat.app, chat.session)
-
-
-@command("settings", "Show and change settings and keys", argument="[words]", opens="always")
 async def _settings(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import show_settings
 
     await show_settings(chat.app, argument)
 
 
-@command("theme", "Change the theme", argument="[name]", opens="alone")
-async def _theme(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import choose_theme
-
-    await choose_theme(chat.app, chat.session, argument)
-
-
-@command("help", "Keys and commands", opens="always")
-async def _help(chat: "Chat", argument: str) -> None:
+async def _help(chat: "Chat", _: str) -> None:
     from tui_app.ui.dialogs.help import show_help
 
     await show_help(chat.app)
 
 
-@command("quit", "Leave; it can be resumed", aliases=("exit",))
-async def _quit(chat: "Chat", argument: str) -> None:
+async def _quit(chat: "Chat", _: str) -> None:
     await chat.app.leave(ask=True)
 
 
-@command("queue", "Edit, remove or reorder queued prompts", opens="always")
-async def _queue(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.queue import show_queue
-
-    await show_queue(chat.app, chat.session)
-
-
-@command("memory", "See and change what is remembered here", opens="always")
-async def _memory(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.memory import show_memory
-
-    await show_memory(chat.app, chat.session)
-
-
-@command("subconscious run", "Read this session for the memory now")
-async def _subconscious(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.memory import read_session_now
-
-    await read_session_now(chat.session)
-
-
-@command("mcp", "MCP servers: state, tools, tokens", argument="[reload [name]]", opens="alone")
-async def _mcp(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.extensions import show_mcp
-
-    await show_mcp(chat.app, chat.session, argument)
-
-
-@command("skills", "List what the model can load", opens="always")
-async def _skills(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.extensions import show_skills
-
-    await show_skills(chat.app, chat.session)
-
-
-@command("agents", "List the agents the model can use", opens="always")
-async def _agents(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.extensions import show_agents
-
-    await show_agents(chat.app, chat.session)
+_ALL, _TOLD = "app session argument", "session argument"
+COMMANDS += (
+    SlashCommand("compact", "Summarise old history; --review, --extract, --up-to #N, --from #N",
+        Flow("actions.compact", _TOLD), aliases=("summarize", "offload"), argument="[focus]", busy="queue"),
+    SlashCommand("undo", "Undo the last compaction, exclusion, rewind or /clear",
+        Flow("actions.restate", "session", (("undo", True),)), busy="queue"),
+    SlashCommand("redo", "Apply an undone compaction or exclusion again",
+        Flow("actions.restate", "session", (("undo", False),)), busy="queue"),
+    SlashCommand("verify", "Have the model check the newest summary against its sources", _verify,
+        busy="queue", writes=True),
+    SlashCommand("rewind", "Go back to before an earlier prompt", Flow("rewind.rewind", _ALL),
+        argument="[#number]", busy="queue", opens="always", writes=True),
+    SlashCommand("retry", "Send the last prompt again", Flow("rewind.retry"), busy="queue", writes=True),
+    SlashCommand("fork", "Branch off at an earlier prompt", Flow("rewind.fork", _ALL),
+        argument="[#number]", opens="always", leaves=True),
+    SlashCommand("handoff", "Continue in a new session with a brief of this one",
+        Flow("handoff.hand_over", _ALL), argument="[goal]", opens="always", writes=True, leaves=True),
+    SlashCommand("clear", "Start with an empty context (history stays)", Flow("rewind.clear"),
+        busy="queue", opens="always", writes=True),
+    SlashCommand("history", "Count turns and messages", Flow("session_info.show_history"), opens="always"),
+    SlashCommand("context", "Show what fills the context", _context, aliases=("tokens",), opens="always"),
+    SlashCommand("model", "Choose a model", _model,
+        aliases=("models",), argument="[name]", busy="queue", opens="alone", writes=True),
+    SlashCommand("effort", "Choose the reasoning effort", Flow("settings.change_effort", _ALL),
+        argument="[level]", busy="queue", opens="alone"),
+    SlashCommand("policy", "Choose the context policy", Flow("settings.change_policy", _ALL),
+        argument="[name]", busy="queue", opens="alone"),
+    SlashCommand("mode", "Change the mode: ask, edit or plan", Flow("settings.change_mode", _ALL),
+        argument="[name]", opens="alone", writes=True),
+    SlashCommand("accept", "Accept the plan and carry it out", Flow("settings.accept_plan", _TOLD),
+        argument="[ask|edit]", busy="queue", writes=True),
+    SlashCommand("todo", "Show or hide the todo list", _todo),
+    SlashCommand("resume", "Open another session", Flow("sessions.resume", _ALL),
+        aliases=("sessions", "threads"), argument="[words|ID]", opens="always", leaves=True),
+    SlashCommand("new", "Start a new session", _new, leaves=True),
+    SlashCommand("status", "Model, policy, context and session at a glance", Flow("session_info.show_status"),
+        opens="always"),
+    SlashCommand("stats", "What was done, what it cost, what was saved", Flow("session_info.show_stats"),
+        opens="always"),
+    SlashCommand("audit", "What compactions lost, and what each policy would have kept",
+        Flow("session_info.show_audit"), opens="always"),
+    SlashCommand("copy", "Copy the last answer as Markdown", Flow("message.copy_message", _ALL),
+        argument="[text|code] [n|#number]"),
+    SlashCommand("find", "Find words in the conversation", _find, argument="[words]", opens="always"),
+    SlashCommand("diff", "What this session changed, and what git says", Flow("changes.show_changes"),
+        opens="always"),
+    SlashCommand("commit", "Propose a commit message, then commit if you agree", Flow("changes.commit", _ALL),
+        argument="[hint]", opens="always"),
+    SlashCommand("tasks", "Background commands: read their output, stop them", Flow("queue.show_tasks"),
+        opens="always"),
+    SlashCommand("pin", "Keep a message word for word", Flow("message.pin", _ALL, (("pinned", True),)),
+        argument="[#number|last]", opens="alone"),
+    SlashCommand("unpin", "Unpin a message", Flow("message.pin", _ALL, (("pinned", False),)),
+        argument="[#number|last]", opens="alone"),
+    SlashCommand("exclude", "Exclude messages from the context; add turn for whole turns",
+        Flow("message.exclude_by_number", _TOLD, (("excluded", True),)),
+        argument="[#number … [turn]]", busy="queue", writes=True),
+    SlashCommand("include", "Bring excluded messages back",
+        Flow("message.exclude_by_number", _TOLD, (("excluded", False),)),
+        argument="[#number …]", busy="queue", writes=True),
+    SlashCommand("prompts", "Search earlier prompts", Flow("prompts.search_prompts"), opens="always"),
+    SlashCommand("export", "Save this conversation (md, html, json)",
+        Flow("import_export.export_session", _TOLD), argument="[file]"),
+    SlashCommand("import", "Continue a session from Claude Code, Codex, …", _import,
+        argument="[file]", opens="always"),
+    SlashCommand("demo", "Try everything on a recorded session; again to leave", _demo, leaves=True),
+    SlashCommand("editor", "Write the prompt in $EDITOR", Flow("prompts.edit_draft", _ALL),
+        argument="[text]"),
+    SlashCommand("session checkpoints", "List the checkpoint files", Flow("session_info.show_checkpoints"),
+        opens="always"),
+    SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),
+        opens="always"),
+    SlashCommand("settings", "Show and change settings and keys", _settings,
+        argument="[words]", opens="always"),
+    SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),
+        argument="[name]", opens="alone"),
+    SlashCommand("help", "Keys and commands", _help, opens="always"),
+    SlashCommand("quit", "Leave; it can be resumed", _quit, aliases=("exit",)),
+    SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("queue.show_queue"),
+        opens="always"),
+    SlashCommand("memory", "See and change what is remembered here", Flow("memory.show_memory"),
+        opens="always"),
+    SlashCommand("subconscious run", "Read this session for the memory now",
+        Flow("memory.read_session_now", "session")),
+    SlashCommand("mcp", "MCP servers: state, tools, tokens", Flow("extensions.show_mcp", _ALL),
+        argument="[reload [name]]", opens="alone"),
+    SlashCommand("skills", "List what the model can load", Flow("extensions.show_skills"), opens="always"),
+    SlashCommand("agents", "List the agents the model can use", Flow("extensions.show_agents"),
+        opens="always"),
+)  # fmt: skip

@@ -79,10 +79,7 @@ class TerminalTitle:
             now: Monotonic seconds, the clock of the state.
         """
         self._say(
-            Outward(
-                window_title(state) if self._titled else "",
-                progress(state) if self._progress else "",
-            )
+            Outward(window_title(state) if self._titled else "", progress(state) if self._progress else "")
         )
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
         asked, self._asked = self._asked, question_of(state)

@@ -149,11 +149,7 @@ class Welcome(Widget):
             wrapped = wrap_spans(_SENTENCE, max(1, width - 6))
             said = [(_SENTENCE[start:stop], "bold $foreground") for start, stop, _ in wrapped]
             head = [Content.assemble(" " * 4, row) for row in (*said, (_VERBS, "$text-muted"))]
-        rows = [
-            *head,
-            Content(""),
-            *self._facts(label, value, width),
-        ]
+        rows = [*head, Content(""), *self._facts(label, value, width)]
         above = max(0, (height - len(rows)) // 2 - 1) if drawn else min(1, max(0, height - len(rows)))
         return Content("\n").join([*[Content("")] * above, *rows])
 

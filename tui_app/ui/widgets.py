@@ -383,10 +383,6 @@ def wrapped(text: str, width: int) -> Wrapped:
     return Wrapped(text, starts, stops)
 
 
-_ABOVE = 3
-"""Lines above one that was looked for."""
-
-
 class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_bindings=False):
     """Shows a text of any size; a megabyte in one line costs no frame."""
 
@@ -424,14 +420,6 @@ class LongText(TellsFailures, Exact, ScrollView, can_focus=True, inherit_binding
 
     def on_resize(self, _: events.Resize) -> None:
         self._lay()
-
-    def seek(self, words: str) -> None:
-        """Scroll to the next line with some words; behind the last one to the first."""
-        top, numbers = self.scroll_offset.y, range(self.line_count)
-        places = [max(0, at - _ABOVE) for at in numbers if words in self._lines.line(at)]
-        below = [at for at in places if at > top] if top < self.max_scroll_y else []
-        if places:
-            self.scroll_to(y=(below or places)[0], animate=False, force=True)
 
     def _lay(self) -> None:
         width = max(1, self.scrollable_content_region.width)

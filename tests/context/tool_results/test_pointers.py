@@ -33,7 +33,7 @@ from tests.context.tool_results.kit import (
     words,
     write,
 )
-from tui_app.context.facts.observations import argument_texts
+from tui_app.context.ledger.tools import argument_texts
 from tui_app.context.policy import Pointers
 from tui_app.context.tool_results.pointers import pointers
 from tui_app.context.view import Item

@@ -255,9 +255,10 @@ def test_zero_trims_nothing() -> None:
 
 def test_errors_are_cut_and_stay_errors() -> None:
     legacy = ModelRequest(parts=[retry_prompt(LONG, tool="read", call_id="a")])
-    part = only(run(view(said(), call("a"), legacy, said("now"))))
+    part = only(run(view(said(), call("a", args={"path": "a.py"}), legacy, said("now"))))
     assert (part.outcome, part.tool_name, part.tool_call_id) == ("retried", "read", "a")
-    failed = only(run(view(said(), call("a"), result("a", LONG, outcome="failed"), said("now"))))
+    looked = call("a", args={"path": "a.py"})
+    failed = only(run(view(said(), looked, result("a", LONG, outcome="failed"), said("now"))))
     assert failed.outcome == "failed"
 
 

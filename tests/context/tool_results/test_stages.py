@@ -147,14 +147,14 @@ def visible(relief: StageRunner) -> int:
 
 @pytest.mark.asyncio
 async def test_archiving_goes_to_the_cutoff_and_later_in_batches() -> None:
-    relief = reading(11, chars=300, policy=RESERVE, share=0.01)
+    relief = reading(11, chars=1_200, policy=RESERVE, share=0.01)
     history = relief.history
     assert isinstance(history, ListHistory)
     seen: list[int] = []
     for number in range(11, 21):
         await relief.make_room()
         seen.append(visible(relief))
-        read(history, number, 1, 300)
+        read(history, number, 1, 1_200)
     assert seen == [10, 11, 12, 13, 10, 11, 12, 13, 10, 11]
     assert history.version == 3
 
@@ -163,12 +163,12 @@ async def test_archiving_goes_to_the_cutoff_and_later_in_batches() -> None:
 @pytest.mark.parametrize(("batch", "versions"), [(1, 6), (2, 3), (99, 1)])
 async def test_how_many_results_are_archived_at_once_is_the_policys(batch: int, versions: int) -> None:
     policy = derive("own", {"base": "reserve", "archive_batch": batch, "tool_summary_strategy": "heuristic"})
-    relief = reading(11, chars=300, policy=policy, share=0.01)
+    relief = reading(11, chars=1_200, policy=policy, share=0.01)
     history = relief.history
     assert isinstance(history, ListHistory)
     for number in range(11, 17):
         await relief.make_room()
-        read(history, number, 1, 300)
+        read(history, number, 1, 1_200)
     assert history.version == versions
 
 
@@ -187,7 +187,7 @@ WARM, COLD = CacheRates(0.1, 1.25), CacheRates(1.25, 1.25)
 async def test_what_a_warm_cache_holds_is_rewritten_only_where_that_saves_more(
     rates: CacheRates | None, share: float, kept: int
 ) -> None:
-    relief = reading(14, chars=300, policy=RESERVE, share=share)
+    relief = reading(14, chars=1_200, policy=RESERVE, share=share)
     relief.around = StageHost(cache=lambda: rates)
     await relief.make_room()
     assert visible(relief) == kept
@@ -195,8 +195,8 @@ async def test_what_a_warm_cache_holds_is_rewritten_only_where_that_saves_more(
 
 @pytest.mark.asyncio
 async def test_a_warm_cache_does_not_wait_where_much_is_freed_for_long_or_the_window_is_full() -> None:
-    long = reading(120, chars=300, policy=RESERVE, share=0.5)
-    full = reading(14, chars=300, policy=replace(PLIMSOLL, stages=RESERVE.stages))
+    long = reading(120, chars=1_200, policy=RESERVE, share=0.5)
+    full = reading(14, chars=1_200, policy=replace(PLIMSOLL, stages=RESERVE.stages))
     for relief in (long, full):
         relief.around = StageHost(cache=lambda: WARM)
         await relief.make_room()

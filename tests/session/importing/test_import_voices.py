@@ -8,7 +8,7 @@ import pytest
 
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, strict, text, write_lines
-from tui_app.context.facts import extract_facts
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.view import Item
 from tui_app.conversation.imports import messages_of
 from tui_app.events import AssistantMessage, UserMessage
@@ -128,7 +128,7 @@ def test_a_note_beside_a_prompt_is_left_out_of_it(tmp_path: Path) -> None:
     assert said(imported) == ["Mend it", "Thanks, all is well"]
 
 
-def test_rules_are_the_users_alone(tmp_path: Path) -> None:
+def test_notes_of_programs_are_nobodys_words(tmp_path: Path) -> None:
     script = Script()
     for note in NOTES:
         script.user(note)
@@ -136,9 +136,8 @@ def test_rules_are_the_users_alone(tmp_path: Path) -> None:
     script.says("m1", text("No."))
     script.user("<command-name>/usage</command-name>")
     messages = messages_of(import_file(script.write(tmp_path)).events)
-    facts = extract_facts([Item(seq, message) for seq, message in enumerate(messages, 2) if message])
-    said = {(fact.kind, fact.text) for fact in facts if fact.kind in ("rule", "request")}
-    assert said == {("rule", "Never touch the pier."), ("request", "Never touch the pier.")}
+    ledger = Ledger.from_items([Item(seq, message) for seq, message in enumerate(messages, 2) if message])
+    assert [prompt.text for prompt in ledger.prompts()] == ["Never touch the pier."]
 
 
 def test_what_an_extension_of_pi_wrote_is_no_prompt(tmp_path: Path) -> None:

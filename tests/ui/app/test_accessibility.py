@@ -466,7 +466,7 @@ async def test_a_compaction_shows_its_parts_and_keys(small: Desk, undone: bool) 
     async with shown(small.app(small.store(compacted_talk())), SMALL) as deck:
         await deck.ready()
         await compaction(deck, undone)
-        for number, name in enumerate(("Sent", "Facts", "Left 4", "Stayed", "Diff", "Numbers"), 1):
+        for number, name in enumerate(("Sent", "Facts", "Removed 4", "Kept", "Diff", "Numbers"), 1):
             await deck.says(f"< {number} of 6 >  {name}")
             assert "esc close" in deck.text
             assert ("undone" in deck.text) is undone
@@ -484,7 +484,7 @@ async def test_every_tab_of_a_compaction_has_its_name_where_there_is_little_room
         (names,) = [row for row in deck.rows if "Facts" in row and "Diff" in row]
         assert names.strip(" │").split("  ")[-1] == "Numbers"
         await deck.pilot.resize_terminal(100, 24)
-        await deck.says("What left 4")
+        await deck.says("Removed 4")
         await deck.pilot.resize_terminal(*SMALL)
         await deck.says("< 1 of 6 >")
 

@@ -20,7 +20,7 @@ from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.memory import EMPTY, MemoryScreen
 
 FOUND: tuple[tuple[EntryKind, str, str, int, float], ...] = (
-    ("rule", "Never touch the legacy importer.", EXTRACTION, 2, 4.2),
+    ("rule", "Never touch legacy/importer.py.", EXTRACTION, 2, 4.2),
     ("rule", "Always run the tests with `pytest -q` before you commit.", EXTRACTION, 7, 4.1),
     (
         "decision",
@@ -84,7 +84,7 @@ async def test_it_says_whose_board_it_is_and_filters_by_words_kind_and_session(r
         assert "Memory  ferry-timetable, branch sunday-fix · 6 entries" in deck.text
         assert "[b]Ada[/b] reviews" in deck.text, "text is never markup"
         await deck.press(*"rule")
-        await deck.says("legacy importer")
+        await deck.says("legacy/importer.py")
         assert "edited 3×" not in deck.text
         await deck.press("down")
         await deck.says("on every branch · by extraction")
@@ -113,7 +113,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
         await deck.says("was removed from the board")
-        assert "Never touch the legacy importer." not in texts(repository)
+        assert "Never touch legacy/importer.py." not in texts(repository)
         assert deck.app.screen.query_one(Input).value == "never", "what was looked for"
         session = deck.app.chat.session.id
         assert logged(repository, session) == ["memory.pruned"]
@@ -129,7 +129,7 @@ async def test_editing_and_adding_say_what_cannot_be_kept(repository: Desk) -> N
         await deck.press("down", "f4")
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the editor")
         field = deck.app.screen.query_one(Input)
-        assert field.value == "Never touch the legacy importer."
+        assert field.value == "Never touch legacy/importer.py."
         field.value = "The key is sk-abcdefghijklmnop1234567890"
         await deck.press("enter")
         await deck.says("what looks like a secret")
@@ -149,7 +149,7 @@ async def test_editing_and_adding_say_what_cannot_be_kept(repository: Desk) -> N
 
 
 async def test_enter_goes_to_the_message_in_its_session(repository: Desk) -> None:
-    story = Story("Sunday").user("Never touch the legacy importer.").answer("I will not.")
+    story = Story("Sunday").user("Never touch legacy/importer.py.").answer("I will not.")
     for number in range(30):
         story.user(f"prompt {number}").answer(f"answer {number}")
     session = repository.store(story)
@@ -161,9 +161,9 @@ async def test_enter_goes_to_the_message_in_its_session(repository: Desk) -> Non
         await deck.until(
             lambda: deck.app.chat.is_ready and deck.app.chat.session.id == session, "the session"
         )
-        await deck.says("Never touch the legacy importer.")
+        await deck.says("Never touch legacy/importer.py.")
         await deck.ready()
-        await deck.says("Never touch the legacy importer.")
+        await deck.says("Never touch legacy/importer.py.")
         await opened(deck)
         await deck.press("down", "down", "enter")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
@@ -183,11 +183,11 @@ async def test_a_source_that_was_deleted_or_never_was_is_said(repository: Desk) 
 async def test_subconscious_run_reads_the_open_session(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
-        await deck.send("Never touch the legacy importer.")
+        await deck.send("Never touch legacy/importer.py.")
         await deck.answered()
         await deck.send("/subconscious run")
         await deck.says("1 remembered")
-        assert texts(desk) == ["Never touch the legacy importer."]
+        assert texts(desk) == ["Never touch legacy/importer.py."]
 
 
 async def test_the_board_is_on_the_gauge_and_in_the_context(

@@ -427,7 +427,7 @@ async def test_edited_applied_and_undone(served: Desk, review_session: str, size
         screen = await asked(deck, "/compact --review the words")
         assert SUMMARY[:40] in deck.text
         assert served.agent_view(review_session) == view, "nothing has changed yet"
-        await deck.press("enter", "end", *" Good.", "escape", "enter")
+        await deck.press("e", "end", *" Good.", "escape", "enter")
         await deck.until(lambda: "compaction" in deck.kinds, "the entry")
         await deck.idle()
         done = completed(served, review_session)
@@ -455,7 +455,7 @@ async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, revi
 async def test_an_empty_summary_comes_back_with_the_reason(served: Desk, review_session: str) -> None:
     async with shown(served.app(review_session)) as deck:
         await asked(deck, "/compact --review")
-        await deck.press("enter")
+        await deck.press("e")
         deck.app.screen.query_one(TextArea).text = ""
         await deck.press("escape", "enter")
         await deck.says("It cannot be applied like this: the summary is empty.")
@@ -474,7 +474,7 @@ async def test_a_queued_prompt_goes_on_behind_the_question(
         send(deck.app.chat, Prompt("go on"))
         await deck.until(lambda: deck.kinds.count("assistant") == 7, "the answer")
         assert isinstance(deck.app.screen, ReviewScreen)
-        await deck.press("up", "enter")
+        await deck.press("home", "enter")
         await deck.until(lambda: "compaction" in deck.kinds, "the entry")
         assert len(served.agent_view(review_session)) < 12
         assert "Gladly." in served.agent_view(review_session)[-1]
@@ -626,7 +626,7 @@ async def test_another_focus_is_asked_for_in_the_dialog(
         await deck.press("f", *"length", "enter")
         await deck.until(lambda: reviewing(deck) and "short" in deck.text, "another summary")
         assert "Above all keep what concerns: length" in str(fake_openai.journal[-1])
-        await deck.press("up", "enter")
+        await deck.press("home", "enter")
         await parts_compacted(deck)
         assert "Words were short." in served.agent_view(parts_session)[0]
 

@@ -1,5 +1,6 @@
 """The review dialog: which keys decide, which only write, and what is never lost."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +13,11 @@ from textual.widgets import OptionList, Static, TextArea
 from tests.ui.kit import ThemedApp
 from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
+from tui_app.session.user_view import Entry
 from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.compaction import SentText
+from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, head_rows, numbers
+from tui_app.ui.dialogs.sent import Reader, SentText, SentView, SourceText
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.type_ahead import QUIET_S
@@ -59,9 +61,10 @@ class Host(ThemedApp):
         proposed: CompactionProposed | None = PROPOSED,
         clock: Any = None,
         fill: Fill | None = None,
+        read: Reader | None = None,
     ) -> None:
         super().__init__()
-        self.dialog = ReviewScreen(proposed, job="1", fill=fill, clock=clock or Clock())
+        self.dialog = ReviewScreen(proposed, job="1", fill=fill, read=read, clock=clock or Clock())
         self.results: list[Reviewed | None] = []
 
     def compose(self) -> ComposeResult:
@@ -82,7 +85,9 @@ def test_numbers() -> None:
     assert "".join(numbers(PROPOSED, PLAIN)).isascii()
     facts = str(facts_line(PROPOSED, UNICODE))
     assert facts == "2 facts at risk · a adds one"
-    assert len(facts) < 72, "it fits 80 columns"
+    facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1), UNICODE))
+    assert facts == "2 facts at risk · a adds one · 14 of 17 lines sourced · 1 not in the log"
+    assert len(facts) <= 76, "it fits 80 columns"
 
 
 @pytest.mark.parametrize(
@@ -107,17 +112,83 @@ def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
     assert line.startswith(f"{said} · ")
 
 
-async def test_the_text_has_the_room_of_a_usual_terminal_and_says_when_words_came() -> None:
-    passages = (("model", "Sail at noon."), ("user", "## Your words\n- #3: Reef first.\n- #9: Then sail."))
+async def test_the_text_has_the_room_of_a_usual_terminal_and_says_where_words_come_from() -> None:
+    passages = (
+        ("model", "Sail at noon."),
+        ("user", "## The user's words\n- #3: Reef first.\n- #9: Then sail."),
+    )
     app, dialog = ThemedApp(), None
     async with app.run_test(size=(80, 24)) as pilot:
-        dialog = ReviewScreen(replace(PROPOSED, passages=passages), fill=FILL, said={"#3": "you, 12:14"})
+        dialog = ReviewScreen(replace(PROPOSED, passages=passages), fill=FILL)
         await app.push_screen(dialog)
         await pilot.pause()
         sent = dialog.query_one(SentText)
         assert sent.size.height >= 10
         rows = [row.text for row in map(sent.render_line, range(sent.size.height))]
-        assert next(row for row in rows if "Reef first." in row).rstrip().endswith("12:14")
+        assert next(row for row in rows if "Reef first." in row).rstrip().endswith(" #3")
+
+
+CHECKED = replace(
+    PROPOSED,
+    model="gpt-5-mini",
+    passages=(
+        (
+            "model",
+            "- Sail at noon. (#3)\n- The wind is fair. (unchecked)\n- `reef.py` is gone. (not in the log)",
+        ),
+    ),
+    lines=3,
+    lines_sourced=1,
+    claims_marked=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("event", "way"),
+    [
+        (PROPOSED, "Apply"),
+        (CHECKED, "Edit"),
+        (replace(CHECKED, claims_marked=0), "Apply"),
+        (replace(PROPOSED, problem="the summary is empty"), "Edit"),
+    ],
+)
+async def test_enter_applies_unless_a_line_is_not_in_the_log(event: CompactionProposed, way: str) -> None:
+    app = Host(event)
+    async with app.run_test(size=(80, 24)) as pilot:
+        ways = app.dialog.query_one("#review-ways", OptionList)
+        assert ways.highlighted is not None
+        assert str(ways.options[ways.highlighted].prompt).startswith(way)
+        await pilot.press("enter")
+        assert app.results == ([Reviewed(event.summary)] if way == "Apply" else [])
+
+
+async def test_lines_are_checked_and_their_messages_read_before_it_is_applied() -> None:
+    async def read(numbers: Sequence[int]) -> list[tuple[Entry, str]]:
+        return [
+            (Entry(seq=number, kind="user", time=1_760_000_000, title="Go"), "Go on.") for number in numbers
+        ]
+
+    app = Host(CHECKED, read=read)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        keys = app.dialog.key_row
+        assert "n next to check" in str(keys.render())
+        assert str(keys.render()).endswith("2 to check")
+        await pilot.press("n", "n")
+        await pilot.pause()
+        assert app.dialog.query_one(SentText).has_focus
+        assert str(keys.render()).endswith("2 of 2 to check")
+        await pilot.press("up", "up", "enter")
+        while "in full" not in str(keys.render()):
+            await pilot.pause()
+        assert app.dialog.query_one(SourceText).render_line(0).text.startswith("Go on.")
+        await pilot.press("enter")
+        assert isinstance(app.screen, DetailsScreen)
+        await pilot.press("escape", "escape")
+        assert not app.dialog.query_one("#source").display
+        await pilot.press("escape")
+        assert app.dialog.query_one("#review-ways", OptionList).has_focus
+        assert app.results == []
 
 
 async def test_a_letter_adds_one_fact_after_the_other() -> None:
@@ -125,7 +196,7 @@ async def test_a_letter_adds_one_fact_after_the_other() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("a", "a", "a")
         assert app.results == []
-        await pilot.press("up", "enter")
+        await pilot.press("enter")
         kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
         assert app.results == [Reviewed(kept)]
 
@@ -137,7 +208,7 @@ async def test_applied_as_it_is(size: tuple[int, int]) -> None:
         assert app.text.text == "# Intent\nFix [/x] the import."
         assert app.dialog.query_one("#dialog-hints").region.bottom <= size[1]
         assert app.text.size.height >= 1
-        await pilot.press("up", "enter")
+        await pilot.press("enter")
         assert app.results == [Reviewed(PROPOSED.summary)], "escape sequences are no edit"
 
 
@@ -147,31 +218,32 @@ async def test_what_would_be_sent_is_shown_until_its_words_are_changed(size: tup
     app = Host(replace(PROPOSED, model="gpt-5-mini", passages=passages), fill=FILL)
     async with app.run_test(size=size) as pilot:
         sent = app.dialog.query_one(SentText)
-        assert (sent.display, app.text.display) == (True, False)
+        shown = app.dialog.query_one(SentView)
+        assert (shown.display, app.text.display) == (True, False)
         assert any("Sail at noon." in row.text for row in map(sent.render_line, range(sent.size.height)))
         gauge = app.dialog.query_one(ContextGauge)
         assert gauge.display
         assert gauge.caption == "79% now · 12% after"
         await pilot.press("e")
-        assert (sent.display, app.text.display, app.text.has_focus) == (False, True, True)
+        assert (shown.display, app.text.display, app.text.has_focus) == (False, True, True)
         await pilot.press("escape")
-        assert (sent.display, app.text.display) == (True, False), "nothing was changed"
+        assert (shown.display, app.text.display) == (True, False), "nothing was changed"
         await pilot.press("e", "!", "escape")
-        assert (sent.display, app.text.display) == (False, True)
+        assert (shown.display, app.text.display) == (False, True)
 
 
 async def test_a_fact_that_is_added_shows_the_text_it_was_added_to() -> None:
     app = Host(replace(PROPOSED, passages=(("model", "Sail at noon."),)))
     async with app.run_test() as pilot:
         await pilot.press("tab", "tab", "enter")
-        assert (app.dialog.query_one(SentText).display, app.text.display) == (False, True)
+        assert (app.dialog.query_one(SentView).display, app.text.display) == (False, True)
         assert "batch size 250" in app.text.text
 
 
 async def test_edited_then_applied() -> None:
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press("enter")
+        await pilot.press("down", "enter")
         assert app.text.has_focus
         await pilot.press("down", "end", "enter", *"Now!")
         await pilot.press("escape")
@@ -181,7 +253,7 @@ async def test_edited_then_applied() -> None:
         assert app.results == [Reviewed("# Intent\nFix [/x] the import.\nNow!")]
 
 
-@pytest.mark.parametrize("keys", [("escape",), ("down", "down", "enter")])
+@pytest.mark.parametrize("keys", [("escape",), ("end", "enter")])
 async def test_discarded_at_once_when_nothing_was_edited(keys: tuple[str, ...]) -> None:
     app = Host()
     async with app.run_test() as pilot:
@@ -239,7 +311,7 @@ async def test_it_is_read_while_it_is_written_and_edited_afterwards(size: tuple[
         app.dialog.propose(PROPOSED)
         await pilot.pause()
         assert app.text.text == "# Intent\nFix [/x] the import."
-        await pilot.press("enter", "z")
+        await pilot.press("down", "enter", "z")
         assert app.text.text.startswith("z")
         assert app.dialog.query_one("#dialog-hints").region.bottom <= size[1]
         assert app.text.size.height >= 1
@@ -270,13 +342,13 @@ async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
 async def test_keys_in_a_hurry_go_where_those_before_them_lead() -> None:
     app = Host()
     async with app.run_test(size=(120, 40)) as pilot:
-        for key in ("tab", "tab", "tab", "up", "enter"):
+        for key in ("tab", "tab", "tab", "enter"):
             app.post_message(events.Key(key, None))
         await pilot.pause()
         assert app.results == [Reviewed(PROPOSED.summary)]
 
 
-@pytest.mark.parametrize("keys", [("f",), ("down", "enter")])
+@pytest.mark.parametrize("keys", [("f",), ("down", "down", "enter")])
 async def test_another_focus_has_it_written_anew(keys: tuple[str, ...]) -> None:
     app = Host()
     async with app.run_test() as pilot:

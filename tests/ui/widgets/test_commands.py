@@ -1,5 +1,6 @@
 """Commands: run by exact name only, also those from Markdown files."""
 
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from tui_app.ui.slash import (
     parse,
     prompt_of,
 )
-from tui_app.ui.slash_commands import COMMANDS
+from tui_app.ui.slash_commands import COMMANDS, Flow
 
 # Commands run by exact name only.
 
@@ -79,6 +80,17 @@ def test_names_and_handlers_are_unique() -> None:
     names = [name for command in COMMANDS for name in command.names]
     assert len(names) == len(set(names))
     assert len({command.handler for command in COMMANDS}) == len(COMMANDS)
+
+
+def test_what_commands_call_takes_what_they_give() -> None:
+    flows = [command.handler for command in COMMANDS if isinstance(command.handler, Flow)]
+    assert len(flows) > 30
+    for flow in flows:
+        given = flow.takes.split()
+        bound = signature(flow.function).bind(*given, **dict(flow.fixed))
+        assert [name for name in bound.arguments if name in ("app", "session")] == [
+            name for name in given if name != "argument"
+        ], flow.name
 
 
 def test_completion_finds_names_and_aliases_equal_ones_in_table_order() -> None:

@@ -190,9 +190,9 @@ def test_wrapping_loses_nothing(text: str, width: int, apart: str) -> None:
 
 
 def test_a_list_is_broken_between_its_parts() -> None:
-    text = "import.py edited · 3 put back by Plimsoll · 9 claims not in the log"
+    text = "import.py edited · 14 of 23 lines sourced · 9 not in the log"
     rows = [text[start:stop] for start, stop, _ in wrap_spans(text, 46, " · ")]
-    assert rows == ["import.py edited · 3 put back by Plimsoll", "9 claims not in the log"]
+    assert rows == ["import.py edited · 14 of 23 lines sourced", "9 not in the log"]
     assert [text[a:b] for a, b, _ in wrap_spans(text, 14, " · ")][:2] == ["import.py", "edited"]
 
 

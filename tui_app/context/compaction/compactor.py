@@ -22,7 +22,7 @@ from tui_app.context.compaction.guards import (
     refuse_asked,
     refuse_gain,
 )
-from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of
+from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of, unfinished
 from tui_app.context.compaction.proposal import (
     Declined,
     ProposalWriter,
@@ -128,7 +128,6 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
 
 def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False) -> CompactionStart:
     """The event that announces a job."""
-    left = frozenset(item.key for item in plan.split.old)
     return CompactionStart(
         job=blank.job,
         trigger=blank.trigger,
@@ -142,7 +141,7 @@ def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False
         from_message=blank.from_message,
         up_to_message=blank.up_to_message,
         reviewed=reviewed,
-        leaving=key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), left),
+        leaving=key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.left),
         tokens_leaving=plan.old,
     )
 
@@ -169,31 +168,35 @@ class CompactionHost(Protocol):
 
     def describe(self, error: BaseException) -> str:
         """Describe why a summary request failed, in one sentence without its full stop."""
-        ...
+        return str(error)
 
     def additions(self) -> Sequence[Addition]:
         """Texts to carry word for word beside the summary; read when a compaction starts."""
-        ...
+        return ()
+
+    def alive(self) -> Sequence[str] | None:
+        """What is alive as a replacement is made, a line each; None where only the log can say."""
+        return None
 
     def file(self, path: str) -> str | None:
         """A file as a tool shows it now, in numbered lines; None where there is none to read."""
-        ...
+        return None
 
     async def before(self, start: CompactionStart) -> str | Veto:
         """Return further instructions for the summary, or a veto; called once for each job.
 
         It may take its time, is cancelled with the job, and must not raise anything else.
         """
-        ...
+        return ""
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
         """The reviewer of jobs that name none; None applies summaries without review."""
-        ...
+        return None
 
 
 @dataclass(slots=True)
 class PlainHost(CompactionHost):
-    """A host with fixed writers, no hooks and no reviewer."""
+    """A host with fixed writers and nothing else."""
 
     writers: Sequence[Summariser] = ()
     fallback: Summariser | None = None
@@ -201,26 +204,6 @@ class PlainHost(CompactionHost):
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
         """The same writers for every trigger."""
         return self.writers
-
-    def describe(self, error: BaseException) -> str:
-        """The text of the error itself."""
-        return str(error)
-
-    def additions(self) -> Sequence[Addition]:
-        """No texts."""
-        return ()
-
-    def file(self, path: str) -> str | None:
-        """No files."""
-        return None
-
-    async def before(self, start: CompactionStart) -> str | Veto:
-        """Nothing to add and nothing against it."""
-        return ""
-
-    def reviewer(self, trigger: Trigger) -> Reviewer | None:
-        """No reviewer."""
-        return None
 
 
 class CompactionRefused(Exception):
@@ -306,26 +289,18 @@ class Compactor:
             self.policy, trigger, self.host.summarisers, self.host.fallback, extract=extract
         )
         job = f"{self.history.version}-{self._count}"
-        blank = CompactionComplete(
-            job=job,
-            outcome="failed",
-            trigger=plan.trigger,
+        blank = replace(
+            unfinished(plan, job),
             policy=self.policy.name,
-            focus=plan.focus,
             asked=asked,
             model=writers[0].model_name,
-            tokens_before=plan.tokens_before,
             breakdown=self.history.usage().breakdown,
-            tokens_after=plan.tokens_before,
-            messages_before=plan.messages_before,
-            messages_after=plan.messages_before,
             from_message=span.first,
             up_to_message=span.last,
         )
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = self._work(plan, blank, writers, reviewer, written, ledger)
-        left = frozenset(item.key for item in plan.split.old)
-        replaces = keys_between(self.history.items(), left)
+        replaces = keys_between(self.history.items(), plan.left)
         task = asyncio.create_task(work, name=f"compaction-{job}")
         task.add_done_callback(lambda _: written.set())
         self._job = Job(
@@ -371,12 +346,12 @@ class Compactor:
         being reviewed.
         """
         job = self._job
-        waiting = job is not None and (job.blank.trigger == "background" or job.written.is_set())
-        if job is not None and waiting and not job.task.done():
-            awaited = CompactionAwaited(
-                job=job.blank.job, trigger=trigger, began_as=job.blank.trigger, model=self._writer
-            )
-            self.history.report(awaited)
+        if job is not None and not job.task.done():
+            name, began_as = job.blank.job, job.blank.trigger
+            if began_as == "background" or job.written.is_set():
+                self.history.report(
+                    CompactionAwaited(job=name, trigger=trigger, began_as=began_as, model=self._writer)
+                )
         self._waiting += 1
         try:
             return await self.finish()
@@ -470,25 +445,23 @@ class Compactor:
         said = "\n".join(filter(None, (self.policy.summary_instructions.strip(), said)))
         started = monotonic()
 
-        def progress(writer: str, part: int, parts: int, tokens: int, text: str) -> None:
-            if self._job is not None and self._job.blank.job == blank.job:
-                self._writer = writer
-                known = {"job": blank.job, "model": writer, "text": text}
-                self.history.report(
-                    CompactionProgress(part=part, parts=parts, tokens_written=tokens, **known)
-                )
+        def progress(event: CompactionProgress) -> None:
+            if self._job is not None and self._job.blank.job == event.job:
+                self._writer = event.model
+                self.history.report(event)
 
-        left = frozenset(item.key for item in plan.split.old)
         writing = ProposalWriter(
             history=self.history,
             plan=replace(plan, instructions=said),
-            whole=original_view(self.history, left),
+            whole=original_view(self.history, plan.left),
             blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.host.describe,
             way_back=self.way_back,
             progress=progress,
             ledger=ledger,
+            verify=self.policy.verify == "model",
+            alive=self.host.alive,
         )
         result = await writing.write(writers)
         # One that frees too little is refused whatever is said of it.

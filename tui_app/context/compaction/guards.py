@@ -1,6 +1,6 @@
 """Guard compactions: reject results that gain nothing, and stop attempts that keep failing.
 
-What a summary says is judged in ``provenance/check.py`` and, by its form, in ``summaries/prompt.py``.
+What a summary says is judged in ``binding/bind.py`` and, by its form, in ``summaries/prompt.py``.
 """
 
 from collections.abc import Sequence
@@ -127,7 +127,9 @@ class Breaker:
             return True
         if self.tripped(policy):
             return False
-        if trigger == "background" and self._held_back(usage):
+        # A veto holds for the background, not where one must be.
+        vetoed = usage.window.limit == self.vetoed_limit and usage.total < self.vetoed_at * _REGROWTH
+        if trigger == "background" and vetoed:
             return False
         if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
             return True
@@ -144,13 +146,8 @@ class Breaker:
         self.failed_at, self.failed_limit, self.stopped_for = tokens, limit, None
 
     def vetoed(self, tokens: int, limit: int) -> None:
-        """Note a veto: the view and window, in tokens. It holds for the background, not where one must be."""
+        """Note a veto: the view and window, in tokens."""
         self.vetoed_at, self.vetoed_limit = tokens, limit
-
-    def _held_back(self, usage: ContextUsage) -> bool:
-        """Whether a veto still holds."""
-        same = usage.window.limit == self.vetoed_limit
-        return same and usage.total < self.vetoed_at * _REGROWTH
 
     def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
         """Note an attempt that the user stopped: its view and window, in tokens.

@@ -8,21 +8,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tui_app.context.compaction.plan import Addition, Plan, fitted
-from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL, ProposalWriter, facts_held
-from tui_app.context.compaction.replacement import dated, typed_prompts
-from tui_app.context.compaction.retention import facts_block, lacking_facts
-from tui_app.context.counting.prices import Ledger
-from tui_app.context.facts import carry_facts
-from tui_app.context.facts.files import root_in
-from tui_app.context.facts.observations import unlabelled
-from tui_app.context.facts.rules import clip_middle
-from tui_app.context.history import History, original_view, sizes_of
+from tui_app.context.compaction.plan import Addition, Plan, fitted, unfinished
+from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL, ProposalWriter
+from tui_app.context.compaction.sections import deeds_section, unlike_ours, words_section
+from tui_app.context.counting.prices import Ledger as Costs
+from tui_app.context.history import History, OriginalView, original_view, sizes_of
+from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.policy import Policy
 from tui_app.context.summaries import prompt
 from tui_app.context.summaries.writer import ExtractiveSummariser, Summariser
 from tui_app.context.view import Split
-from tui_app.events import CompactionComplete, CompactionProgress, Fact
+from tui_app.events import CompactionProgress, Fact
 from tui_app.records import frozen
 
 JOB = "handoff"
@@ -33,17 +29,15 @@ _NOTES = 300
 """Tokens that notes of a model must have, or none are asked for."""
 _NOTES_SHARE = 3
 """One part in so many of a brief is what notes may take at most."""
-_REQUEST_CHARS = 400
+_WORDS_SHARE = 3
+"""One part in so many is what the user's words may take, and one what deeds take at most beyond that."""
 _MOST_HANDED_ON = 200
-"""Facts that the new session keeps, for a brief that is made of it."""
+"""Facts that the event keeps."""
 _WISH = """\
 The notes open a new session with the goal above. Write only what that goal needs and other sections do not \
 hold: the state of the work, what was tried and how it ended, decisions with their reasons, the next steps. \
 Rules of the user, changed files, open errors and questions, plan and todo list stand beside the notes."""
-_BINDING = {"rule": 4.0, "error": 3.0, "question": 2.0}
-"""How much kinds are put above the rest: they are told first and word for word."""
-_CHANGED = 2.5
-"""The same of a file that was changed."""
+_BINDING = frozenset({"error", "question", "live", "todo"})
 
 
 @frozen(kw_only=True)
@@ -56,10 +50,11 @@ class Brief:
     facts: tuple[Fact, ...]
     """Weightiest first; what handing over once more would else lose."""
     left_out: int = 0
-    """Rules, changed files, open errors and questions that had no room."""
+    """Changed files, open errors and questions that had no room."""
     performed_by: str = "heuristic"
     model: str = ""
     marked: int | None = None
+    """Lines of the notes that name what the log does not hold."""
     reason: str = ""
     """Why no model has written notes although one was asked."""
     tokens: int = 0
@@ -81,8 +76,8 @@ class BriefWriter:
     """Says why a model could not be asked."""
     additions: Sequence[Addition] = ()
     """Plan and todo list."""
-    carried: Sequence[Fact] = ()
-    """What was handed over to this session itself."""
+    carried: str = ""
+    """The brief that this session itself began with, as it was edited."""
     timeout_s: float = 120.0
     heard: Callable[[CompactionProgress], object] = lambda _progress: None
 
@@ -94,63 +89,55 @@ class BriefWriter:
             extract: Whether no model is asked.
         """
         keys = frozenset(item.key for item in self.history.items())
-        whole = original_view(self.history, keys)
-        facts = await asyncio.to_thread(lambda: carry_facts(self.carried, facts_held(whole)))
+        whole = replace(original_view(self.history, keys), in_sight=frozenset())
         window = self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
         goal = f"## Goal\n{self.goal}"
-        said = typed_prompts(whole.items, ())
-        room = (budget - self.count(goal)) // 4
+        left = budget - self.count(goal)
         # Three characters stand for a token there.
-        kept = dated(fitted(self.additions, room * 3), whole.items, said)
-        beside = "\n\n".join(addition.worded for addition in kept)
-        left = budget - self.count(goal) - self.count(beside)
-        binding = [fact for fact in facts if _binds(fact)]
-        must = await asyncio.to_thread(facts_block, binding, left, self.count)
-        for_notes = min(budget // _NOTES_SHARE, left - self.count(must))
-        notes, reason = "", ""
-        writing = self._writing(budget=for_notes)
-        # Extraction would only say again what the facts say.
+        kept = fitted(self.additions, left * 3 // 4)
+        carried = prompt.fitted(self.carried, left // 4, self.count)
+        if carried:
+            carried = f"## Brief of the session before\n{_demoted(carried)}"
+        beside = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
+        left -= self.count(beside)
+        words = words_section(whole.ledger.prompts(), left // _WORDS_SHARE, self.count)
+        said = "\n\n".join(filter(None, (words.rules_text, words.text)))
+        left -= self.count(said)
+        deeds = await asyncio.to_thread(deeds_section, whole.ledger, left, self.count)
+        for_notes = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
+        facts = ledger_facts(whole.ledger)
+        brief = Brief(goal=self.goal, text="", facts=facts[:_MOST_HANDED_ON])
+        writing = self._writing(whole, budget=for_notes)
+        # Extraction would only say again what the lists say.
         models = [writer for writer in writers if not isinstance(writer, ExtractiveSummariser)]
         if extract or self.policy.summary_by == "heuristic" or for_notes < _NOTES:
             models = []
-        brief = Brief(goal=self.goal, text="", facts=facts[:_MOST_HANDED_ON])
+        notes, reason = "", ""
         for model in models:
             summary = await writing.notes(model)
             if not isinstance(summary, str):
-                notes = prompt.fitted(unlabelled(summary.text), for_notes, self.count)
+                notes = prompt.fitted(summary.text, for_notes, self.count)
                 brief = replace(
-                    brief,
-                    performed_by=summary.performed_by,
-                    model=summary.model,
-                    marked=summary.marked,
+                    brief, performed_by=summary.performed_by, model=summary.model, marked=summary.not_in_log
                 )
                 break
             reason = reason or summary
-        told = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{notes}" if notes else ""
-        left -= self.count(told)
-        standing = "\n\n".join((goal, told, beside))
-        block = await asyncio.to_thread(self._block, facts, standing, left)
-        text = "\n\n".join(filter(None, (goal, block, told, beside)))
+        told = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
+        text = "\n\n".join(filter(None, (goal, deeds.text, said, told, beside)))
         spent = writing.ledger.spent
         return replace(
             brief,
             text=text,
             reason=reason,
-            left_out=len(lacking_facts(binding, text)),
+            left_out=sum(_binds(fact) and (fact.kind, fact.text) not in deeds.written for fact in facts),
             tokens=self.count(text),
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
             cost_usd=spent.cost_usd if writing.ledger.requests else None,
         )
 
-    def _block(self, facts: Sequence[Fact], standing: str, budget: int) -> str:
-        """What binds, then what else has room and stands nowhere yet."""
-        rest = set(lacking_facts([fact for fact in facts if not _binds(fact)], standing))
-        wanted = [_ranked(fact) for fact in facts if fact in rest or _binds(fact)]
-        return facts_block(wanted, budget, self.count, root_in(standing), names_budget=budget // 8)
-
-    def _writing(self, *, budget: int) -> ProposalWriter:
+    def _writing(self, whole: OriginalView, *, budget: int) -> ProposalWriter:
         items, usage = self.history.items(), self.history.usage()
         sizes = sizes_of(items, usage, lambda item: self.history.weigh(item).total)
         plan = Plan(
@@ -163,55 +150,30 @@ class BriefWriter:
             floor=sizes.carried,
             target=usage.window.effective,
             summary_budget=budget,
-            prompts_budget=0,
-            facts_budget=0,
+            prompts_budget=1,
+            facts_budget=1,
             form=self.policy.form_of(by_hand=True),
             focus=self.goal,
             instructions=_WISH,
             additions=tuple(self.additions),
         )
-        blank = CompactionComplete(
-            job=JOB,
-            outcome="failed",
-            trigger="manual",
-            tokens_before=usage.total,
-            tokens_after=usage.total,
-            messages_before=len(items),
-            messages_after=len(items),
-        )
-
-        def progress(writer: str, part: int, parts: int, written: int, text: str) -> None:
-            self.heard(
-                CompactionProgress(
-                    job=JOB, part=part, parts=parts, tokens_written=written, model=writer, text=text
-                )
-            )
-
         return ProposalWriter(
             history=self.history,
             plan=plan,
-            whole=original_view(self.history, frozenset(item.key for item in items)),
-            blank=blank,
+            whole=whole,
+            blank=unfinished(plan, JOB),
             timeout_s=self.timeout_s,
             describe=self.describe,
             way_back="",
-            progress=progress,
-            ledger=Ledger(),
+            progress=self.heard,
+            ledger=Costs(),
         )
 
 
 def _binds(fact: Fact) -> bool:
-    return fact.kind in _BINDING or (fact.kind == "file" and _is_changed(fact))
+    return fact.kind in _BINDING or (fact.kind == "file" and not fact.text.endswith(" · read"))
 
 
-def _is_changed(fact: Fact) -> bool:
-    deeds = fact.text.rpartition(" · ")[2].split(", ")
-    return not all(deed.startswith("read") for deed in deeds)
-
-
-def _ranked(fact: Fact) -> Fact:
-    """A fact at its place among the others of a brief; long requests are clipped, rules never."""
-    if fact.kind in ("request", "said"):
-        return replace(fact, text=clip_middle(fact.text, _REQUEST_CHARS))
-    above = _CHANGED if fact.kind == "file" and _is_changed(fact) else _BINDING.get(fact.kind, 0.0)
-    return replace(fact, weight=fact.weight + above * 1_000)
+def _demoted(text: str) -> str:
+    """A text whose headings stand below those around it."""
+    return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines())

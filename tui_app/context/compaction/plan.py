@@ -7,14 +7,14 @@ from posixpath import normpath
 
 from pydantic_ai.messages import ToolReturnPart
 
-from tui_app.context.facts.files import target_of
 from tui_app.context.history import History, Sizes, Weigh, sizes_of
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.tools import FileUse, operations, target_path
 from tui_app.context.message_marks import is_acknowledgement, is_digest, is_note, mark_of
 from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.prompt import clip
 from tui_app.context.tool_results.pointers import file_call
 from tui_app.context.tool_results.results import call_of, paired, result_text
-from tui_app.context.tool_words import verb_of_name
 from tui_app.context.view import (
     Item,
     Split,
@@ -27,7 +27,7 @@ from tui_app.context.view import (
     split_at,
     with_room,
 )
-from tui_app.events import Trigger
+from tui_app.events import CompactionComplete, Trigger
 from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
@@ -90,6 +90,9 @@ def _is_said(item: Item) -> bool:
 
 CHARS_PER_TOKEN = 3
 """Characters that are taken for a token in budgets, which rather over- than undercounts."""
+_WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
+"""Thai, Chinese, Japanese and Korean."""
+_NARROW_PER_TOKEN = 3.5
 _SHORTEST = 200
 """Characters below which a clipped text says nothing."""
 _MARK = 60
@@ -109,6 +112,12 @@ class Addition:
     def worded(self) -> str:
         """Its form in the replacement."""
         return f"## {self.heading}\n{self.text.strip()}"
+
+
+def rough_tokens(text: str) -> int:
+    """Tokens of a text for budgets; a wide character is one."""
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
+    return wide + int((len(text) - wide) / _NARROW_PER_TOKEN) + 1
 
 
 def tokens_of(additions: Sequence[Addition]) -> int:
@@ -146,8 +155,22 @@ BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 """Triggers of compactions that the user asked for."""
 _LEAST_PROMPTS = 1_000
 """Tokens that the user's words may take in a small window too: in most sessions they need no more."""
+_NAMES_SHARE = 0.8
+"""Of the room for facts, what names may take where each part has its own share."""
 _OF_THE_REST = 3
 """Quarters of what the window has left above the floor that the replacement may take in any case."""
+
+
+@frozen
+class Written:
+    """Tokens that code will write beside a summary, about."""
+
+    words: int = 0
+    """Of the user."""
+    deeds: int = 0
+
+
+_NOTHING_WRITTEN = Written()
 
 
 @frozen(kw_only=True)
@@ -165,9 +188,13 @@ class Plan:
     """What no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
     target: int
     """The view must end at or below this."""
-    summary_budget: int
-    prompts_budget: int
-    facts_budget: int
+    summary_budget: int = 0
+    prompts_budget: int = 0
+    facts_budget: int = 0
+    names_budget: int = 0
+    """What names may take that will be needed."""
+    aim: int = 0
+    """The view should end about here."""
     form: Wording
     """How the replacement is worded."""
     focus: str = ""
@@ -182,6 +209,11 @@ class Plan:
     """Messages for which something stands in ``split.old`` that cannot be read here."""
 
     @property
+    def left(self) -> frozenset[int]:
+        """Keys of the messages that leave the view."""
+        return frozenset(item.key for item in self.split.old)
+
+    @property
     def leaving(self) -> tuple[Item, ...]:
         """Everything that the summary will stand for."""
         return (*self.behind, *self.split.old)
@@ -190,6 +222,20 @@ class Plan:
     def added(self) -> int:
         """Messages that come into the view: the summary, and what acknowledges it."""
         return 2 if self.form.acknowledgement else 1
+
+
+def unfinished(plan: Plan, job: str) -> CompactionComplete:
+    """How a job ends unless it succeeds."""
+    return CompactionComplete(
+        job=job,
+        outcome="failed",
+        trigger=plan.trigger,
+        focus=plan.focus,
+        tokens_before=plan.tokens_before,
+        tokens_after=plan.tokens_before,
+        messages_before=plan.messages_before,
+        messages_after=plan.messages_before,
+    )
 
 
 @frozen
@@ -207,8 +253,8 @@ def plan_compaction(
     *,
     trigger: Trigger,
     pinned: frozenset[int] = frozenset(),
-    additions: Sequence[Addition] = (),
     span: Span = WHOLE,
+    written: Written = _NOTHING_WRITTEN,
 ) -> Plan | Refusal:
     """Split the view and set budgets, or say why a compaction cannot help.
 
@@ -219,120 +265,206 @@ def plan_compaction(
         policy: Triggers and sizes.
         trigger: Why the compaction is wanted.
         pinned: Keys of messages that stay as far as the policy has room for them.
-        additions: Texts from outside the conversation that go into the replacement.
         span: The part of the view that the user wants replaced.
+        written: What code will write beside the summary, where a policy has one target for all.
     """
     if len(items) < 2:
         return Refusal("Nothing to compact yet: there are fewer than two messages.")
-    sizes, reasons = sizes_of(items, usage, weigh), list[str]()
-    tokens = _scaled(sizes, weigh)
-    for split in _splits(items, usage, policy, trigger, tokens, pinned=pinned, span=span):
+    view = _View(items, usage, weigh, sizes_of(items, usage, weigh), trigger, pinned)
+    carried, reasons = view.sizes.carried, list[str]()
+    target = _target(policy, usage.window, carried)
+    if target and trigger in BY_HAND:
+        # A view below the target is no reason to refuse whoever asks for room.
+        target = min(target, carried + max(1, (usage.total - carried) // 2))
+    if target:
+        policy = replace(policy, recent_tokens=_recent_room(target - carried, policy, usage.window, written))
+    for split in view.splits(policy, span):
         if isinstance(split, str):
             return Refusal(split)
-        stays = sum(map(tokens, (*split.head, *split.recent)))
-        floor = sizes.carried + stays
-        old = sum(map(tokens, split.old))
-        if reason := _hopeless(split, usage, floor, stays):
+        floor, old = view.floor(split), sum(map(view.tokens, split.old))
+        if reason := _hopeless(split, usage.window, floor, floor - carried):
             reasons.append(reason)
-        elif span.named and old < (usage.total - sizes.carried) * policy.minimum_gain:
-            sizes_said = f"{_thousands(old)} of {_thousands(usage.total - sizes.carried)}"
+        elif span.named and old < (usage.total - carried) * policy.minimum_gain:
+            sizes_said = f"{_thousands(old)} of {_thousands(usage.total - carried)}"
             reasons.append(f"Too little to gain: what would leave {span.words} is {sizes_said}.")
         else:
-            plan = _budgeted(split, sizes, usage, policy, old=old, floor=floor, trigger=trigger)
-            return _with_additions(plan, policy, usage.window, additions)
+            plan = Plan(
+                trigger=trigger,
+                split=split,
+                sizes=view.sizes,
+                tokens_before=usage.total,
+                messages_before=len(items),
+                old=old,
+                floor=floor,
+                target=usage.window.effective,
+                form=policy.form_of(by_hand=trigger == "manual"),
+            )
+            return _aimed(plan, policy, usage.window, target, written)
     named = ""
     if trigger in BY_HAND and not span.named:
         # Key of the last message in front of the latest prompt; of the last of all where no message is.
         place = latest_prompt_index(items) or len(items)
         key = next((item.key for item in reversed(items[:place]) if _is_said(item)), items[-1].key)
         split = split_span(items, Span(last=key), len(items), pinned)
-        if isinstance(split, Split):
-            floor = sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
-            named = f" /compact --up-to #{key} replaces more." if floor < usage.window.effective else ""
+        if isinstance(split, Split) and view.floor(split) < usage.window.effective:
+            named = f" /compact --up-to #{key} replaces more."
     return Refusal(reasons[0] + named)
 
 
-def _scaled(sizes: Sizes, weigh: Weigh) -> Callable[[Item], int]:
-    """Tokens of one item as the estimate counts them."""
-    return lambda item: sizes.estimate(weigh(item))
-
-
-def _splits(
+def irreducible_floor(
     items: Sequence[Item],
     usage: ContextUsage,
+    weigh: Weigh,
     policy: Policy,
-    trigger: Trigger,
-    tokens: Callable[[Item], int],
-    *,
     pinned: frozenset[int] = frozenset(),
-    span: Span = WHOLE,
-) -> Iterator[Split | str]:
-    """Ways to cut the view, as the policy wants it first; a part that the user named is cut in one way.
-
-    A policy that keeps a number of messages or a first run knows nothing of their size: where so much stays
-    that nothing is gained, the view is cut by tokens.
-    """
-    pinned = with_room(items, pinned, tokens, policy.pinned_budget(usage.window))
-    everything = trigger == "manual" and not policy.manual_keeps_recent
-    said = sum(tokens(item) for item in items if not is_system(item.message))
-    recent = Recent() if everything else _smaller(policy.recent(usage.window), said, usage, policy, trigger)
-    if span.named:
-        yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
-        return
-    first = first_run(items) if policy.keep_first_run and not everything else 0
-    yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
-    if recent.messages or first:
-        recent = _smaller(Recent(tokens=policy.recent_budget(usage.window)), said, usage, policy, trigger)
-        yield split_at(items, boundary_of(items, recent, tokens), pinned)
+) -> int:
+    """Tokens no compaction can remove from a view."""
+    view = _View(items, usage, weigh, sizes_of(items, usage, weigh), "manual", pinned)
+    carried = view.sizes.carried
+    if target := _target(policy, usage.window, carried):
+        room = _recent_room(target - carried, policy, usage.window, _NOTHING_WRITTEN)
+        policy = replace(policy, recent_tokens=room)
+    split = next(view.splits(policy, WHOLE))
+    assert isinstance(split, Split)
+    return view.floor(split)
 
 
-def _smaller(recent: Recent, said: int, usage: ContextUsage, policy: Policy, trigger: Trigger) -> Recent:
-    """Fewer tokens where little was said, or there would be nothing to compact.
+@frozen
+class _View:
+    """A view that is to be cut, and what is known of it."""
+
+    items: Sequence[Item]
+    usage: ContextUsage
+    weigh: Weigh
+    sizes: Sizes
+    trigger: Trigger
+    pinned: frozenset[int]
+
+    def tokens(self, item: Item) -> int:
+        """Tokens of one item as the estimate counts them."""
+        return self.sizes.estimate(self.weigh(item))
+
+    def floor(self, split: Split) -> int:
+        """Tokens that stay: what every request carries, and the messages that do not leave."""
+        return self.sizes.carried + sum(map(self.tokens, (*split.head, *split.recent)))
+
+    def splits(self, policy: Policy, span: Span) -> Iterator[Split | str]:
+        """Ways to cut the view, as the policy wants it first; a part that the user named is cut in one way.
+
+        A policy that keeps a number of messages or a first run knows nothing of their size: where so much
+        stays that nothing is gained, the view is cut by tokens.
+        """
+        items, window, tokens = self.items, self.usage.window, self.tokens
+        pinned = with_room(items, self.pinned, tokens, policy.pinned_budget(window))
+        everything = self.trigger == "manual" and not policy.manual_keeps_recent
+        recent = Recent() if everything else self._smaller(policy.recent(window), policy)
+        if span.named:
+            yield split_span(items, span, boundary_of(items, recent, tokens), pinned)
+            return
+        first = first_run(items) if policy.keep_first_run and not everything else 0
+        yield split_at(items, boundary_of(items, recent, tokens), pinned, first=first)
+        if recent.messages or first:
+            recent = self._smaller(Recent(tokens=policy.recent_budget(window)), policy)
+            yield split_at(items, boundary_of(items, recent, tokens), pinned)
+
+    def _smaller(self, recent: Recent, policy: Policy) -> Recent:
+        """Fewer tokens where little was said, or there would be nothing to compact.
+
+        What a request carries besides its messages is never compacted, however much it is.
+        """
+        said = sum(self.tokens(item) for item in self.items if not is_system(item.message))
+        total, mark = self.usage.total, policy.background_mark(self.usage.window)
+        small = total < mark or (policy.limit is None and total == mark)
+        part = 3 if self.trigger in BY_HAND or small else 2
+        return replace(recent, tokens=min(recent.tokens, max(1, said // part))) if recent.tokens else recent
+
+
+# One target for all that stays: the user's words and deeds first, then notes, newest messages and names.
+
+_RECENT_PART, _NOTES_PART = 2 / 5, 1 / 4
+"""Of a target, what the newest messages take, and what notes take at most."""
+_LEAST_NOTES = 400
+"""Tokens that notes have in any case where the window has room, however much must stay."""
+_LEAST_RECENT = 1 / 8
+"""What the newest messages have in any case."""
+_LEAST_NAMES = 0.03
+"""Share of the window that names have in any case, however much must stay."""
+_BEYOND = 1 / 2
+"""Of what the window has left, what words and deeds may take before they are clipped."""
+
+
+def _target(policy: Policy, window: ContextWindow, carried: int) -> int:
+    """Tokens at which the view should end; 0 where each part has its own share."""
+    if not policy.target_share:
+        return 0
+    room = max(0, window.effective - carried)
+    return carried + min(policy.target_tokens or room, int(room * policy.target_share))
+
+
+def _recent_room(room: int, policy: Policy, window: ContextWindow, written: Written) -> int:
+    """Tokens for the newest messages: two fifths, less where words and deeds need more."""
+    notes = min(int(window.limit * policy.summary_share), int(room * _NOTES_PART))
+    left = room - written.words - written.deeds - notes
+    return max(int(room * _LEAST_RECENT), min(int(room * _RECENT_PART), left), 1)
+
+
+def _aimed(plan: Plan, policy: Policy, window: ContextWindow, target: int, written: Written) -> Plan:
+    """Set the budgets: what the target leaves, or where there is none a share of the window for each part."""
+    above, most = window.effective - plan.floor, max(64, plan.old * 2 // 3)
+    notes = int(window.limit * policy.summary_share)
+    if not target:
+        # Where what must stay comes near the mark, a summary may go beyond it: losing everything is worse.
+        below_mark = min(window.effective, policy.background_mark(window)) - plan.floor
+        share = min(max(1, below_mark, above * _OF_THE_REST // 4), most)
+        words = max(int(window.limit * policy.user_share), _LEAST_PROMPTS if policy.user_share else 0)
+        facts = min(int(window.limit * policy.facts_share), share // 4)
+        notes, words = min(notes, share // 2 + 32), min(words, share // 4)
+        return replace(
+            plan,
+            aim=min(plan.target, plan.floor + notes + words + facts),
+            summary_budget=notes,
+            prompts_budget=words,
+            facts_budget=facts,
+            names_budget=int(facts * _NAMES_SHARE),
+        )
+    # Words and deeds may go beyond the target while there is room in the window.
+    room = max(1, target - plan.floor)
+    spare = max(room, int(above * _BEYOND))
+    notes = min(notes, max(64, int(room * _NOTES_PART), min(above // 4, _LEAST_NOTES)), most // 2 + 32)
+    words = min(written.words, spare - notes, most)
+    deeds = min(written.deeds, max(spare - notes - words, room // 3), most)
+    least = min(int(window.limit * _LEAST_NAMES), above // 8, plan.old // 8)
+    return replace(
+        plan,
+        aim=min(plan.target, max(target, plan.floor + notes + words + deeds + least)),
+        summary_budget=notes,
+        prompts_budget=max(words, 1),
+        facts_budget=max(deeds, 1),
+        names_budget=max(0, min(max(room - notes - words - deeds, least), most - words - deeds)),
+    )
+
+
+def widened(plan: Plan, tokens: Callable[[Item], int], room: int) -> Plan:
+    """Let more of the newest messages stay, as many as a room left over holds; the same plan where none fits.
 
     Args:
-        recent: What the policy keeps.
-        said: Tokens of the messages: what a request carries besides is never compacted, however much it is.
-        usage: The estimate of the next request.
-        policy: Says from where on a view is large.
-        trigger: Why the compaction is wanted.
+        plan: What was planned.
+        tokens: Tokens of one item as the estimate counts them.
+        room: Tokens that are left.
     """
-    mark = policy.background_mark(usage.window)
-    small = usage.total < mark or (policy.limit is None and usage.total == mark)
-    part = 3 if trigger in BY_HAND or small else 2
-    return replace(recent, tokens=min(recent.tokens, max(1, said // part))) if recent.tokens else recent
-
-
-def _budgeted(
-    split: Split,
-    sizes: Sizes,
-    usage: ContextUsage,
-    policy: Policy,
-    *,
-    old: int,
-    floor: int,
-    trigger: Trigger,
-) -> Plan:
-    """Share the room above the floor among summary, the user's words and facts."""
-    window = usage.window
-    below_mark = min(window.effective, policy.background_mark(window)) - floor
-    # Where what must stay alone comes near the mark, a summary may go beyond it: losing everything is worse.
-    room = max(1, below_mark, (window.effective - floor) * _OF_THE_REST // 4)
-    share = min(room, max(64, old * 2 // 3))
-    least = _LEAST_PROMPTS if policy.user_share else 0
-    return Plan(
-        trigger=trigger,
-        split=split,
-        sizes=sizes,
-        tokens_before=usage.total,
-        messages_before=len(split.head) + len(split.old) + len(split.recent),
-        old=old,
-        floor=floor,
-        target=window.effective,
-        summary_budget=min(int(window.limit * policy.summary_share), share // 2 + 32),
-        prompts_budget=min(max(int(window.limit * policy.user_share), least), share // 4),
-        facts_budget=min(int(window.limit * policy.facts_share), share // 4),
-        form=policy.form_of(by_hand=trigger == "manual"),
-    )
+    old, split = plan.split.old, plan.split
+    safe = safe_cuts([*old, *split.recent])
+    start, spent, taken = len(old), 0, 0
+    for place in range(len(old) - 1, _LEAST - 1, -1):
+        spent += tokens(old[place])
+        if spent > room:
+            break
+        if safe[place]:
+            start, taken = place, spent
+    if start == len(old):
+        return plan
+    wider = replace(split, old=old[:start], recent=(*old[start:], *split.recent))
+    return replace(plan, split=wider, floor=plan.floor + taken, old=plan.old - taken)
 
 
 def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions: Sequence[Addition]) -> Plan:
@@ -342,6 +474,8 @@ def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions
     kept = fitted(additions, room * CHARS_PER_TOKEN)
     if not kept:
         return plan
+    if policy.target_share:
+        return replace(plan, names_budget=max(0, plan.names_budget - tokens_of(kept)), additions=kept)
     left = 1 - tokens_of(kept) / max(1, sum(budgets))
     summary, prompts, facts = (int(budget * left) for budget in budgets)
     return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
@@ -357,11 +491,6 @@ _NUMBERS = re.compile(r"^\d+\t", re.MULTILINE)
 _CHANGED = "; it has changed since it was last seen here"
 
 
-def no_file(_path: str) -> str | None:
-    """Where there are no files."""
-    return None
-
-
 def worked_on(items: Sequence[Item]) -> dict[str, str]:
     """The files that calls read or wrote with success, oldest first, each with what is known of its text."""
     found: dict[str, str] = {}
@@ -370,10 +499,12 @@ def worked_on(items: Sequence[Item]) -> dict[str, str]:
         if not isinstance(result, ToolReturnPart) or result.outcome != "success":
             continue
         try:
-            path = target_of(call.args_as_dict())
+            path = target_path(call.args_as_dict())
         except (ValueError, AssertionError):
             continue
-        if not path or not (verb := verb_of_name(call.tool_name)):
+        used = operations(call.tool_name, call.args_as_dict())
+        verb = used[0].verb if len(used) == 1 and isinstance(used[0], FileUse) else ""
+        if not path or not verb:
             continue
         written = file_call(call)
         known = result_text(result) or "" if verb == "read" and not mark_of(result) else ""
@@ -412,24 +543,8 @@ def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFil
     return replace(plan, additions=(*plan.additions, *reversed(files.values())), files=tuple(files))
 
 
-def irreducible_floor(
-    items: Sequence[Item],
-    usage: ContextUsage,
-    weigh: Weigh,
-    policy: Policy,
-    pinned: frozenset[int] = frozenset(),
-) -> int:
-    """Tokens no compaction can remove from a view."""
-    sizes = sizes_of(items, usage, weigh)
-    tokens = _scaled(sizes, weigh)
-    split = next(_splits(items, usage, policy, "manual", tokens, pinned=pinned))
-    assert isinstance(split, Split)
-    return sizes.carried + sum(map(tokens, (*split.head, *split.recent)))
-
-
-def _hopeless(split: Split, usage: ContextUsage, floor: int, stays: int) -> str:
+def _hopeless(split: Split, window: ContextWindow, floor: int, stays: int) -> str:
     """Why nothing can be gained; empty when something can."""
-    window = usage.window
     if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
         count = len(split.recent) + len(split.head)
         kept = "message" if count == 1 else f"{count} messages"
@@ -448,6 +563,18 @@ def _thousands(tokens: int) -> str:
 
 # The plan of a compaction for the view that a history holds at present.
 
+_DEED_TOKENS, _RUN_TOKENS, _SECTION_TOKENS, _MOST_READ = 16, 40, 120, 60
+
+
+def written_by_code(ledger: Ledger) -> Written:
+    """About how much code has to write: the user's words whole, and a line per deed."""
+    words = sum(rough_tokens(prompt.text) + 8 for prompt in ledger.prompts())
+    files = sum(trail.is_changed for trail in ledger.files().values())
+    files += min(_MOST_READ, len(ledger.files()) - files)
+    others = len(ledger.tasks()) + len(ledger.decisions())
+    deeds = _DEED_TOKENS * files + _RUN_TOKENS * (len(ledger.runs()) + others)
+    return Written(words, deeds + _SECTION_TOKENS)
+
 
 def plan_of(
     history: History,
@@ -457,21 +584,22 @@ def plan_of(
     span: Span = WHOLE,
     additions: Sequence[Addition] = (),
     *,
-    read: ReadsFile = no_file,
+    read: ReadsFile = lambda _path: None,
 ) -> Plan | Refusal:
     """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
+    usage = history.usage()
     plan = plan_compaction(
         history.items(),
-        history.usage(),
+        usage,
         lambda item: history.weigh(item).total,
         policy,
         trigger=trigger,
         pinned=history.pinned(),
-        additions=additions,
         span=span,
+        written=written_by_code(history.ledger()),
     )
     if isinstance(plan, Refusal):
         return plan
     behind = tuple(each for item in plan.split.old for each in history.behind(item))
-    plan = with_files(plan, policy, history.usage().window, read)
+    plan = with_files(_with_additions(plan, policy, usage.window, additions), policy, usage.window, read)
     return replace(plan, focus=focus, behind=behind)

@@ -113,11 +113,8 @@ def encoding_name(model: str) -> str | None:
             wherever they are served.
     """
     name = model.lower().rsplit("/", 1)[-1]
-    for segment in name.split(":"):
-        for family, encoding in _FAMILIES:
-            if family.match(segment):
-                return encoding
-    return None
+    segments = name.split(":")
+    return next((known for each in segments for family, known in _FAMILIES if family.match(each)), None)
 
 
 class TextCounter:

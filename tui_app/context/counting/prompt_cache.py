@@ -101,9 +101,8 @@ def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates
     """
     if rule is None:
         return None
-    prices = [cached_price(model, rule, _SAMPLE, read, 0, 0) for read in (0, _SAMPLE)]
+    plain, warm = (cached_price(model, rule, _SAMPLE, read, 0, 0) for read in (0, _SAMPLE))
     fresh = cached_price(model, rule, _SAMPLE, 0, 0)
-    plain, warm = prices
     if not plain or warm is None or fresh is None:
         return None
     # Once it has forgotten everything, all is read anew whatever is changed.
@@ -194,15 +193,11 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
         if retention == "1h":
             return CacheRule(HOUR_S, least, _HOUR_PREMIUM)
         return CacheRule(MINUTES_S, least, chooses=provider == ANTHROPIC and not routed)
-    known = (seconds for prefix, seconds in _BY_ITSELF.items() if provider.partition("-")[0] == prefix)
-    lifetime = next(known, None)
-    if lifetime is not None and (version := _GPT.search(plain)) and _version(version) >= _GPT_KEPT:
-        lifetime = _GPT_KEPT_S
-    return None if lifetime is None else CacheRule(lifetime, least)
-
-
-def _version(found: re.Match[str]) -> tuple[int, int]:
-    return int(found[1]), int(found[2] or 0)
+    if (lifetime := _BY_ITSELF.get(provider.partition("-")[0])) is None:
+        return None
+    version = _GPT.search(plain)
+    says = version is not None and (int(version[1]), int(version[2] or 0)) >= _GPT_KEPT
+    return CacheRule(_GPT_KEPT_S if says else lifetime, least)
 
 
 @frozen(kw_only=True)
@@ -269,13 +264,7 @@ class CacheOutlook:
 
 
 def cache_outlook(
-    model: str,
-    rule: CacheRule | None,
-    answers: Sequence[CachedAnswer],
-    *,
-    total: int,
-    front: int,
-    now: float,
+    model: str, rule: CacheRule | None, answers: Sequence[CachedAnswer], *, total: int, front: int, now: float
 ) -> CacheOutlook:
     """Say what the next request reads and costs.
 
@@ -357,11 +346,10 @@ def cached_price(
         answered: Tokens of the answer.
         written: Those that are written into it; None is all that is not read.
     """
-    least = LEAST_CACHED if rule is None else rule.least
-    premium = 1 if rule is None else rule.premium
-    read = read if read >= least else 0
+    rule = rule or CacheRule(0.0)
+    read = read if read >= rule.least else 0
     written = total - read if written is None else written
-    written = written if total >= least else 0
+    written = written if total >= rule.least else 0
 
     def price(writes: int) -> float | None:
         return request_price(
@@ -372,4 +360,4 @@ def cached_price(
     if plain is None or listed is None:
         return None
     # Lists know the price of writing for minutes: the difference it makes is taken that often.
-    return plain + premium * (listed - plain)
+    return plain + rule.premium * (listed - plain)

@@ -133,6 +133,9 @@ class Authors:
         return total._replace(calls=0), total.calls
 
 
+_NO_ANSWER = MessageWeight(0, Breakdown())
+
+
 @dataclass(slots=True)
 class Tally:
     """Tokens of a view by category; adding a message costs the same whatever the view's length.
@@ -146,24 +149,24 @@ class Tally:
 
     parts: Breakdown = field(default_factory=Breakdown)
     messages: int = 0
-    _reported: int = 0
-    _reported_model: str = ""
+    _answer: MessageWeight = _NO_ANSWER
+    """The newest one with a report."""
     _after: Breakdown = field(default_factory=Breakdown)
     _authors: Authors = field(default_factory=Authors)
-    _answer: MessageWeight = field(default_factory=lambda: MessageWeight(0, Breakdown()))
     _dropped: Report = field(default_factory=Report)
 
     @property
     def newest(self) -> Report:
         """The newest report, dropped or not."""
-        if self._reported <= 0:
+        answer = self._answer
+        if not answer.reported:
             return self._dropped
         counted, asked = self.parts.kinds.plus(self._after.kinds, -1), Asked()
-        if self._answer.output:
-            sent = counted.plus(self._answer.tokens.kinds, -1)
-            unsent, foreign = self._authors.others(self._reported_model)
-            asked = Asked(self._reported - self._answer.output, sent.plus(unsent, -1), foreign)
-        return Report(self._reported, counted, self._reported_model, asked)
+        if answer.output:
+            sent = counted.plus(answer.tokens.kinds, -1)
+            unsent, foreign = self._authors.others(answer.model)
+            asked = Asked(answer.reported - answer.output, sent.plus(unsent, -1), foreign)
+        return Report(answer.reported, counted, answer.model, asked)
 
     def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
@@ -187,8 +190,7 @@ class Tally:
         every = list(view)
         self._dropped = newest or Report()
         self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
-        self._reported, self._reported_model, self._after = 0, "", Breakdown()
-        self._authors = Authors()
+        self._answer, self._after, self._authors = _NO_ANSWER, Breakdown(), Authors()
         for weighed in every:
             self._note(weighed if trusted(weighed.key) else replace(weighed, reported=0))
 
@@ -197,8 +199,7 @@ class Tally:
         tokens = weighed.tokens
         self._authors = self._authors.and_then(weighed.model, tokens.tool_calls, tokens.thinking)
         if weighed.reported > 0:
-            self._reported, self._reported_model, self._after = weighed.reported, weighed.model, Breakdown()
-            self._answer = weighed
+            self._answer, self._after = weighed, Breakdown()
         else:
             self._after = self._after + weighed.tokens
 
@@ -226,8 +227,8 @@ class Tally:
         before = newest.counted.plus(fixed.kinds)
         trusted = _is_trusted(newest, model, before.tokens, round(before.scaled(factor)), window.limit)
         said, parts, exact = self.parts, self.parts + fixed, False
-        if trusted and self._reported > 0:
-            total = self._reported + round(self._after.kinds.scaled(factor))
+        if trusted and self._answer.reported:
+            total = self._answer.reported + round(self._after.kinds.scaled(factor))
             if self._after.total:
                 total = round(self._as_grown(newest, total, growth, fixed))
             parts = parts.scaled(factor)
@@ -316,6 +317,6 @@ def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int
     if plain >= _TRUNCATION_MIN and report.reported < plain * SMALLEST_SHARE:
         return False
     measurable = report.reported > limit or plain >= _TRUNCATION_MIN
-    if measurable and report.reported > max(plain, _COUNTED_MIN) * LARGEST_SHARE:
+    if measurable and not believable(plain, report.reported):
         return False
     return not is_silent_truncation(counted, report.reported)

@@ -3,6 +3,7 @@
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,13 +70,12 @@ def part_costs(part: object, text: TextCounter, *, unknown: str, model: str = ""
     """
     if getattr(part, "part_kind", "") in _NEVER_SENT:
         return []
-    try:
+    # A part that breaks its own type (hand-made, from a newer version) still takes room.
+    with suppress(ValueError, TypeError, AttributeError, RecursionError):
         costs = _request_part(part, text, model) or _response_part(part, text, model)
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        costs = None  # A part that breaks its own type (hand-made, from a newer version) still takes room.
-    if costs is None:
-        costs = [(unknown, max(1, text.count(to_json_text(part))))]
-    return costs
+        if costs is not None:
+            return costs
+    return [(unknown, max(1, text.count(to_json_text(part))))]
 
 
 def to_json_text(value: object) -> str:
@@ -147,30 +147,14 @@ def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
         return [("user", text.count(content))]
     spoken, attached = 0, list[tuple[str, int]]()
     for item in content:
-        if isinstance(item, str):
-            spoken += text.count(item)
-        elif isinstance(item, TextContent) and file_name(item):
-            attached.append(("attachments", text.count(item.content)))
-        elif isinstance(item, TextContent):
-            spoken += text.count(item.content)
-        elif is_multi_modal_content(item):
+        said = item.content if isinstance(item, TextContent) else item
+        if is_multi_modal_content(item):
             attached += _file(item, text, model)
+        elif file_name(item):
+            attached.append(("attachments", text.count(said)))
         elif not isinstance(item, CachePoint):
-            spoken += text.count(to_json_text(item))
+            spoken += text.count(said if isinstance(said, str) else to_json_text(said))
     return [("user", spoken), *attached]
-
-
-def _unsealed(content: Any) -> tuple[Any, str]:
-    """The results of a search without what is encrypted, and that."""
-    rows = content if isinstance(content, list) else [content]
-    sealed = "".join(str(row.get(_SEALED, "")) for row in rows if isinstance(row, dict))
-    return [
-        {name: value for name, value in row.items() if name != _SEALED} if isinstance(row, dict) else row
-        for row in rows
-    ], sealed
-
-
-_SEALED = "encrypted_content"
 
 
 def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> Any:
@@ -191,8 +175,10 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -
     content: Any = part.content
     if is_search(part):
         # Providers hand the pages out encrypted.
-        shown, hidden = _unsealed(content)
-        return [("tool_results", text.count(to_json_text(shown)) + _hidden_tokens(hidden))]
+        found = content if isinstance(content, list) else [content]
+        rows = [dict(row) if isinstance(row, dict) else row for row in found]
+        hidden = "".join(str(row.pop("encrypted_content", "")) for row in rows if isinstance(row, dict))
+        return [("tool_results", text.count(to_json_text(rows)) + _hidden_tokens(hidden))]
     if isinstance(content, str):
         return [("tool_results", text.count(part.model_response_str()))]
     files: list[MultiModalContent] = []
@@ -202,8 +188,7 @@ def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -
 
 
 def _file(item: MultiModalContent, text: TextCounter, model: str) -> Costs:
-    content = text_of(item)
-    if content is not None:
+    if (content := text_of(item)) is not None:
         return [("attachments", text.count(content))]
     return [(_PICTURED, attachment_tokens(item, model))]
 
@@ -297,9 +282,7 @@ class TokenCounter:
 
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""
-        if not text:
-            return 0
-        return round((self._remembered(text) + MESSAGE_OVERHEAD) * self.factor)
+        return round((self._remembered(text) + MESSAGE_OVERHEAD) * self.factor) if text else 0
 
     def tools(self, definitions: Sequence[ToolDefinition]) -> int:
         """Tokens of tool definitions: names, descriptions and schemas."""
@@ -339,9 +322,8 @@ class TokenCounter:
 
         A history scales them by the factor of the model it is told with them.
         """
-        return Breakdown(
-            system=self.unscaled(self.instructions(instructions)), tools=self.unscaled(self.tools(tools))
-        )
+        system, defined = self.instructions(instructions), self.tools(tools)
+        return Breakdown(system=self.unscaled(system), tools=self.unscaled(defined))
 
     def _count(self, message: ModelMessage) -> _Counted:
         key = id(message)
@@ -398,11 +380,8 @@ class TokenCounter:
 
 def wire_text(tool: ToolDefinition) -> str:
     """The JSON of a tool as providers send it."""
-    wire = {
-        "name": tool.name,
-        "description": tool.description or "",
-        "parameters": tool.parameters_json_schema,
-    }
+    parameters = tool.parameters_json_schema
+    wire = {"name": tool.name, "description": tool.description or "", "parameters": parameters}
     if tool.include_return_schema and tool.return_schema:
         wire["returns"] = tool.return_schema
     return to_json_text(wire)

@@ -57,10 +57,7 @@ _NUMBERED: tuple[tuple[str, str], ...] = (
         "openai",
         r"maximum context length (?:is|of) <limit> tokens.{0,40}?requested(?: about| a total of)? <total>",
     ),
-    (
-        "openai",
-        r"input tokens exceed the configured limit of <limit> tokens.{0,40}?resulted in <requested>",
-    ),
+    ("openai", r"input tokens exceed the configured limit of <limit> tokens.{0,40}?resulted in <requested>"),
     ("openai", r"maximum context (?:length|limit|window|size) (?:is|of) <limit>"),
     ("openai", r"input tokens exceed the configured limit of <limit>"),
     (
@@ -184,12 +181,12 @@ _WHOLE = (
     rf"(?:^|(?<=[.;!?\n]))(?![^.;!?\n]*(?:{_ELSE}))[^.;!?\n]*\b(?:conversation|history|context|prompt)"
     r" (?:(?:is|was|has become|got) )?too (?:long|large|big)\b"
 )
-_UNNAMED: tuple[tuple[str, str], ...] = (
-    ("no-name", rf"{_GENERAL}[^.;!?\n\d]*<requested>{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
-    ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>[^.;!?\n]*\. Given: <requested>"),
-    ("no-name", rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>"),
-    ("no-name", _GENERAL),
-    ("no-name", _WHOLE),
+_UNNAMED: tuple[str, ...] = (
+    rf"{_GENERAL}[^.;!?\n\d]*<requested>{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>",
+    rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>[^.;!?\n]*\. Given: <requested>",
+    rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>",
+    _GENERAL,
+    _WHOLE,
 )
 
 _FOR_ONE_REQUEST: tuple[str, ...] = (
@@ -206,22 +203,19 @@ PER_REQUEST = "per-request"
 """Signal of these."""
 
 _NUMBER_OF = re.compile(r"<(limit|requested|total|answer)>")
-SIGNALS: tuple[Signal, ...] = tuple(
-    Signal(name, re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S))
-    for name, text in (*_NUMBERED, *_WORDED)
-)
+
+
+def _signals(*rows: tuple[str, str]) -> tuple[Signal, ...]:
+    patterns = [
+        (name, _NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text)) for name, text in rows
+    ]
+    return tuple(Signal(name, re.compile(pattern, re.I | re.S)) for name, pattern in patterns)
+
+
+SIGNALS = _signals(*_NUMBERED, *_WORDED)
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
-_OF_NOBODY_KNOWN = tuple(
-    Signal(name, re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S))
-    for name, text in _UNNAMED
-)
-_OF_ONE_REQUEST = tuple(
-    Signal(
-        PER_REQUEST,
-        re.compile(_NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text), re.I | re.S),
-    )
-    for text in _FOR_ONE_REQUEST
-)
+_OF_NOBODY_KNOWN = _signals(*(("no-name", text) for text in _UNNAMED))
+_OF_ONE_REQUEST = _signals(*((PER_REQUEST, text) for text in _FOR_ONE_REQUEST))
 
 ANSWER_INCLUDED = re.compile(
     rf"(?P<answer>{NUMBER})(?: tokens)? (?:in|for) the (?:completion|output)", re.IGNORECASE
@@ -252,18 +246,11 @@ _A_MINUTE = re.compile(
 )
 """How many tokens an account may send in a minute."""
 
-OVERFLOW_CODES = frozenset(
-    {
-        "context_length_exceeded",
-        "exceed_context_size_error",
-        "max_prompt_tokens_exceeded",
-        "model_context_window_exceeded",
-        "model_max_prompt_tokens_exceeded",
-        "request_too_large",
-        "tokens_limit_reached",
-        "tokens_too_long",
-    }
-)
+OVERFLOW_CODES = frozenset({
+    "context_length_exceeded", "exceed_context_size_error", "max_prompt_tokens_exceeded",
+    "model_context_window_exceeded", "model_max_prompt_tokens_exceeded", "request_too_large",
+    "tokens_limit_reached", "tokens_too_long",
+})  # fmt: skip
 """Machine-readable codes that mean nothing but this."""
 
 OTHER_STATUSES = frozenset({401, 402, 403, 404, 405, 408, 409, 429})
@@ -451,14 +438,12 @@ def _from_wording(
     if matches and request:
         said = said_in(request)
         # Of each signal the first place that is not taken from the request.
-        own = (
-            (
-                signal,
-                (one for one in signal.pattern.finditer(text) if not is_repeated(text, *one.span(), said)),
-            )
-            for signal, _ in matches
-        )
-        matches = [(signal, match) for signal, places in own if (match := next(places, None)) is not None]
+        places = ((signal, signal.pattern.finditer(text)) for signal, _ in matches)
+        matches = [
+            (signal, match)
+            for signal, found in places
+            if (match := next((one for one in found if not is_repeated(text, *one.span(), said)), None))
+        ]
     if not matches:
         return None
     name, limit = matches[0][0].name, _first(matches, "limit") or _field(_N_CTX, text)
@@ -479,8 +464,7 @@ def _first(matches: Sequence[tuple[Signal, re.Match[str]]], group: str) -> int |
 
 
 def _field(pattern: re.Pattern[str], text: str) -> int | None:
-    match = pattern.search(text)
-    return _tokens(match[1]) if match else None
+    return _tokens(match[1]) if (match := pattern.search(text)) else None
 
 
 def _tokens(written: str) -> int | None:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, runtime_checkable
 
 # Pieces of the request that an error sends back, which are no words of the provider's.
 
@@ -87,55 +86,6 @@ _CHAIN = 20
 _DEPTH = 12
 
 
-@runtime_checkable
-class HasStatus(Protocol):
-    """Errors of pydantic-ai and of the vendors' SDKs that came with an HTTP status."""
-
-    status_code: int
-
-
-@runtime_checkable
-class HasBody(Protocol):
-    """Errors of pydantic-ai and of the vendors' SDKs that keep the provider's answer."""
-
-    body: object
-
-
-@runtime_checkable
-class HasDetails(Protocol):
-    """Errors of Google's SDK, which keep the provider's answer under another name."""
-
-    details: object
-
-
-@runtime_checkable
-class HasRequest(Protocol):
-    """Errors of the vendors' SDKs that know the HTTP request."""
-
-    request: object
-
-
-@runtime_checkable
-class HasUrl(Protocol):
-    """An HTTP request."""
-
-    url: object
-
-
-@runtime_checkable
-class HasPause(Protocol):
-    """Errors of pydantic-ai, which know for how long a header asks to wait."""
-
-    retry_after: object
-
-
-@runtime_checkable
-class HasHeaders(Protocol):
-    """Errors of pydantic-ai that have the headers of an answer, by names in small letters."""
-
-    headers: object
-
-
 def chain(error: BaseException) -> list[BaseException]:
     """The exception, what groups hold, and what caused each, without repeats."""
     found: list[BaseException] = []
@@ -154,10 +104,8 @@ def chain(error: BaseException) -> list[BaseException]:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status of the exception or of the nearest cause that has one."""
-    for one in chain(error):
-        if isinstance(one, HasStatus) and isinstance(one.status_code, int):
-            return one.status_code
-    return None
+    statuses = (getattr(one, "status_code", None) for one in chain(error))
+    return next((status for status in statuses if isinstance(status, int)), None)
 
 
 def url_of(error: BaseException) -> str:
@@ -165,16 +113,15 @@ def url_of(error: BaseException) -> str:
     for one in chain(error):
         # httpx raises RuntimeError where an error was made without its request.
         with suppress(RuntimeError):
-            if isinstance(one, HasRequest) and isinstance(one.request, HasUrl):
-                return str(one.request.url)
+            if (url := getattr(getattr(one, "request", None), "url", None)) is not None:
+                return str(url)
     return ""
 
 
 def _body(error: BaseException) -> object:
-    """What the provider sent; None if it sent nothing."""
-    if isinstance(error, HasBody):
-        return error.body
-    return error.details if isinstance(error, HasDetails) and isinstance(error.details, Mapping) else None
+    """What the provider sent, which Google's SDK keeps under another name; None if it sent nothing."""
+    details = getattr(error, "details", None)
+    return getattr(error, "body", details if isinstance(details, Mapping) else None)
 
 
 def body_text(error: BaseException) -> str:
@@ -207,10 +154,7 @@ def outline(error: BaseException) -> str:
 
 def provider_message(error: BaseException) -> str:
     """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
-    for one in chain(error):
-        if message := _message(_body(one), _DEPTH):
-            return message
-    return ""
+    return next(filter(None, (_message(_body(one), _DEPTH) for one in chain(error))), "")
 
 
 def values_of(error: BaseException, *names: str) -> list[object]:
@@ -240,17 +184,16 @@ def _values(value: object, names: Sequence[str], depth: int) -> Iterator[object]
 
 def asked_pause(error: BaseException) -> float:
     """Seconds the provider asks to wait, in a header, as Google does it or in words; 0 where it does not."""
-    asked = [one.retry_after for one in chain(error) if isinstance(one, HasPause)]
+    asked: list[object] = [getattr(one, "retry_after", None) for one in chain(error)]
     asked += values_of(error, "retryDelay", "retry_delay")
     # Not every server keeps to whole seconds, which are all that the standard knows.
-    headers = [one.headers for one in chain(error) if isinstance(one, HasHeaders)]
+    headers = (getattr(one, "headers", None) for one in chain(error))
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
     told = max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
     # What stands between hands the answer on and keeps the headers to itself.
-    words = None if told else _ASKED.search(own_words(error))
-    return (
-        told if words is None else sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
-    )
+    if told or (words := _ASKED.search(own_words(error))) is None:
+        return told
+    return sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
 
 
 def _in_seconds(number: str, unit: str) -> float:
@@ -270,10 +213,8 @@ def _message(body: object, depth: int) -> str:
         return "" if body.lstrip().startswith(("<", "{")) else body.strip()
     if depth <= 0 or not isinstance(body, Mapping):
         return ""
-    for key in ("message", "detail", "error"):
-        if found := _message(body.get(key), depth - 1):
-            return found
-    return ""
+    found = (_message(body.get(key), depth - 1) for key in ("message", "detail", "error"))
+    return next(filter(None, found), "")
 
 
 def _lines(value: object, name: str, depth: int) -> Iterator[str]:

@@ -123,10 +123,9 @@ def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list
             fresh.append(unit)
         elif any(is_summary(item.message) for item in whole):
             ranked.append((3, unit))
-        elif latest is not None and unit[0] > latest:
-            ranked.append((2, unit))
         else:
-            ranked.append((int(any(is_prompt(item.message) for item in whole)), unit))
+            behind = latest is not None and unit[0] > latest
+            ranked.append((2 if behind else any(is_prompt(item.message) for item in whole), unit))
     return [unit for _, unit in sorted(ranked)], [*fresh, *pins]
 
 
@@ -139,11 +138,8 @@ def _cut_results(
 ) -> tuple[dict[int, Item], int]:
     """Halve the longest tool results until the request fits or all of them are short."""
     cut = dict(items)
-    longest = [
-        (-length, index)
-        for index, item in items.items()
-        if index not in spared and (length := _longest(item.message))
-    ]
+    lengths = {index: _longest(item.message) for index, item in items.items() if index not in spared}
+    longest = [(-length, index) for index, length in lengths.items() if length]
     heapify(longest)
     while total > budget and longest:
         length, index = heappop(longest)

@@ -8,7 +8,7 @@ begins with a request, and no two responses stand in a row.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import is_
 
 from pydantic_ai.messages import (
@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.history import History, RunningMessages, same_objects, sizes_of
+from tui_app.context.history import History, RunningMessages, same_objects, sizes_of, with_parts
 from tui_app.context.message_marks import is_given_part
 from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
@@ -145,13 +145,8 @@ def _answering(
 
 def _without_blanks(message: ModelMessage) -> ModelMessage | None:
     """Drop blank parts and a call id used twice within one response; None when nothing is left."""
-    if isinstance(message, ModelRequest):
-        said = [part for part in message.parts if not _is_blank(part)]
-        if not said:
-            return None
-        return message if len(said) == len(message.parts) else replace(message, parts=said)
     seen: set[str] = set()
-    parts: list[ModelResponsePart] = []
+    parts: list[ModelRequestPart | ModelResponsePart] = []
     for part in message.parts:
         if isinstance(part, ToolCallPart):
             if part.tool_call_id in seen:
@@ -161,15 +156,17 @@ def _without_blanks(message: ModelMessage) -> ModelMessage | None:
             parts.append(part)
     if all(isinstance(part, ThinkingPart) for part in parts):
         return None
-    return message if len(parts) == len(message.parts) else replace(message, parts=parts)
+    return message if len(parts) == len(message.parts) else with_parts(message, parts)
 
 
 def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
     """Whether a part says nothing at all; signed thinking counts as content."""
     match part:
-        case TextPart(content=str(text)) | SystemPromptPart(content=str(text)):
-            return not text.strip()
-        case UserPromptPart(content=str(text)):
+        case (
+            TextPart(content=str(text))
+            | SystemPromptPart(content=str(text))
+            | UserPromptPart(content=str(text))
+        ):
             return not text.strip()
         case UserPromptPart(content=pieces):
             return all(isinstance(piece, str) and not piece.strip() for piece in pieces)
@@ -187,14 +184,11 @@ def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         if isinstance(message, ModelResponse) and not (row and calls_of(row[-1])):
             row.append(message)
             continue
-        merged.extend(as_one(row))
-        row = []
-        if isinstance(message, ModelResponse):
-            row.append(message)
-        else:
+        merged += as_one(row)
+        row = [message] if isinstance(message, ModelResponse) else []
+        if not row:
             merged.append(message)
-    merged.extend(as_one(row))
-    return merged
+    return [*merged, *as_one(row)]
 
 
 # From the items of a view to the messages of a request, again and again, at the price of what is new.
@@ -239,10 +233,9 @@ class Assembly:
         del self._items[settled:], self._messages[messages:], self._added[added:]
         # Take in what can change no more, in steps that end in front of an answer behind a request.
         answers = [
-            index
-            for index in range(settled + 1, len(items))
-            if isinstance(items[index].message, ModelResponse)
-            and isinstance(items[index - 1].message, ModelRequest)
+            at
+            for at, (before, item) in enumerate(pairwise(items[settled:]), settled + 1)
+            if isinstance(before.message, ModelRequest) and isinstance(item.message, ModelResponse)
         ]
         step, tried = _STEP, settled
         for answer in answers:
@@ -283,15 +276,15 @@ def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> 
     last, own = (sent[-1] if sent else None), (messages[-1] if messages else None)
     if not isinstance(last, ModelRequest):
         return messages
-    extras: list[ModelRequestPart] = []
-    for part in last.parts:
-        alone = ModelRequest(parts=[part])
-        known = is_prompt(alone) or is_system(alone) or is_summary(alone) or is_given_part(part)
-        if not known and answer_id(part) is None:
-            extras.append(part)
+    alone = ((part, ModelRequest(parts=[part])) for part in last.parts if answer_id(part) is None)
+    extras = [
+        part
+        for part, request in alone
+        if not (is_prompt(request) or is_system(request) or is_summary(request) or is_given_part(part))
+    ]
     if not isinstance(own, ModelRequest):
         return [*messages, replace(last, parts=extras)] if extras or not messages else messages
-    missing = [part for part in extras if not any(part is own_part for own_part in own.parts)]
+    missing = [part for part in extras if not any(part is each for each in own.parts)]
     return [*messages[:-1], replace(own, parts=[*own.parts, *missing])] if missing else messages
 
 
@@ -309,10 +302,7 @@ class Outgoing:
 
 
 def build(
-    history: History,
-    sent: Sequence[ModelMessage],
-    policy: Policy,
-    assembly: Assembly | None = None,
+    history: History, sent: Sequence[ModelMessage], policy: Policy, assembly: Assembly | None = None
 ) -> Outgoing:
     """Build the request for the view as it is now; the view is not changed. What is pinned is left out last.
 
@@ -366,12 +356,17 @@ def build(
     truncation = Truncation(
         tokens_before=before,
         tokens_after=tokens,
-        messages_before=len(messages),
-        messages_after=len(sent),
+        messages_before=_joined(messages),
+        messages_after=_joined(sent),
         tokens_removed=before - tokens,
-        messages_removed=len(messages) - len(sent),
+        messages_removed=_joined(messages) - _joined(sent),
     )
     return Outgoing(sent, truncation)
+
+
+def _joined(messages: Sequence[ModelMessage]) -> int:
+    """Messages as they are sent: requests in a row, such as results and a prompt behind them, are one."""
+    return sum(1 for _ in groupby(messages, type))
 
 
 def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:

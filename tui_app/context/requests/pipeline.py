@@ -159,16 +159,13 @@ class Pipeline:
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
         """The answer with tools called by their own names, which its provider may not take."""
-        names = self._names
-        if not names:
+        if not self._names:
             return response
-        parts = list[ModelResponsePart]()
-        for part in response.parts:
-            own = names.get(part.tool_name) if isinstance(part, ToolCallPart) else None
-            parts.append(
-                part if own is None else cast("ToolCallPart", replace(cast("Any", part), tool_name=own))
-            )
-        return replace(response, parts=parts)
+        return replace(response, parts=[self._own_named(part) for part in response.parts])
+
+    def _own_named(self, part: ModelResponsePart) -> ModelResponsePart:
+        own = self._names.get(part.tool_name) if isinstance(part, ToolCallPart) else None
+        return part if own is None else cast("ToolCallPart", replace(cast("Any", part), tool_name=own))
 
     def reformed(self, model: Model[Any], error: Exception) -> bool:
         """Whether a refusal is of the form, and another one is tried from now on."""
@@ -279,17 +276,13 @@ class Pipeline:
         if self.memory_limit_mb:
             await self._look_at_memory(self.compactor)
         asked, self.compactor.asked = self.compactor.asked, None
-        if (
-            asked is not None
-            and self.compactor.state is State.IDLE
-            and self._start(self.compactor, "model", asked)
-        ):
+        idle = self.compactor.state is State.IDLE
+        if asked is not None and idle and self._start(self.compactor, "model", asked):
             await self.compactor.finish_for("model")
-        if self.compactor.pressed:
-            self.compactor.pressed = False
-            # It may have shrunk since it was found large.
-            if self.history.usage().total >= LARGE:
-                await self._compact("memory_pressure")
+        pressed, self.compactor.pressed = self.compactor.pressed, False
+        # It may have shrunk since it was found large.
+        if pressed and self.history.usage().total >= LARGE:
+            await self._compact("memory_pressure")
         match self.policy.pressure(usage_as_sent(self.history, self._messages)):
             case "background":
                 self._start(self.compactor, "background")
@@ -400,8 +393,7 @@ class GovernedRun(OutermostCapability):
     """Governs the requests of a single run."""
 
     def __init__(self, pipelines: Pipelines, toolset: AbstractToolset[Any] | None = None) -> None:
-        self._pipelines = pipelines
-        self._toolset = toolset
+        self._pipelines, self._toolset = pipelines, toolset
         self._pipeline: Pipeline | None = None
         self._sent: ModelRequestContext | None = None
 
@@ -507,12 +499,11 @@ class GovernedRun(OutermostCapability):
         self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
     ) -> None:
         overflow = self.pipeline.overflow(request_context, error)
-        if overflow is None:
-            if self.pipeline.reformed(request_context.model, error):
-                return
+        if overflow is None and not self.pipeline.reformed(request_context.model, error):
             raise error
         try:
-            await self.pipeline.refused(ctx, request_context, overflow)
+            if overflow is not None:
+                await self.pipeline.refused(ctx, request_context, overflow)
         except ContextTooLarge as too_large:
             raise too_large from error
 

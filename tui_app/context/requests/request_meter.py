@@ -128,12 +128,7 @@ class PrefixMeter:
         start = before.ends[same - 1] if same else 0
         known = () if same else {id(part) for part in message_parts(before.messages)}
         self.goes_on = bool(same) or any(id(part) in known for part in message_parts(messages))
-        groups: list[list[Piece]] = []
-        for message in messages[same:]:
-            role = "user" if isinstance(message, ModelRequest) else "assistant"
-            groups.append(
-                [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
-            )
+        groups = [list(self._pieces(message)) for message in messages[same:]]
         fresh = list(chain.from_iterable(groups))
         sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
         now = Sent(
@@ -145,6 +140,10 @@ class PrefixMeter:
         )
         first, self._before = self._before is None, now
         return None if first else prefix_kept(before, now, start)
+
+    def _pieces(self, message: ModelMessage) -> Iterator[Piece]:
+        role = "user" if isinstance(message, ModelRequest) else "assistant"
+        return (Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts)
 
     def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
         for tool in tools:

@@ -1,9 +1,9 @@
 """Summaries on the warm prefix: the conversation's own request once more, with the task at its end."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic_ai import RunContext
@@ -24,34 +24,24 @@ from tui_app.context.cache_marks import is_cache_mark
 from tui_app.context.capabilities import PreparesAttempts
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
-from tui_app.context.facts.observations import one_line
 from tui_app.context.history import History
 from tui_app.context.overflow.error_text import outline
-from tui_app.context.summaries.prompt import (
-    LONG,
-    REPEATS,
-    RESULT_LIMIT,
-    language_of,
-    message_text,
-    prefix_prompt,
-    prompts_of,
-    repeats,
-    split_title,
-    unwrapped,
-    why_no_notes,
-)
+from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
 from tui_app.context.summaries.writer import (
     HEADER,
     INTERACTION,
     LONGEST_NOTES,
+    AsksModel,
     Progress,
+    StreamedText,
     Summariser,
     Summary,
     SummaryFailed,
     SummaryTask,
-    streamed,
+    checked_notes,
+    refuse_wordy,
 )
-from tui_app.context.user_text import typed_text
+from tui_app.context.user_text import one_line
 from tui_app.context.view import Item, to_messages
 from tui_app.context.wire_form import WireForm
 
@@ -132,12 +122,19 @@ class PrefixSummariser:
                 _LOG.debug("a summary was not written on the prefix", exc_info=error)
         return await self.other.summarise(task, progress, ledger)
 
+    async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
+        """Ask the other writer's model."""
+        if not isinstance(self.other, AsksModel):
+            raise SummaryFailed("there is no model to ask")
+        return await self.other.ask(instructions, prompt, ledger)
+
     def _pays(self, task: SummaryTask) -> bool:
         """Whether the model can be asked so, and for less than with the transcript."""
         usage, rates = self.history.usage(), self.rates()
-        if rates is None or rates.kept >= rates.changed or not task.items or self._messages() is None:
+        if task.again or not task.items or rates is None or rates.kept >= rates.changed:
             return False
-        if usage.total + _TASK + min(_ROOM, usage.window.limit // 8) > usage.window.limit:
+        needed = usage.total + _TASK + min(_ROOM, usage.window.limit // 8)
+        if needed > usage.window.limit or self._messages() is None:
             return False
         warm = rates.kept * usage.total + rates.changed * _TASK
         return warm < transcript_tokens(task.items, self.history) + _TASK
@@ -149,11 +146,7 @@ class PrefixSummariser:
         budget = min(task.budget_tokens, LONGEST_NOTES)
         last = one_line(message_text(task.items[-1].message, _QUOTED))[:_QUOTED]
         asked = prefix_prompt(
-            last,
-            focus=task.focus,
-            instructions=task.instructions,
-            budget_tokens=budget,
-            language=language_of([typed_text(text) for _, text in prompts_of(task.items)]),
+            last, focus=task.focus, instructions=task.instructions, budget_tokens=budget, known=task.known
         )
         messages = [*messages, ModelRequest(parts=[UserPromptPart(asked)])]
         progress(1, 1, 0)
@@ -171,12 +164,8 @@ class PrefixSummariser:
         if any(isinstance(part, ToolCallPart) for part in answer.parts):
             raise SummaryFailed("the model went on working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
-        notes = unwrapped(said)
-        reason = why_not_whole(answer) or ("" if notes else "the model gave no answer") or why_no_notes(notes)
-        if not reason and self.count(notes) > max(1_024, 4 * budget):
-            reason = "the model wrote far more than it was asked for"
-        if reason or (reason := await asyncio.to_thread(task.refusal, notes)):
-            raise SummaryFailed(reason)
+        notes = checked_notes(said, why_not_whole(answer))
+        refuse_wordy(self.count(notes), max(1_024, 4 * budget))
         title, text = split_title(self.mask(notes))
         return Summary(text=text, title=title, model=self.model_name)
 
@@ -193,20 +182,11 @@ class PrefixSummariser:
         messages = self.model.prepare_messages(messages, parameters)
         settings = (sent.model_settings or ModelSettings()).copy()
         settings["extra_headers"] = {**own, HEADER: INTERACTION}
-        written, said, looked = 0, "", 0
+        text = StreamedText(self.count, ledger, task.overheard, partial(progress, 1, 1))
         try:
             async with self.model.request_stream(messages, settings, parameters) as stream:
                 async for event in stream:
-                    text = streamed(event)
-                    written += self.count(text)
-                    said += text
-                    task.overheard(text)
-                    ledger.hear(written)
-                    progress(1, 1, written)
-                    if len(said) >= looked + LONG:
-                        looked = len(said)
-                        if repeats(said):
-                            raise SummaryFailed(REPEATS)
+                    text.hear(event)
                 return stream.get()
         except NotImplementedError:
             # A model of somebody's own that cannot stream.

@@ -3,14 +3,12 @@
 import asyncio
 import logging
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
-from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic_ai import Agent, capture_run_messages
 from pydantic_ai.capabilities import AbstractCapability
@@ -30,22 +28,14 @@ from pydantic_ai.usage import UsageLimits
 
 from tui_app.context.answer_end import CUT_OFF, FILTERED, why_not_whole
 from tui_app.context.counting.prices import Ledger, spent_on
-from tui_app.context.facts.candidates import SHOWN, Candidate, Carried, Tier, bullets, candidates, take_apart
-from tui_app.context.facts.commands import FAILED
-from tui_app.context.facts.observations import LAST_DONE, one_line, read_items
-from tui_app.context.facts.rules import clip_middle
-from tui_app.context.history import OriginalView
 from tui_app.context.overflow.detection import detect_overflow
 from tui_app.context.overflow.error_text import outline
-from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
     LONG,
     REPEATS,
     RESULT_LIMIT,
     fitted,
-    language_of,
-    prompts_of,
     repeats,
     split_blocks,
     split_title,
@@ -55,252 +45,11 @@ from tui_app.context.summaries.prompt import (
     why_no_notes,
 )
 from tui_app.context.telemetry import SpanMarker
-from tui_app.context.user_text import typed_text
 from tui_app.context.view import Digest, Item
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import answer_reserve
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
-
-# Which lines go into a summary when not all of them fit.
-
-FLOORS: dict[Tier, float] = {
-    Tier.BEFORE: 0.12,
-    Tier.CHANGED: 0.10,
-    Tier.STATE: 0.08,
-    Tier.OPEN: 0.06,
-    Tier.DONE: 0.08,
-    Tier.DECISION: 0.06,
-    Tier.COMMAND: 0.06,
-    Tier.NEXT: 0.03,
-}
-"""Share of the budget that nothing dearer may take away: without these nobody can go on with the work."""
-SHARES: dict[Tier, float] = {
-    Tier.REQUEST: 0.40,
-    Tier.RULE: 0.50,
-    Tier.ERROR: 0.20,
-    Tier.CHANGED: 0.35,
-    Tier.BEFORE: 0.30,
-    Tier.OPEN: 0.12,
-    Tier.STATE: 0.15,
-    Tier.DECISION: 0.12,
-    Tier.READ: 0.12,
-    Tier.CHANGE: 0.12,
-    Tier.SEEN: 0.12,
-    Tier.DETAIL: 0.25,
-    Tier.COMMAND: 0.10,
-    Tier.DONE: 0.15,
-    Tier.NEXT: 0.08,
-    Tier.PASTED: 0.0,
-}
-"""Share of the budget each tier may take at first, in order of priority; what is left over is then given out
-in the same order."""
-_FAILED_COMMAND = " · failed"
-_LITTLE = 1_000
-"""Tokens below which a summary is about what was asked before anything else."""
-_REQUESTS_IN_LITTLE = 0.7
-_FOCUS_BOOST = 4.0
-_Ranked = tuple[float, int, Candidate, int]
-"""Negative weight, place, line and tokens: sorts weightiest first, older first among equals."""
-
-
-@dataclass(slots=True)
-class _Selection:
-    """Lines chosen so far, and what is left to spend."""
-
-    left: int
-    waiting: dict[Tier, list[_Ranked]]
-    chosen: list[tuple[int, Candidate]] = field(default_factory=list)
-
-    def take(self, tier: Tier, allowed: int) -> None:
-        """Take the best lines of a tier that fit, the weightiest first."""
-        allowed = min(allowed, self.left)
-        rest: list[_Ranked] = []
-        for ranked in self.waiting[tier]:
-            _, order, candidate, cost = ranked
-            if cost <= allowed:
-                allowed -= cost
-                self.left -= cost
-                self.chosen.append((order, candidate))
-            else:
-                rest.append(ranked)
-        self.waiting[tier] = rest
-
-    def drop_said_rules(self) -> None:
-        """Rules that stand whole in a chosen request are not said twice."""
-        requests = (one for _, one in self.chosen if one.tier is Tier.REQUEST)
-        said = "\n".join(one_line(request.text) for request in requests)
-        for tier in (Tier.RULE, Tier.PASTED):
-            self.waiting[tier] = [rule for rule in self.waiting[tier] if rule[2].text not in said]
-
-
-def request_budget(budget: int) -> int:
-    """Tokens of a summary's budget that requests may take."""
-    return int(budget * (_REQUESTS_IN_LITTLE if budget < _LITTLE else SHARES[Tier.REQUEST]))
-
-
-def choose(
-    found: Sequence[Candidate], budget: int, count: Callable[[str], int], focus: Sequence[str]
-) -> list[Candidate]:
-    """Take lines by priority: every tier within its share first, then whatever still fits.
-
-    Args:
-        found: The lines, in the order in which they are to be shown.
-        budget: Tokens all of them may take, headings included.
-        count: Tokens of a text.
-        focus: Words, in small letters, whose lines weigh more.
-
-    Returns:
-        The lines taken, in the order given.
-    """
-    waiting: dict[Tier, list[_Ranked]] = {tier: [] for tier in SHARES}
-    folders = Counter(candidate.folder for candidate in found)
-    for order, candidate in enumerate(found):
-        lowered = candidate.text.casefold()
-        boost = _FOCUS_BOOST if any(word in lowered for word in focus) else 1.0
-        if candidate.folder and (neighbours := folders[candidate.folder]) > 1:
-            # Below its folder, with its part of the folder's line.
-            cost = count(candidate.below()) + 1 + -(-count(f"- {candidate.folder}\n") // neighbours)
-        else:
-            cost = count(candidate.line()) + 1
-        waiting[candidate.tier].append((-candidate.weight * boost, order, candidate, cost))
-    for ranked in waiting.values():
-        ranked.sort(key=itemgetter(0, 1))
-    selection = _Selection(budget - sum(count(f"## {name}") + 2 for name in SHOWN), waiting)
-    if budget < _LITTLE:
-        selection.take(Tier.REQUEST, request_budget(budget))
-    for tier, share in (*FLOORS.items(), *SHARES.items()):
-        if tier is Tier.RULE:
-            selection.drop_said_rules()
-        selection.take(tier, int(budget * share))
-    for tier in SHARES:
-        selection.take(tier, selection.left)
-    chosen = [candidate for _, candidate in sorted(selection.chosen, key=itemgetter(0))]
-    # Commands are not told twice: failed ones by their error, and the newest.
-    told = {one.text.partition(FAILED)[0] + _FAILED_COMMAND for one in chosen if one.tier is Tier.ERROR}
-    told |= {one.text.removeprefix(LAST_DONE) for one in chosen if one.tier is Tier.STATE}
-    return [one for one in chosen if one.tier is not Tier.COMMAND or one.text not in told]
-
-
-_BEGINNING = 400
-"""Characters that are quoted of a request that stands whole beside the summary."""
-
-
-def extractive_summary(
-    items: Sequence[Item],
-    *,
-    budget_tokens: int,
-    count: Callable[[str], int],
-    focus: str = "",
-    previous: str = "",
-    words_beside: int = 0,
-    in_sight: Collection[int] = (),
-) -> str:
-    """Summarise a history by extraction.
-
-    Args:
-        items: The messages that are to be replaced, in order of time, and those around them that stay.
-        budget_tokens: Tokens the summary may take; never exceeded.
-        count: Counts the tokens of a text.
-        focus: Words whose lines are to be preferred.
-        previous: An earlier summary that stands for what came before ``items``; it is updated: its rules, its
-            first request, its files and what is still open stay, what was solved or replaced since goes. When
-            it is empty, the newest summary among the items is taken.
-        words_beside: Characters kept beside the summary for what the user typed: a long request that has
-            room there is quoted in its beginning only.
-        in_sight: Keys of the messages that stay: nothing is quoted from them, but what they answer or solve
-            is no longer open.
-
-    Returns:
-        Markdown with the headings of ``SHOWN`` that have something to say, and after each line the handle
-        of its message. Empty when there is nothing to summarise or the budget holds not even one line.
-    """
-    reading = read_items(items, in_sight)
-    earlier = previous or (reading.summaries[-1] if reading.summaries else "")
-    carried = take_apart(earlier) if earlier else Carried({})
-    names_budget = int(budget_tokens * SHARES[Tier.DETAIL])
-    found = candidates(reading, carried, names_budget, count)
-    found = [candidate.saying(mask_secrets(candidate.text)) for candidate in found]
-    found = _fit_requests(found, request_budget(budget_tokens), count, words_beside)
-    words = tuple(word for word in focus.casefold().split() if len(word) >= 3)
-    chosen = choose(found, budget_tokens, count, words)
-    priority = {tier: place for place, tier in enumerate(SHARES)}
-    # Token counts do not add up exactly, so the least important lines go until the whole fits.
-    while chosen:
-        text = _render(chosen)
-        if count(text) <= budget_tokens:
-            return text
-        by_value = sorted(chosen, key=lambda candidate: (priority[candidate.tier], -candidate.weight))
-        gone = {id(candidate) for candidate in by_value[len(by_value) * 9 // 10 :]}
-        chosen = [candidate for candidate in chosen if id(candidate) not in gone]
-    return ""
-
-
-def marker_summary(count_removed: int) -> str:
-    """The last resort: a fixed line that says how many messages were removed.
-
-    Args:
-        count_removed: Messages that left the view.
-
-    Returns:
-        One line; where the full history can be found is added by whoever places it.
-    """
-    noun = "message was" if count_removed == 1 else "messages were"
-    return f"[{count_removed} earlier {noun} removed to make room. No summary could be made.]"
-
-
-def _fit_requests(
-    found: Sequence[Candidate], budget: int, count: Callable[[str], int], words_beside: int
-) -> list[Candidate]:
-    """Clip requests, with a mark, that stand beside the summary or are larger than their part of the budget.
-
-    Short ones leave what they do not need to the others.
-    """
-    # One carried over may not stand whole beside the summary.
-    found = [
-        _quoted(one)
-        if one.tier is Tier.REQUEST and not one.carried and len(one.text) <= words_beside
-        else one
-        for one in found
-    ]
-    costs = {place: count(c.line()) + 1 for place, c in enumerate(found) if c.tier is Tier.REQUEST}
-    fitted = list(found)
-    left = budget
-    for waiting, place in enumerate(sorted(costs, key=costs.__getitem__)):
-        share = left // (len(costs) - waiting)
-        if costs[place] > share:
-            short = _quoted(found[place]) if words_beside else found[place]
-            fitted[place] = _clipped(short, count(short.line()) + 1, share, count)
-        left -= min(costs[place], share)
-    return fitted
-
-
-def _quoted(request: Candidate) -> Candidate:
-    return request.saying(clip_middle(request.text, _BEGINNING))
-
-
-def _clipped(candidate: Candidate, cost: int, share: int, count: Callable[[str], int]) -> Candidate:
-    """Shorten until it fits; tokens are not spread evenly, so this takes a few tries."""
-    if cost <= share:
-        return candidate
-    characters = len(candidate.text)
-    for _ in range(12):
-        characters = characters * min(share, cost * 4 // 5) // max(1, cost)
-        shorter = candidate.saying(clip_middle(candidate.text, characters))
-        cost = count(shorter.line()) + 1
-        if cost <= share or characters < 40:
-            return shorter
-    return candidate
-
-
-def _render(chosen: Sequence[Candidate]) -> str:
-    blocks: list[str] = []
-    for name in SHOWN:
-        lines = list(bullets([candidate for candidate in chosen if candidate.section == name]))
-        if lines:
-            blocks.append("\n".join([f"## {name}", *lines]))
-    return "\n\n".join(blocks)
-
 
 # One request for notes: a fresh agent without tools, its streamed answer, and the check of that answer.
 
@@ -337,10 +86,14 @@ class NotesRequest:
     instructions: str = INSTRUCTIONS
     overheard: Callable[[str], None] = lambda _text: None
     """Told the text itself as it comes in."""
+    checked: bool = True
+    """Whether the answer has to look like notes."""
     pause: Pause = no_retry
     """Asked when a request failed before any text came: text that somebody has read is not written twice."""
 
-    async def ask(self, prompt: str, *, max_tokens: int, heard: Callable[[int], None]) -> str:
+    async def ask(
+        self, prompt: str, *, max_tokens: int, heard: Callable[[int], None] = lambda _tokens: None
+    ) -> str:
         """Ask the model, retrying while the provider is out of reach.
 
         Args:
@@ -352,46 +105,30 @@ class NotesRequest:
             SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
             Exception: whatever the request itself raises.
         """
-        failed, received = 0, 0
-
-        def hear(written: int) -> None:
-            nonlocal received
-            received = written
-            heard(written)
-
+        failed = 0
         while True:
+            stream = StreamedText(self.count, self.ledger, self.overheard, heard)
             try:
-                return await self._ask(prompt, max_tokens, hear)
+                try:
+                    return await self._request(prompt, max_tokens, stream)
+                except NotImplementedError:
+                    # A model of somebody's own that cannot stream. Whatever the try left is no answer of its.
+                    self.ledger.requests -= 1
+                    return await self._request(prompt, max_tokens, None)
             except Exception as error:
                 failed += 1
-                pause = None if received else self.pause(error, failed)
+                pause = None if stream.tokens else self.pause(error, failed)
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
 
-    async def _ask(self, prompt: str, max_tokens: int, heard: Callable[[int], None]) -> str:
-        try:
-            return await self._request(prompt, max_tokens, heard, streaming=True)
-        except NotImplementedError:
-            # A model of somebody's own that cannot stream. Whatever the try left behind is no answer of its.
-            self.ledger.requests -= 1
-            return await self._request(prompt, max_tokens, heard, streaming=False)
-
-    async def _request(
-        self, prompt: str, max_tokens: int, heard: Callable[[int], None], *, streaming: bool
-    ) -> str:
-        received, stopped = 0, False
-
-        def hear(written: int) -> None:
-            nonlocal received
-            received = written
-            self.ledger.hear(written)
-            heard(written)
-
+    async def _request(self, prompt: str, max_tokens: int, stream: "StreamedText | None") -> str:
+        """Make one request; without a stream the answer comes as a whole."""
+        stopped = False
         self.ledger.ask(self.model, self.count(self.instructions) + self.count(prompt))
         with capture_run_messages() as messages:
             try:
-                text = await self._answer(prompt, max_tokens, hear if streaming else None)
+                text = await self._answer(prompt, max_tokens, stream)
             except asyncio.CancelledError:
                 stopped = True
                 raise
@@ -401,17 +138,13 @@ class NotesRequest:
                 raise SummaryFailed(_ended(messages) or "the model wrote no text") from error
             finally:
                 answers = [one for one in messages if isinstance(one, ModelResponse)]
-                answered = stopped or received > 0 or any(one.parts for one in answers)
+                answered = stopped or bool(stream and stream.tokens) or any(one.parts for one in answers)
                 ids = [one.provider_response_id for one in answers if one.provider_response_id]
                 self.ledger.request_id = (ids or [self.ledger.request_id])[-1]
                 self.ledger.book(spent_on(messages, self.model), answered=answered)
-        notes = unwrapped(text)
-        nothing = "" if notes else "the model gave no answer"
-        if reason := _ended(messages) or nothing or why_no_notes(notes):
-            raise SummaryFailed(reason)
-        return notes
+        return checked_notes(text, _ended(messages), form=self.checked)
 
-    async def _answer(self, prompt: str, max_tokens: int, heard: Callable[[int], None] | None) -> str:
+    async def _answer(self, prompt: str, max_tokens: int, stream: "StreamedText | None") -> str:
         # The marker goes beside the headers that the model's own settings ask for, which it would replace.
         own = (self.model.settings or {}).get("extra_headers", {})
         agent = Agent(
@@ -425,24 +158,69 @@ class NotesRequest:
         )
         # Two, because a request that is refused as too long may be made again.
         limits = UsageLimits(request_limit=2)
-        if heard is None:
+        if stream is None:
             return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
-        written, said, looked = 0, "", 0
         async with agent.run_stream_events(prompt, usage_limits=limits, metadata=_METADATA) as events:
             async for event in events:
                 if isinstance(event, AgentRunResultEvent):
                     return str(event.result.output)
-                text = streamed(event)
-                written += self.count(text)
-                self.overheard(text)
-                heard(written)
-                said += text
-                # It is not paid for any longer than until it is seen.
-                if len(said) >= looked + LONG:
-                    looked = len(said)
-                    if repeats(said):
-                        raise SummaryFailed(REPEATS)
+                stream.hear(event)
         raise SummaryFailed(CUT_OFF)
+
+
+@dataclass(slots=True)
+class StreamedText:
+    """The text of an answer as it comes in. One that repeats itself is paid for no longer than it is seen."""
+
+    count: Callable[[str], int]
+    ledger: Ledger
+    overheard: Callable[[str], None]
+    heard: Callable[[int], None]
+    """Told the tokens so far."""
+    tokens: int = 0
+    _said: str = ""
+    _looked: int = 0
+
+    def hear(self, event: object) -> None:
+        """Take in what an event brings.
+
+        Raises:
+            SummaryFailed: if the text repeats itself.
+        """
+        match event:
+            case (
+                PartStartEvent(part=TextPart(content=text))
+                | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+            ):
+                self._said += text
+            case _:
+                text = ""
+        self.tokens += self.count(text)
+        self.overheard(text)
+        self.ledger.hear(self.tokens)
+        self.heard(self.tokens)
+        if len(self._said) >= self._looked + LONG:
+            self._looked = len(self._said)
+            if repeats(self._said):
+                raise SummaryFailed(REPEATS)
+
+
+def checked_notes(answer: str, cut: str, *, form: bool = True) -> str:
+    """The notes in an answer.
+
+    Args:
+        answer: What the model wrote.
+        cut: Why it is not whole; empty where it is.
+        form: Whether it has to look like notes.
+
+    Raises:
+        SummaryFailed: if it is not whole, is empty, or is something else than notes.
+    """
+    notes = unwrapped(answer)
+    nothing = "" if notes else "the model gave no answer"
+    if reason := cut or nothing or (form and why_no_notes(notes)):
+        raise SummaryFailed(reason)
+    return notes
 
 
 def thinks(model: Model) -> bool:
@@ -461,18 +239,6 @@ def _ended(messages: Sequence[ModelMessage]) -> str:
     return "" if answer is None else why_not_whole(answer)
 
 
-def streamed(event: object) -> str:
-    """Text of the answer that an event brings."""
-    match event:
-        case (
-            PartStartEvent(part=TextPart(content=text))
-            | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
-        ):
-            return text
-        case _:
-            return ""
-
-
 # Reading a long history in parts, each behind what was read before, and never without end.
 
 MOST_PARTS = 32
@@ -480,7 +246,7 @@ MOST_PARTS = 32
 left to extraction."""
 _RESULT_LIMITS = (RESULT_LIMIT, 600, 200)
 """Characters of a tool result that are shown, the fewer the longer the history."""
-CONDENSED = "(The oldest {count} messages were too many to read: rules picked what is noted of them.)"
+CONDENSED = "(The oldest {count} messages were too many to read: only the lists below cover them.)"
 
 
 @frozen
@@ -565,20 +331,13 @@ class Material:
 
     def behind(self, agenda: Agenda, part: Part, text: str) -> Notes:
         """The notes once a part has been read into them."""
-        before, limit = agenda.notes, agenda.limit
-        mark = self.mark(part.block, part.offset, limit)
-        return Notes(
-            before.about, text, part.block, part.offset, limit, mark, before.parts + 1, before.condensed
-        )
+        block, offset, limit = part.block, part.offset, agenda.limit
+        mark, parts = self.mark(block, offset, limit), agenda.notes.parts + 1
+        return Notes(agenda.notes.about, text, block, offset, limit, mark, parts, agenda.notes.condensed)
 
 
 def agenda(
-    material: Material,
-    notes: Notes,
-    about: tuple[str, ...],
-    budget: int,
-    count: Callable[[str], int],
-    notes_budget: int,
+    material: Material, notes: Notes, about: tuple[str, ...], budget: int, count: Callable[[str], int]
 ) -> Agenda:
     """Portion out what is left to read, at most :data:`MOST_PARTS` parts.
 
@@ -588,7 +347,6 @@ def agenda(
         about: What was noted before this history, and the focus.
         budget: Tokens of one part.
         count: Counts the tokens of a text.
-        notes_budget: Tokens that notes by extraction may take.
     """
     if not material.goes_on(notes, about):
         notes = Notes(about, about[0], mark=material.mark(0, 0, RESULT_LIMIT))
@@ -598,15 +356,8 @@ def agenda(
             return Agenda(notes, parts, limit)
     last = parts[-MOST_PARTS - 1]
     skipped = min(len(material.items), last.block + bool(last.offset))
-    text = extractive_summary(
-        material.items[notes.block : skipped],
-        budget_tokens=notes_budget,
-        count=count,
-        focus=about[1],
-        previous=notes.text,
-    )
     mark = material.mark(last.block, last.offset, limit)
-    begun = Notes(about, text, last.block, last.offset, limit, mark, notes.parts, skipped)
+    begun = Notes(about, notes.text, last.block, last.offset, limit, mark, notes.parts, skipped)
     return Agenda(begun, parts[-MOST_PARTS:], limit)
 
 
@@ -659,24 +410,35 @@ Progress = Callable[[int, int, int], None]
 """Called with the part being written (from 1), the number of parts, and the tokens written so far."""
 
 
+def refuse_wordy(tokens: int, most: int) -> None:
+    """Refuse notes that are far longer than was asked for.
+
+    Raises:
+        SummaryFailed: if they are.
+    """
+    if tokens > most:
+        raise SummaryFailed("the model wrote far more than it was asked for")
+
+
 @frozen(kw_only=True)
 class SummaryTask:
     """The messages to summarise, and how."""
 
     items: tuple[Item, ...]
     """What leaves, as the agent sees it: all that a model is given."""
-    whole: OriginalView | None = None
-    """The whole conversation as it was before any stage touched it, for a writer that only quotes."""
     previous: str = ""
     """An earlier summary to update."""
-    before: str = ""
-    """Summaries whose messages cannot be read, for a writer that is given the whole conversation."""
+    known: str = ""
+    """What code writes beside the notes."""
+    quoted: str = ""
+    """What is said without any model: the speakers' own words, and what code writes where it writes nothing
+    beside them."""
     focus: str = ""
     instructions: str = ""
     """What else the user wants of the notes."""
     budget_tokens: int = 2_000
-    refusal: Callable[[str], str] = field(default=lambda _notes: "", compare=False)
-    """Says why notes cannot be of this session; asked behind each part, before another one is paid for."""
+    again: bool = False
+    """Whether notes of it were written before, and too few lines of them could be traced."""
     overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
     """Told the text while it is written, before anything of it is checked."""
 
@@ -694,10 +456,14 @@ class Summary:
     title: str = ""
     performed_by: str = "model"
     model: str = ""
-    marked: int | None = None
-    """Claims in it that the log does not hold, once it was checked."""
-    held: tuple[str, ...] = ()
-    """What the log holds instead of each of them; empty where that is not known."""
+    lines: int | None = None
+    """Its statements, once they were bound; None where code wrote it."""
+    sourced: int = 0
+    """Those of them with a source."""
+    not_in_log: int = 0
+    """Those that name what the log does not hold."""
+    note: str = ""
+    """Why it is not all that was asked for; empty where it is."""
 
 
 class Summariser(Protocol):
@@ -718,6 +484,19 @@ class Summariser(Protocol):
 
         Raises:
             SummaryFailed: if nothing usable came back.
+        """
+        ...
+
+
+@runtime_checkable
+class AsksModel(Protocol):
+    """A summariser whose model can be asked something else."""
+
+    async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
+        """Ask it once.
+
+        Raises:
+            SummaryFailed: if no usable answer came back.
         """
         ...
 
@@ -767,6 +546,14 @@ class ModelSummariser:
                     raise
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
+    async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
+        """Ask the model once; see :class:`AsksModel`."""
+        request = NotesRequest(
+            self.model, self.capabilities, self.count, ledger, instructions, checked=False, pause=self.pause
+        )
+        most = _SHORTEST_ANSWER + answer_reserve(self.input_budget()) + self._thinking()
+        return self.mask(await request.ask(self.mask(prompt), max_tokens=most))
+
     async def digest(self, material: str, chars: int, timeout_s: float = TIMEOUT_S) -> Digest:
         """Say what archived tool results held: one request for a batch, and never more.
 
@@ -787,7 +574,7 @@ class ModelSummariser:
         most = _DIGEST + answer_reserve(self.input_budget()) + self._thinking()
         try:
             async with asyncio.timeout(timeout_s):
-                text = await request.ask(prompt, max_tokens=most, heard=lambda _tokens: None)
+                text = await request.ask(prompt, max_tokens=most)
         except Exception as error:
             # Whatever a provider raises, there is a digest that needs no model.
             _LOG.warning("a digest was not written: %s", outline(error))
@@ -803,12 +590,9 @@ class ModelSummariser:
         beside = told + self._notes_room(task) + self._answer(task) + self._thinking() + _FRAMING
         room = self.input_budget() - beside
         budget, about = max(_MINIMUM_PART, room // shrink), task.about
-        to_read = await asyncio.to_thread(
-            agenda, material, self._notes, about, budget, self.count, task.budget_tokens
-        )
+        to_read = await asyncio.to_thread(agenda, material, self._notes, about, budget, self.count)
         if not material.items:
             raise SummaryFailed("there is nothing to summarise")
-        language = language_of([typed_text(text) for _, text in prompts_of(task.items)])
         number, parts = to_read.notes.parts, to_read.notes.parts + len(to_read.parts)
         self._notes = to_read.notes
         for part in to_read.parts:
@@ -820,16 +604,13 @@ class ModelSummariser:
                 focus=task.focus,
                 instructions=task.instructions,
                 budget_tokens=task.budget_tokens,
-                language=language,
+                known=fitted(task.known, room // 4, self.count),
             )
             report(0)
             # Tokens the answer may take; what every window keeps free for one is for unexpected thinking.
             answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
             text = await request.ask(prompt, max_tokens=answer + self._thinking(), heard=report)
-            if self.count(text) > self._answer(task) * _WORDY:
-                raise SummaryFailed("the model wrote far more than it was asked for")
-            if reason := await asyncio.to_thread(task.refusal, text):
-                raise SummaryFailed(reason)
+            refuse_wordy(self.count(text), self._answer(task) * _WORDY)
             self._notes = material.behind(replace(to_read, notes=self._notes), part, text)
         notes, self._notes = self._notes, Notes()
         said = CONDENSED.format(count=notes.condensed)
@@ -851,6 +632,7 @@ class ModelSummariser:
 
 # Summaries without any model: extraction, and as the last resort a marker.
 
+NO_NOTES = "No model wrote notes: what follows comes from the log."
 NO_ROOM = "there is no room for the earlier summary beside what must stay"
 
 
@@ -874,29 +656,28 @@ class ExtractiveSummariser:
     model_name: str = OFFLINE_MODEL
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
-        """Write the summary in a thread; a long history takes seconds.
+        """Quote; what code writes beside notes is not said again.
 
         Raises:
-            SummaryFailed: if not even one line has room, and a marker would wipe an earlier summary out.
+            SummaryFailed: if nothing has room, and a marker would wipe an earlier summary out.
         """
         progress(1, 1, 0)
-        whole = task.whole or OriginalView(items=task.items)
-        text = await asyncio.to_thread(
-            extractive_summary,
-            whole.items,
-            in_sight=whole.in_sight,
-            budget_tokens=task.budget_tokens,
-            count=self.count,
-            focus=task.focus,
-            previous=task.before if task.whole else task.previous,
-            # Whoever places the notes has room beside them for the user's words: half of theirs at least,
-            # and three characters of those are taken for a token.
-            words_beside=task.budget_tokens * 4 // 3,
-        )
-        performed_by = "heuristic"
-        if not text.strip() and task.previous.strip():
-            raise SummaryFailed(NO_ROOM)
+        text, performed_by = fitted(task.quoted, task.budget_tokens, self.count), "heuristic"
+        if not text.strip() and task.known:
+            text = NO_NOTES
         if not text.strip():
+            if task.previous.strip():
+                raise SummaryFailed(NO_ROOM)
             text, performed_by = marker_summary(len(task.items)), "marker"
         progress(1, 1, self.count(text))
         return Summary(text=text, performed_by=performed_by, model=self.model_name)
+
+
+def marker_summary(count_removed: int) -> str:
+    """The last resort: a fixed line that says how many messages were removed.
+
+    Args:
+        count_removed: Messages that left the view.
+    """
+    noun = "message was" if count_removed == 1 else "messages were"
+    return f"[{count_removed} earlier {noun} removed to make room. No summary could be made.]"

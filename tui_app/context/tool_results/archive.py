@@ -5,10 +5,11 @@ The decision is in two steps, because a model may write the digest: :func:`to_ar
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import dropwhile
+from itertools import accumulate, dropwhile
 
-from pydantic_ai.messages import ModelRequest, RetryPromptPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from tui_app.context.message_marks import (
     DIGEST_ABOUT,
@@ -22,10 +23,8 @@ from tui_app.context.message_marks import (
 from tui_app.context.policy import Archive
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.tool_results.results import (
-    ARCHIVED,
     ARCHIVED_OPENING,
     NO_GAIN,
-    NO_RESULT,
     UNREAD,
     Refused,
     ResultForm,
@@ -34,6 +33,7 @@ from tui_app.context.tool_results.results import (
     newest_answer,
     newest_answers,
     paired,
+    parts_for_hand,
     recalled,
     result_text,
     results_of,
@@ -42,14 +42,14 @@ from tui_app.context.tool_results.results import (
     source_of,
     unsettled,
 )
-from tui_app.context.tool_words import call_title, result_note
-from tui_app.context.view import Item, Pair, Rewrite
+from tui_app.context.tool_titles import call_title, result_note
+from tui_app.context.view import Item, Rewrite
 from tui_app.records import frozen
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
 
-_LINE_CHARS = (80, 240)
+_MANY_CHARS, _FEW_CHARS = 80, 240
 """Longest line about one result: when there are many, and when there are few."""
 _SHORTEST_LINE = 10
 _SHORTEST_BLOCK = 60
@@ -58,10 +58,12 @@ _MARK_CHARS = 60
 """Room for saying how many results were left out."""
 _EDGE_CHARS = 2_000
 _MASKED_CHARS = 200_000
-_OUTCOMES = {"success": "success", "denied": "denied", "interrupted": "interrupted"}
+_OUTCOMES = {"success", "denied", "interrupted"}
 
 _Leaving = tuple[Item, ResultPart, str]
 """A result that leaves: its message, the part, and its text."""
+_Calls = Mapping[int, ToolCallPart]
+"""The call of each result, by the identity of its part."""
 
 
 def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
@@ -77,10 +79,9 @@ def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[It
     """
     limit = settings.digest_chars
     leaving, calls = _leaving(items), _calls(view)
-    few, many = _LINE_CHARS[1], _LINE_CHARS[0]
-    room = min(few, max(many, limit // max(1, len(leaving)) - 1))
+    room = min(_FEW_CHARS, max(_MANY_CHARS, limit // max(1, len(leaving)) - 1))
     shown = _ends(len(leaving), limit // _SHORTEST_LINE + 1)
-    lines = [_line(one, view, calls, room) if place in shown else "" for place, one in enumerate(leaving)]
+    lines = [_line(one, calls, room) if place in shown else "" for place, one in enumerate(leaving)]
     text = "\n".join(lines)
     if len(shown) == len(leaving) and len(text) <= limit:
         return text
@@ -102,7 +103,7 @@ def digest_input(items: Sequence[Item], settings: Archive, view: Sequence[Item] 
     leaving, calls = _leaving(items), _calls(view)
     shown = _ends(len(leaving), limit // _SHORTEST_BLOCK // 2)
     chosen = [one for place, one in enumerate(leaving) if place in shown]
-    headings = [f"{_heading(one, view, calls)}\n" for one in chosen]
+    headings = [f"{_heading(one, calls)}\n" for one in chosen]
     texts = [mask_secrets(shorten(text, _MASKED_CHARS)) for _, _, text in chosen]
     room = limit - sum(len(heading) + 2 for heading in headings) - _MARK_CHARS
     # What a short text does not need of its share goes to the longer ones.
@@ -129,9 +130,8 @@ def _leaving(items: Sequence[Item]) -> list[_Leaving]:
     ]
 
 
-def _calls(view: Sequence[Item]) -> dict[int, Pair]:
-    """The pair of each result, by the identity of its part."""
-    return {id(pair.part): pair for pair in paired(view)}
+def _calls(view: Sequence[Item]) -> _Calls:
+    return {id(pair.part): call_of(view, pair) for pair in paired(view)}
 
 
 def _ends(count: int, most: int) -> set[int]:
@@ -143,15 +143,16 @@ def _left_out(leaving: Sequence[_Leaving]) -> str:
     return f"[… {len(leaving):,} more, #{leaving[0][0].key} to #{leaving[-1][0].key} …]" if leaving else ""
 
 
-def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> str:
+def _heading(one: _Leaving, calls: _Calls) -> str:
     """Handle, tool, what it was asked for, and what came of it."""
     item, part, text = one
-    pair, (name, _) = calls.get(id(part)), source_of(part)
-    title = _plain(name) if pair is None else call_title(name, call_of(view, pair).args_as_json_str())
-    outcome = "error" if isinstance(part, RetryPromptPart) else "success"
-    if isinstance(part, ToolReturnPart):
-        outcome = _OUTCOMES.get(part.outcome, "error")
+    call, (name, _) = calls.get(id(part)), source_of(part)
+    title = _plain(name) if call is None else call_title(name, call.args_as_json_str())
+    outcome: str = "error"
+    if isinstance(part, ToolReturnPart) and part.outcome in _OUTCOMES:
+        outcome = part.outcome
     if isinstance(part, UserPromptPart):
+        outcome = "success"
         name, title = RUN_COMMAND.name, f"$ {_plain(shell_command(part))} (run by the user)"
     note, mark = result_note(name, text, outcome), mark_of(part)
     if outcome == "success" and "length" in mark:
@@ -160,30 +161,25 @@ def _heading(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair]) -> 
     return mask_secrets(f"#{item.key} {title} · {note}")
 
 
-def _line(one: _Leaving, view: Sequence[Item], calls: Mapping[int, Pair], limit: int) -> str:
+def _line(one: _Leaving, calls: _Calls, limit: int) -> str:
     text = one[2]
     first = mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0]
     # More than is shown: half a secret is not recognised.
     last = mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2]
     edges = list(dict.fromkeys(filter(None, (_plain(first), _plain(last)))))
-    said = _heading(one, view, calls)
-    line = f"{said}: {' … '.join(edges)}" if edges else said
+    line = ": ".join(filter(None, (_heading(one, calls), " … ".join(edges))))
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def _plain(line: str) -> str:
     """One line that holds nothing but printable characters, cut to what a digest can show."""
     words = " ".join(line.split())
-    return "".join(char if char.isprintable() else "·" for char in words)[: _LINE_CHARS[1]]
+    return "".join(char if char.isprintable() else "·" for char in words)[:_FEW_CHARS]
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
     """How many lines from the start fit."""
-    for number, line in enumerate(lines):
-        room -= len(line) + 1
-        if room < 0:
-            return number
-    return len(lines)
+    return sum(size <= room for size in accumulate(len(line) + 1 for line in lines))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -246,19 +242,16 @@ def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rew
         return ResultForm(text=_stub(item, handles=handles), note="archived")
 
     rewrite = rewrite_results("archive", items, decide)
-    if rewrite is None:
-        return Rewrite(stage="archive", changes=())
-    return Rewrite(stage="archive", changes=rewrite.changes, digest=digest_message(digest))
+    return (
+        replace(rewrite, digest=digest_message(digest)) if rewrite else Rewrite(stage="archive", changes=())
+    )
 
 
 def digest_message(digest: str) -> ModelRequest:
     """Build the message that stands for archived results; only the model sees it."""
     text = f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n\n{digest.strip()}"
-    return ModelRequest(
-        parts=[UserPromptPart(text, timestamp=_EPOCH)],
-        timestamp=_EPOCH,
-        metadata={OWN: {"kind": DIGEST_KIND}},
-    )
+    part, metadata = UserPromptPart(text, timestamp=_EPOCH), {OWN: {"kind": DIGEST_KIND}}
+    return ModelRequest(parts=[part], timestamp=_EPOCH, metadata=metadata)
 
 
 def clip_digest(text: str, settings: Archive) -> str:
@@ -306,11 +299,8 @@ def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rew
         item: The message in it.
         settings: Sizes of the digest.
     """
-    parts = [part for _, part in results_of(item)]
-    if not parts:
-        return Refused(NO_RESULT)
-    if all(map(is_archived, parts)):
-        return Refused(ARCHIVED)
+    if isinstance(parts := parts_for_hand(item), Refused):
+        return parts
     newest, answered = newest_answers(items, paired(items)), newest_answer(items)
     unread = any(isinstance(part, UserPromptPart) for part in parts) and item in items[(answered or 0) + 1 :]
     if unread or any(id(part) in newest for part in parts):

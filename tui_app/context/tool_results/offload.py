@@ -1,14 +1,13 @@
 """Stage 1, offload: a very large tool result goes to a file; its beginning and the way to the rest stay."""
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
-from tui_app.context.message_marks import is_archived, mark_of
+from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Offload
 from tui_app.context.tool_results.results import (
-    ARCHIVED,
     IN_FILE,
     NO_GAIN,
-    NO_RESULT,
     Refused,
     ResultForm,
     ResultPart,
@@ -18,6 +17,7 @@ from tui_app.context.tool_results.results import (
     length_of,
     newest_answers,
     paired,
+    parts_for_hand,
     recall,
     recalled,
     results_of,
@@ -36,6 +36,9 @@ _CHARS_PER_TOKEN = 128
 """Longest token of the tokenizers in use; a run of blanks comes near it."""
 _PIECE_CHARS = 200_000
 """Longest text that is always counted whole."""
+
+_Moves = Callable[[ResultPart, str], bool]
+"""Whether a result goes to a file, by its part and its text."""
 
 
 def offload(
@@ -60,12 +63,10 @@ def offload(
     """
     stays = recalled(items, paired(items))
 
-    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        if id(part) in stays or _is_done(part) or not _is_over(text, settings.tokens, count):
-            return None
-        return _moved(item, part, text, settings, names, handles=handles)
+    def is_large(part: ResultPart, text: str) -> bool:
+        return id(part) not in stays and _is_over(text, settings.tokens, count)
 
-    return rewrite_results("offload", items, decide)
+    return _rewrite(items, is_large, settings, names, handles=handles)
 
 
 def offload_newest(
@@ -100,52 +101,37 @@ def offload_newest(
         if excess > 0 and not _is_done(part):
             chosen.add(id(part))
             excess -= weigh(part)
+    return _rewrite(items, lambda part, _: id(part) in chosen, settings, names, handles=handles)
+
+
+def _rewrite(
+    items: Sequence[Item], moves: _Moves, settings: Offload, names: SpillNames, *, handles: bool
+) -> Rewrite | None:
+    """Move the chosen results that are in no file yet."""
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        moves = id(part) in chosen
-        return _moved(item, part, text, settings, names, handles=handles) if moves else None
+        if _is_done(part) or not moves(part, text):
+            return None
+        file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
+        total = count_lines(file.text)
+        shown = min(settings.preview_lines, total)
+        size, back = (
+            f"{length_of(part, text):,} characters, {total:,} lines",
+            recall(item.key, handles=handles),
+        )
+        told = [
+            f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{back}]",
+            f"First {shown:,} of {total:,} lines:",
+        ]
+        for line in file.text.split("\n", shown)[:shown]:
+            more = len(line) - _LINE_CHARS
+            rest = f"… [{more:,} more characters in this line]" if more > 0 else ""
+            told.append(f"{line[:_LINE_CHARS]}{rest}")
+        if shown < total:
+            told.append(f"[{total - shown:,} more lines]")
+        return ResultForm(text="\n".join(told), note=file.name, file=file)
 
     return rewrite_results("offload", items, decide)
-
-
-def offload_item(item: Item, settings: Offload, names: SpillNames) -> Rewrite | None:
-    """Move the results of one message to files, whatever their size.
-
-    Args:
-        item: The message.
-        settings: How much of each result is shown.
-        names: Gives names to the files.
-
-    Returns:
-        The smaller forms and the files, or None where nothing would be smaller.
-    """
-
-    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        return None if _is_done(part) else _moved(item, part, text, settings, names, handles=True)
-
-    return rewrite_results("offload", [item], decide)
-
-
-def _moved(
-    item: Item, part: ResultPart, text: str, settings: Offload, names: SpillNames, *, handles: bool
-) -> ResultForm:
-    """What is shown in place of a result that goes to a file."""
-    file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
-    size = f"{length_of(part, text):,} characters, {count_lines(file.text):,} lines"
-    way_back = recall(item.key, handles=handles)
-    head = f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{way_back}]"
-    total, start = count_lines(file.text), 0
-    shown = min(settings.preview_lines, total)
-    preview = [f"First {shown:,} of {total:,} lines:"]
-    for _ in range(shown):
-        end = file.text.find("\n", start)
-        end = end if end >= 0 else len(file.text)
-        line, more = file.text[start : min(end, start + _LINE_CHARS)], end - start - _LINE_CHARS
-        preview.append(f"{line}… [{more:,} more characters in this line]" if more > 0 else line)
-        start = end + 1
-    if shown < total:
-        preview.append(f"[{total - shown:,} more lines]")
-    return ResultForm(text="\n".join([head, *preview]), note=file.name, file=file)
 
 
 def _is_done(part: ResultPart) -> bool:
@@ -156,16 +142,11 @@ def _is_over(text: str, tokens: int, count: Callable[[str], int]) -> bool:
     """Whether a text has more tokens; a huge one is counted only until that is certain."""
     if len(text) * _TOKENS_PER_CHAR <= tokens:
         return False
-    if len(text) <= _PIECE_CHARS:
-        return count(text) > tokens
-    if len(text) > tokens * _CHARS_PER_TOKEN:
+    if len(text) > max(_PIECE_CHARS, tokens * _CHARS_PER_TOKEN):
         return True
-    counted = 0
-    for start in range(0, len(text), _PIECE_CHARS):
-        counted += count(text[start : start + _PIECE_CHARS])
-        if counted > tokens:
-            return True
-    return False
+    starts = range(0, len(text), _PIECE_CHARS)
+    counted = accumulate(count(text[start : start + _PIECE_CHARS]) for start in starts)
+    return any(total > tokens for total in counted)
 
 
 def offload_by_hand(
@@ -179,11 +160,8 @@ def offload_by_hand(
         settings: How much of each result is shown.
         names: Gives names to the files.
     """
-    parts = [part for _, part in results_of(item)]
-    if not parts:
-        return Refused(NO_RESULT)
-    if all(map(is_archived, parts)):
-        return Refused(ARCHIVED)
-    if all("file" in mark_of(part) for part in parts):
+    if isinstance(parts := parts_for_hand(item), Refused):
+        return parts
+    if all(map(_is_done, parts)):
         return Refused(IN_FILE)
-    return offload_item(original(), settings, names) or Refused(NO_GAIN)
+    return _rewrite([original()], lambda *_: True, settings, names, handles=True) or Refused(NO_GAIN)

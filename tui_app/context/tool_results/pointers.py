@@ -6,8 +6,9 @@ line, and thinking of earlier turns leaves.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache, partial
 from operator import attrgetter
 from posixpath import normpath
 from typing import Any, Literal
@@ -22,8 +23,13 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import from_json, to_json
 
-from tui_app.context.facts.files import target_of, verb_of
-from tui_app.context.facts.observations import Action
+from tui_app.context.ledger.tools import (
+    FILE_ARGUMENTS,
+    NEW_TEXT_ARGUMENTS,
+    FileUse,
+    operations,
+    target_path,
+)
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Pointers
 from tui_app.context.tool_results.results import (
@@ -31,6 +37,7 @@ from tui_app.context.tool_results.results import (
     ResultPart,
     SpillNames,
     call_of,
+    in_view_order,
     length_of,
     newest_answers,
     paired,
@@ -42,19 +49,27 @@ from tui_app.context.tool_results.results import (
     source_of,
     turn_start,
 )
-from tui_app.context.tool_words import (
-    FILE_ARGUMENTS,
-    PATCH_ARGUMENTS,
-    PIECE_ARGUMENTS,
-    PIECE_LIST_ARGUMENT,
-    body_kind,
-)
 from tui_app.context.view import Change, Item, Pair, Rewrite, SpillFile
 from tui_app.records import frozen
-from tui_app.tool_specs import BodyKind
+from tui_app.tool_specs import TOOLS, BodyKind
 
 # Calls that write to files: which of their arguments hold text that is in the file afterwards.
 
+_BodyArgument = BodyKind | Literal["patch"]
+_ARGUMENTS: Mapping[_BodyArgument, tuple[str, ...]] = {
+    "file": FILE_ARGUMENTS,
+    "piece": (*NEW_TEXT_ARGUMENTS, "insert_text"),
+    "patch": ("patch", "input", "patch_text", "patchText", "diff"),
+}
+_EDIT_LIST = "edits"
+"""Argument with several pieces for one file."""
+_TOOLS: Mapping[str, _BodyArgument] = {
+    **{spec.name: spec.body for spec in TOOLS.values() if spec.body is not None},
+    **dict.fromkeys(("create_file", "write", "create", "write_to_file"), "file"),
+    **dict.fromkeys(("edit", "multiedit", "multi_edit", "str_replace", "search_replace", "replace"), "piece"),
+    **dict.fromkeys(("str_replace_editor", "str_replace_based_edit_tool"), "piece"),
+    **dict.fromkeys(("apply_patch", "applypatch"), "patch"),
+}
 Place = tuple[str | int, ...]
 """Where in a call's arguments a text stands: names and indices, outermost first."""
 
@@ -82,7 +97,11 @@ class FileCall:
     @property
     def targets(self) -> frozenset[str]:
         """The paths in a form that can be compared."""
-        return frozenset(normpath(path.replace("\\", "/")) for path in self.paths)
+        return frozenset(map(_comparable, self.paths))
+
+
+def _comparable(path: str) -> str:
+    return normpath(path.replace("\\", "/"))
 
 
 def file_call(part: ToolCallPart) -> FileCall | None:
@@ -91,60 +110,46 @@ def file_call(part: ToolCallPart) -> FileCall | None:
         args = from_json(part.args) if isinstance(part.args, str) else part.args
     except ValueError:
         return None
-    if not isinstance(args, dict) or not (kind := body_kind(part.tool_name, args.get("command"))):
+    kind = _TOOLS.get(part.tool_name.rsplit("__", 1)[-1].lower())
+    if not isinstance(args, dict) or kind is None:
         return None
+    if kind == "piece" and args.get("command") == "create":
+        kind = "file"  # by an editor of many commands
     bodies = tuple(_bodies(kind, args))
     if kind == "patch":
         found = (match for body in bodies for match in _PATCHED.finditer(body.text))
         paths = tuple(dict.fromkeys((match[1] or match[2]).strip() for match in found))
     else:
-        paths = tuple(filter(None, (target_of(args),)))
+        paths = tuple(filter(None, (target_path(args),)))
     return FileCall(args, paths, bodies) if paths else None
+
+
+def _bodies(kind: _BodyArgument, args: Mapping[str, Any]) -> Iterator[Body]:
+    places: list[tuple[Place, Any]] = [((), args)]
+    if kind == "piece" and isinstance(edits := args.get(_EDIT_LIST), list):
+        places += [
+            ((_EDIT_LIST, index), edit) for index, edit in enumerate(edits) if isinstance(edit, Mapping)
+        ]
+    for place, values in places:
+        for name in _ARGUMENTS[kind]:
+            if isinstance(text := values.get(name), str):
+                yield Body((*place, name), text, "file" if kind == "file" else "piece")
 
 
 def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -> str | dict[str, Any] | None:
     """The arguments with other texts, of the type they had; None when they cannot be written as JSON."""
-    changed: dict[str, Any] = dict(call.args)
-    for place, text in texts.items():
-        changed = _replaced(changed, place, text)
+    changed: dict[str, Any] = deepcopy(dict(call.args))
+    for (*outer, name), text in texts.items():
+        inner: Any = changed
+        for step in outer:
+            inner = inner[step]
+        inner[name] = text
     if not isinstance(part.args, str):
         return changed
     try:
         return to_json(changed).decode()
     except ValueError:
         return None
-
-
-def _bodies(kind: BodyKind | Literal["patch"], args: Mapping[str, Any]) -> Iterator[Body]:
-    if kind == "patch":
-        yield from _texts(args, PATCH_ARGUMENTS, "piece")
-        return
-    if kind == "file":
-        yield from _texts(args, FILE_ARGUMENTS, "file")
-        return
-    yield from _texts(args, PIECE_ARGUMENTS, "piece")
-    edit_list = args.get(PIECE_LIST_ARGUMENT)
-    for index, edit in enumerate(edit_list if isinstance(edit_list, list) else ()):
-        if isinstance(edit, Mapping):
-            for body in _texts(edit, PIECE_ARGUMENTS, "piece"):
-                yield Body((PIECE_LIST_ARGUMENT, index, *body.place), body.text, body.kind)
-
-
-def _texts(args: Mapping[str, Any], names: tuple[str, ...], kind: BodyKind) -> Iterator[Body]:
-    for name in names:
-        text = args.get(name)
-        if isinstance(text, str):
-            yield Body((name,), text, kind)
-
-
-def _replaced(value: Any, place: Place, text: str) -> Any:
-    """A copy of nested arguments with one text changed; what is not on the way stays the same object."""
-    if not place:
-        return text
-    step, rest = place[0], place[1:]
-    copy: Any = dict(value) if isinstance(value, Mapping) else list(value)
-    copy[step] = _replaced(copy[step], rest, text)
-    return copy
 
 
 # The pointer that stands for a text that was written to a file, and the check that it can be found there.
@@ -154,61 +159,28 @@ _POINTER = re.compile(re.escape(_OPENING) + r"[\d,]+ characters .*…\]", re.DOT
 _HASH_DIGITS = 12
 
 
-@dataclass(slots=True)
-class Disk:
-    """The present content of files; each is asked once for its checksum."""
-
-    checksum: Callable[[str], str | None]
-    contains: Callable[[str, str], bool]
-    _known: dict[str, str | None] = field(default_factory=dict)
-
-    def holds(self, path: str, body: Body, digest: str) -> bool:
-        """Whether a file is this body, or has this piece in it."""
-        if path not in self._known:
-            self._known[path] = self.checksum(path)
-        found = self._known[path]
-        if found is None:
-            return False
-        return found.lower() == digest if body.kind == "file" else self.contains(path, body.text)
+_Holds = Callable[[str, Body, str], bool]
+"""Whether a file is now that body, of this checksum, or has the piece in it."""
 
 
-@frozen
-class Pointer:
-    """The note that replaces a body."""
-
-    body: Body
-    text: str
-    file: SpillFile | None
-    """The file that must be there first, of a body that is on disk nowhere else."""
-
-
-def pointers_to(
-    bodies: Sequence[Body], path: str, disk: Disk, new_name: Callable[[], str], preview_chars: int
-) -> list[Pointer]:
-    """Build pointers for the bodies that are longer than theirs and no pointers yet.
+def _pointer(
+    body: Body, path: str, holds: _Holds, new_name: Callable[[], str], preview_chars: int
+) -> tuple[str, SpillFile | None]:
+    """The note that replaces a body, and the file to write first where it is on disk nowhere else.
 
     Args:
-        bodies: Texts of one call.
-        path: The file they were written to.
-        disk: What is in that file now.
+        body: A text of a call.
+        path: The file it was written to.
+        holds: Whether it is still there.
         new_name: Names a file for a body that is not there any more.
-        preview_chars: Characters of its beginning that a pointer shows.
+        preview_chars: Characters of its beginning that the note shows.
     """
-    found: list[Pointer] = []
-    for body in bodies:
-        if _POINTER.fullmatch(body.text):
-            continue
-        digest, file, where = sha256_of(body.text), None, f"in {path}"
-        if not disk.holds(path, body, digest):
-            file = SpillFile(name=new_name(), text=body.text)
-            where = f"written to {path} and kept in {file.name}"
-        text = (
-            f"{_OPENING}{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}, "
-            f"beginning with: {body.text[:preview_chars]}…]"
-        )
-        if len(text) < len(body.text):
-            found.append(Pointer(body, text, file))
-    return found
+    digest, file, where = sha256_of(body.text), None, f"in {path}"
+    if not holds(path, body, digest):
+        file = SpillFile(name=new_name(), text=body.text)
+        where = f"written to {path} and kept in {file.name}"
+    about = f"{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}"
+    return f"{_OPENING}{about}, beginning with: {body.text[:preview_chars]}…]", file
 
 
 _REPORT_OPENING = "[Report left out: "
@@ -262,15 +234,21 @@ def pointers(
     newest = {target: write for write in found if write.index >= start for target in write.call.targets}
     kept = {id(write.part) for write in newest.values()}
     writes = [write for write in found if id(write.part) not in kept]
-    calls, files = _point_calls(items, writes, settings, Disk(on_disk, contains), names)
+    checksum = cache(on_disk)
+
+    def holds(path: str, body: Body, digest: str) -> bool:
+        if (found := checksum(path)) is None:
+            return False
+        return found.lower() == digest if body.kind == "file" else contains(path, body.text)
+
+    calls, files = _point_calls(items, writes, settings, holds, names)
     reports = _shorten_reports(items, writes, settings, handles=handles)
-    by_key = {change.key: change for change in (*calls, *reports)}
-    changes = tuple(by_key[item.key] for item in items if item.key in by_key)
+    changes = in_view_order(items, (*calls, *reports))
     return Rewrite(stage="pointers", changes=changes, files=files) if changes else None
 
 
 def _point_calls(
-    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, disk: Disk, names: SpillNames
+    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, holds: _Holds, names: SpillNames
 ) -> tuple[list[Change], tuple[SpillFile, ...]]:
     """New forms of the answers that made the calls, and files for bodies that are nowhere else."""
     parts: dict[int, ToolCallPart] = {}
@@ -278,15 +256,18 @@ def _point_calls(
     files: list[SpillFile] = []
     for write in writes:
         new_name = partial(names.new, write.part.tool_name, write.part.tool_call_id)
-        bodies = [body for body in write.call.bodies if len(body.text) >= settings.min_chars]
-        path = write.call.paths[0]
-        found = pointers_to(bodies, path, disk, new_name, settings.preview_chars)
-        texts = {pointer.body.place: pointer.text for pointer in found}
+        path, texts, new_files = write.call.paths[0], dict[Place, str](), list[SpillFile]()
+        for body in write.call.bodies:
+            if len(body.text) >= settings.min_chars and not _POINTER.fullmatch(body.text):
+                text, file = _pointer(body, path, holds, new_name, settings.preview_chars)
+                if len(text) < len(body.text):
+                    texts[body.place] = text
+                    new_files += [file] if file is not None else []
         args = with_texts(write.part, write.call, texts) if texts else None
         if args is not None:
             parts[id(write.part)] = replace(write.part, args=args)
             paths.setdefault(write.index, []).append(path)
-            files += [pointer.file for pointer in found if pointer.file is not None]
+            files += new_files
     changes: list[Change] = []
     for index, named in paths.items():
         message = items[index].message
@@ -304,12 +285,11 @@ def _shorten_reports(
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         done = "pointers" in mark_of(part).get("stages", [])
-        if done or id(part) not in paths or len(text) <= settings.result_chars:
+        if done or (path := paths.get(id(part))) is None or len(text) <= settings.result_chars:
             return None
         size, back = length_of(part, text), recall(item.key, handles=handles)
-        told = f"{source_of(part)[0]} succeeded on {paths[id(part)]}; {size:,} characters{back}"
-        note = f"{_REPORT_OPENING}{told}]"
-        return ResultForm(text=note, note=paths[id(part)])
+        told = f"{source_of(part)[0]} succeeded on {path}; {size:,} characters{back}"
+        return ResultForm(text=f"{_REPORT_OPENING}{told}]", note=path)
 
     rewrite = rewrite_results("pointers", items, decide)
     return rewrite.changes if rewrite is not None else ()
@@ -333,7 +313,6 @@ class _Read:
     index: int
     """Index of the message that calls."""
     result: ToolReturnPart
-    path: str
     args: Mapping[str, Any]
     """Without the path."""
     lines: tuple[int, int] | None
@@ -365,11 +344,11 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
     stays = recalled(items, found) | newest_answers(items, found)
     reads, writes = _reads_and_writes(items, found)
     left: dict[int, str] = {}
-    for path, (newest, *older) in ((path, each[::-1]) for path, each in reads.items()):
+    for path, (*older, newest) in reads.items():
         # What a shortened read showed is not seen any more, so it takes no other's place.
         whole = [] if mark_of(newest.result) else [newest]
-        written = max(writes.get(path, ()), default=-1)
-        for read in older:
+        written = writes.get(path, -1)
+        for read in reversed(older):
             marked = mark_of(read.result)
             if id(read.result) not in stays and "superseded" not in marked.get("stages", ()):
                 if any(newer.covers(read) for newer in whole[:_COMPARED]):
@@ -386,34 +365,30 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
         return ResultForm(text=f"{told}{recall(item.key, handles=handles)}]", note=why)
 
     rewrite = rewrite_results("superseded", items, decide)
-    by_key = {change.key: change for change in (*_thoughts(items), *(rewrite.changes if rewrite else ()))}
-    changes = tuple(by_key[item.key] for item in items if item.key in by_key)
+    changes = in_view_order(items, (*_thoughts(items), *(rewrite.changes if rewrite else ())))
     return Rewrite(stage="superseded", changes=changes) if changes else None
 
 
 def _reads_and_writes(
     items: Sequence[Item], found: Sequence[Pair]
-) -> tuple[dict[str, list[_Read]], dict[str, list[int]]]:
-    """Reads of each file, and places of the calls that wrote the whole of it, in the order of the calls."""
+) -> tuple[dict[str, list[_Read]], dict[str, int]]:
+    """Reads of each file in order, and the place of the last call that wrote the whole of it."""
     reads: dict[str, list[_Read]] = {}
-    writes: dict[str, list[int]] = {}
+    writes: dict[str, int] = {}
     for pair in sorted(found, key=attrgetter("call")):
         part, result = call_of(items, pair), pair.part
         if not isinstance(result, ToolReturnPart) or result.outcome != "success":
             continue
         if (call := file_call(part)) is not None:
             whole = bool(call.bodies) and all(body.kind == "file" for body in call.bodies)
-            for target in call.targets if whole else ():
-                writes.setdefault(target, []).append(pair.call)
+            writes |= dict.fromkeys(call.targets if whole else (), pair.call)
             continue
         args = part.args_as_dict()
-        text, path = result_text(result), target_of(args)
-        action = Action(items[pair.answer].key, pair.answer, part.tool_name, args)
-        if text is None or not path or verb_of(action) != "read":
-            continue
-        path = normpath(path.replace("\\", "/"))
-        rest = {name: value for name, value in args.items() if target_of({name: value}) == ""}
-        reads.setdefault(path, []).append(_Read(pair.call, result, path, rest, _numbered(text)))
+        text, path, used = result_text(result), target_path(args), operations(part.tool_name, args)
+        if text is not None and path and any(isinstance(one, FileUse) and one.verb == "read" for one in used):
+            rest = {name: value for name, value in args.items() if target_path({name: value}) == ""}
+            read = _Read(pair.call, result, rest, _numbered(text))
+            reads.setdefault(_comparable(path), []).append(read)
     return reads, writes
 
 
@@ -428,16 +403,15 @@ def _thoughts(items: Sequence[Item]) -> Iterator[Change]:
     """Answers of earlier turns without what was thought before them."""
     for item in items[: turn_start(items)]:
         message = item.message
-        if not isinstance(message, ModelResponse) or not any(map(_thinks, message.parts)):
+        if not isinstance(message, ModelResponse):
             continue
-        if all(isinstance(part, ThinkingPart) for part in message.parts):
-            continue
-        parts = [_without_thinking(part) for part in message.parts]
-        yield Change(key=item.key, message=replace(message, parts=parts), note="thinking of an earlier turn")
-
-
-def _thinks(part: ModelResponsePart) -> bool:
-    return isinstance(part, ThinkingPart) and bool(part.content or part.signature)
+        thoughts = [part for part in message.parts if isinstance(part, ThinkingPart)]
+        thinks = any(part.content or part.signature for part in thoughts)
+        if thinks and len(thoughts) < len(message.parts):
+            parts = [_without_thinking(part) for part in message.parts]
+            yield Change(
+                key=item.key, message=replace(message, parts=parts), note="thinking of an earlier turn"
+            )
 
 
 def _without_thinking(part: ModelResponsePart) -> ModelResponsePart:

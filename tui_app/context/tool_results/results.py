@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import chain
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 from pydantic_ai.messages import (
     MULTI_MODAL_CONTENT_TYPES,
@@ -21,8 +20,8 @@ from pydantic_ai.messages import (
 from pydantic_core import from_json, to_json
 
 from tui_app.context.counting.tokens import to_json_text
-from tui_app.context.facts.commands import latest_runs, still_open
-from tui_app.context.facts.observations import argument_texts, read_items
+from tui_app.context.ledger.ledger import Ledger, is_look
+from tui_app.context.ledger.tools import argument_texts
 from tui_app.context.message_marks import (
     Mark,
     is_archived,
@@ -66,34 +65,35 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
     changes: list[Change] = []
     files: list[SpillFile] = []
     for item in items:
-        forms: list[tuple[int, ResultPart, str, ResultForm]] = []
+        forms: list[ResultForm] = []
+        new: dict[int, ModelRequestPart] = {}
         for place, part in results_of(item):
             text = None if is_archived(part) else result_text(part)
             form = decide(item, part, text) if text is not None else None
             if form is not None and text is not None and len(form.text) < len(text):
-                forms.append((place, part, text, form))
-        if not forms or not isinstance(item.message, ModelRequest):
-            continue
-        new = {place: _rewritten(part, text, form, stage) for place, part, text, form in forms}
-        parts = [new.get(place, part) for place, part in enumerate(item.message.parts)]
-        files += [form.file for *_, form in forms if form.file is not None]
-        notes = dict.fromkeys(form.note for *_, form in forms if form.note)
-        message = replace(item.message, parts=parts)
-        changes.append(Change(key=item.key, message=message, note="; ".join(notes)))
+                forms.append(form)
+                new[place] = _rewritten(part, text, form, stage)
+        if forms and isinstance(item.message, ModelRequest):
+            parts = [new.get(place, part) for place, part in enumerate(item.message.parts)]
+            files += [form.file for form in forms if form.file is not None]
+            note = "; ".join(dict.fromkeys(form.note for form in forms if form.note))
+            changes.append(Change(key=item.key, message=replace(item.message, parts=parts), note=note))
     return Rewrite(stage=stage, changes=tuple(changes), files=tuple(files)) if changes else None
+
+
+def in_view_order(items: Iterable[Item], changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Changes in the order of the messages; of several to one message the last."""
+    by_key = {change.key: change for change in changes}
+    return tuple(by_key[item.key] for item in items if item.key in by_key)
 
 
 def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
     """Results and errors of tools, and of the user's commands, with their places among a message's parts."""
-    if isinstance(item.message, ModelRequest):
-        for place, part in enumerate(item.message.parts):
-            if _is_result(part):
-                yield place, part
-
-
-def _is_result(part: ModelRequestPart) -> TypeGuard[ResultPart]:
-    named = isinstance(part, RetryPromptPart) and bool(part.tool_name)
-    return isinstance(part, ToolReturnPart) or named or is_shell_part(part)
+    for place, part in enumerate(item.message.parts if isinstance(item.message, ModelRequest) else ()):
+        if isinstance(part, RetryPromptPart) and not part.tool_name:
+            continue
+        if isinstance(part, ToolReturnPart | RetryPromptPart) or is_shell_part(part):
+            yield place, part
 
 
 def source_of(part: ResultPart) -> tuple[str, str]:
@@ -146,28 +146,15 @@ def length_of(part: ResultPart, text: str) -> int:
 
 def _rewritten(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> ModelRequestPart:
     """The same answer to the same call with other text; a legacy tool error becomes what it loads as."""
+    mark = _next_mark(part, text, form, stage)
     if isinstance(part, UserPromptPart):
-        return with_shell_result(part, form.text, _next_mark(part, text, form, stage))
-    if isinstance(part, RetryPromptPart):
-        return ToolReturnPart(
-            tool_name=part.tool_name or "",
-            content=form.text,
-            tool_call_id=part.tool_call_id,
-            timestamp=part.timestamp,
-            metadata=marked(None, _next_mark(part, text, form, stage)),
-            outcome="retried",
-        )
+        return with_shell_result(part, form.text, mark)
     # The base class, because a typed result's content has a shape that text does not have.
-    return ToolReturnPart(
-        tool_name=part.tool_name,
-        content=form.text,
-        tool_call_id=part.tool_call_id,
-        tool_kind=part.tool_kind,
-        timestamp=part.timestamp,
-        metadata=marked(part.metadata, _next_mark(part, text, form, stage)),
-        outcome=part.outcome,
-        retry=part.retry,
-    )
+    new = ToolReturnPart(part.tool_name or "", form.text, part.tool_call_id, timestamp=part.timestamp)
+    if isinstance(part, RetryPromptPart):
+        return replace(new, metadata=marked(None, mark), outcome="retried")
+    metadata = marked(part.metadata, mark)
+    return replace(new, tool_kind=part.tool_kind, metadata=metadata, outcome=part.outcome, retry=part.retry)
 
 
 def _next_mark(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> Mark:
@@ -177,8 +164,7 @@ def _next_mark(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> M
         stages=[*before.get("stages", []), stage],
         length=length_of(part, text),
     )
-    file = form.file.name if form.file is not None else before.get("file", "")
-    if file:
+    if file := form.file.name if form.file is not None else before.get("file", ""):
         mark["file"] = file
     if "metadata" in before:
         mark["metadata"] = before["metadata"]
@@ -200,22 +186,17 @@ def _json(content: Any, indent: int | None = None) -> str:
 
 
 def _holds_files(content: Any) -> bool:
-    """Whether there is a file anywhere in structured content; by level, as it may hold millions of values."""
-    level: list[Any] = [content]
+    """Whether there is a file anywhere in structured content, which may hold millions of values."""
+    waiting: list[Any] = [content]
     seen: set[int] = set()
-    while level:
-        types = set(map(type, level))
-        if any(issubclass(kind, MULTI_MODAL_CONTENT_TYPES) for kind in types):
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, MULTI_MODAL_CONTENT_TYPES):
             return True
-        if types <= _PLAIN:
-            return False
-        fresh = {id(value): value for value in level if type(value) not in _PLAIN}
-        inner = [value for identity, value in fresh.items() if identity not in seen]
-        seen.update(fresh)
-        level = [
-            *chain.from_iterable(value.values() for value in inner if isinstance(value, dict)),
-            *chain.from_iterable(value for value in inner if isinstance(value, list | tuple)),
-        ]
+        if isinstance(value, dict | list | tuple) and id(value) not in seen:
+            seen.add(id(value))
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [each for each in inner if type(each) not in _PLAIN]
     return False
 
 
@@ -306,21 +287,15 @@ def _shares(head: int, tail: int, limit: int) -> tuple[int, int]:
 
 
 def _first_lines(text: str, count: int) -> int:
-    end = 0
-    for _ in range(count):
-        found = text.find("\n", end)
-        if found < 0:
-            return len(text)
-        end = found + 1
-    return end
+    lines = text.split("\n", count)
+    return len(text) - len(lines[-1]) if len(lines) > count else len(text)
 
 
 def _last_lines(text: str, count: int) -> int:
-    start = len(text)
-    for place in range(count):
-        end = start - 1 if place or text.endswith("\n") else start
-        start = text.rfind("\n", 0, max(0, end)) + 1
-    return len(text) - start
+    lines = text.removesuffix("\n").rsplit("\n", count)
+    if not count:
+        return 0
+    return len(text) - len(lines[0]) - 1 if len(lines) > count else len(text)
 
 
 def _encoded(text: str) -> bytes:
@@ -363,9 +338,8 @@ class SpillNames:
 
     def new(self, tool: str, call_id: str) -> str:
         """A new name, relative to the session's folder."""
-        stem = (
-            f"{FOLDER}/{_safe(tool, _TOOL_CHARS, 'tool')}_{self._time}_{_safe(call_id, _CALL_CHARS, 'call')}"
-        )
+        named, call = _safe(tool, _TOOL_CHARS, "tool"), _safe(call_id, _CALL_CHARS, "call")
+        stem = f"{FOLDER}/{named}_{self._time}_{call}"
         if self._taken is None:
             # Only now: hardly any pass gives out a name. Some file systems do not tell upper from lower case.
             self._taken = {name.casefold() for name in self._existing}
@@ -379,7 +353,7 @@ class SpillNames:
 
 def sha256_of(text: str) -> str:
     """SHA-256 of a text in UTF-8, as hexadecimal digits."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_encoded(text)).hexdigest()
 
 
 def _safe(text: str, limit: int, instead: str) -> str:
@@ -420,10 +394,8 @@ def newest_answer(items: Sequence[Item]) -> int | None:
 
 def call_of(items: Sequence[Item], pair: Pair) -> ToolCallPart:
     """The call of a pair."""
-    parts = items[pair.call].message.parts
-    return next(
-        part for part in parts if isinstance(part, ToolCallPart) and part.tool_call_id == pair.call_id
-    )
+    calls = (part for part in items[pair.call].message.parts if isinstance(part, ToolCallPart))
+    return next(call for call in calls if call.tool_call_id == pair.call_id)
 
 
 def paired(items: Sequence[Item]) -> list[Pair]:
@@ -449,8 +421,9 @@ def unsettled(items: Sequence[Item]) -> frozenset[int]:
     They are the newest failures that nothing has solved since, and calls that the user declined: what went
     wrong, and what is not wanted, must not go out of sight before it has been dealt with.
     """
-    runs = latest_runs(read_items(items)).values()
-    failures = [run.action.key for run in runs if still_open(run)][-_FAILURES:]
+    ledger = Ledger.from_items(items)
+    open_runs = [run.key for run in ledger.runs().values() if run.is_open and not is_look(run.command)]
+    failures = sorted((*open_runs, *(action.key for action in ledger.failures())))[-_FAILURES:]
     declined = (
         item.key
         for item in items
@@ -486,3 +459,11 @@ class Refused:
     """Why nothing is done, as a sentence for the user."""
 
     reason: str
+
+
+def parts_for_hand(item: Item) -> list[ResultPart] | Refused:
+    """The results of a message, unless it has none or all of them are archived."""
+    parts = [part for _, part in results_of(item)]
+    if not parts:
+        return Refused(NO_RESULT)
+    return Refused(ARCHIVED) if all(map(is_archived, parts)) else parts

@@ -187,14 +187,10 @@ class StageRunner:
 
     def _commit_batch(self, rewrite: Rewrite | None, batch: int | None) -> None:
         """Apply a decision that can wait, once it pays."""
-        if rewrite is None:
-            return
-        exempt = self.history.exempt(rewrite.stage)
-        new = {change.key: change.message for change in rewrite.changes if change.key not in exempt}
-        old = [item for item in self.history.items() if item.key in new]
-        after = [replace(item, message=new[item.key]) for item in old]
-        if new and self._pays(new, sum(map(self._weigh, old)) - sum(map(self._weigh, after)), batch):
-            self._commit(rewrite)
+        if rewrite is not None and (allowed := self._allowed(rewrite)).changes:
+            keys = [change.key for change in allowed.changes]
+            if self._pays(keys, self._freed(allowed), batch):
+                self._commit(allowed)
 
     def _pays(self, changed: Collection[int], freed: int, batch: int | None) -> bool:
         """Whether a decision changes enough: each time costs what a cache has kept.
@@ -219,15 +215,28 @@ class StageRunner:
         spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
         return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 
-    def _commit(self, rewrite: Rewrite | None) -> None:
-        """Apply a decision, less what the user has undone; nothing where its files cannot be kept."""
-        if rewrite is None or (rewrite.files and self.history.spilled() is None):
-            return
+    def _allowed(self, rewrite: Rewrite) -> Rewrite:
+        """A decision less what the user has undone."""
         exempt = self.history.exempt(rewrite.stage)
         changes = tuple(change for change in rewrite.changes if change.key not in exempt)
-        if not changes:
+        return replace(rewrite, changes=changes)
+
+    def _freed(self, rewrite: Rewrite) -> int:
+        """Tokens that a decision frees; a digest may be larger than what it replaces."""
+        new = {change.key: change.message for change in rewrite.changes}
+        old = [item for item in self.history.items() if item.key in new]
+        after = [replace(item, message=new[item.key]) for item in old]
+        digest = self._weigh(Item(0, rewrite.digest)) if rewrite.digest is not None else 0
+        return sum(map(self._weigh, old)) - sum(map(self._weigh, after)) - digest
+
+    def _commit(self, rewrite: Rewrite | None) -> None:
+        """Apply a decision that frees something, less what the user has undone, if its files can be kept."""
+        if rewrite is None or (rewrite.files and self.history.spilled() is None):
+            return
+        rewrite = self._allowed(rewrite)
+        if not rewrite.changes or self._freed(rewrite) <= 0:
             return
         try:
-            self.history.rewrite(replace(rewrite, changes=changes, policy=self.policy.name))
+            self.history.rewrite(replace(rewrite, policy=self.policy.name))
         except OSError as error:
             _LOG.warning("the stage %s could not write its files: %s", rewrite.stage, error)

@@ -91,7 +91,8 @@ def _audit(audit: Mapping[str, Any]) -> Iterator[str]:
 
 def _totals(total: Mapping[str, Any], heading: str) -> str:
     gone = (
-        f"{count(total['rules_gone'], 'rule')} and {count(total['errors_gone'], 'open error')} gone, "
+        f"{count(total['rules_gone'], 'sentence')} of the user and "
+        f"{count(total['errors_gone'], 'open error')} gone, "
         f"{total['claims']:,} of {count(total['statements'], 'statement')} not in the log."
     )
     return (
@@ -119,7 +120,7 @@ def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | No
     way = "What left can still be looked up." if found["way_back"] else "There is no way back to what left."
     yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}</p>"
     yield _kinds(found["facts"])
-    yield from _gone("Rules that are gone word for word", found["rules_gone"])
+    yield from _gone("The user's words that are gone word for word", found["rules_gone"])
     yield from _gone("Open errors that are gone word for word", found["errors_gone"])
     if found["statements"]:
         yield (

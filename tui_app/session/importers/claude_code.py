@@ -319,6 +319,7 @@ class _Reader(LineReader):
     def read(self) -> Imported:
         self._boundary: Line | None = None
         self._waiting: list[tuple[Any, int]] = []
+        branches: dict[str, None] = {}
         tree = self._tree = plant(self.records, self.out)
         path = tree.path()
         self._gather(path)
@@ -328,6 +329,7 @@ class _Reader(LineReader):
             record = line.data
             self.at(record.get("timestamp"))
             self.cwd = self.cwd or record_text(record, "cwd")
+            branches[record_text(record, "gitBranch")] = None
             match record["type"]:
                 case "assistant":
                     self._assistant(line)
@@ -339,6 +341,8 @@ class _Reader(LineReader):
                     # What the user typed while the model was busy is stored as an attachment of that turn.
                     self._waiting.append((value_at(record, "attachment.prompt"), line.number))
                 case "system" if record.get("subtype") == "compact_boundary":
+                    # A prompt of the queue that left it before was read before.
+                    self._say_waiting()
                     self._end_boundary()
                     self._boundary = line
         self._say_waiting()
@@ -351,6 +355,7 @@ class _Reader(LineReader):
         return self.out.finish(
             title=_title(self.records, tree) or title_of(self.out.events),
             cwd=self.cwd,
+            branch=" ".join(filter(None, branches)),
             model=self.model,
             notes=[f"Records that are not messages: {kinds}."] if kinds else [],
         )

@@ -440,7 +440,7 @@ class Timeline:
         if self.add(data, request(part, time), time, line):
             self.events[-1] = replace(self.events[-1], first_kept=first_kept, kept=tuple(kept))
 
-    def finish(self, *, title: str, cwd: str, model: str, notes: list[str]) -> Imported:
+    def finish(self, *, title: str, cwd: str, model: str, notes: list[str], branch: str = "") -> Imported:
         """Close the books: answer what was left open, and count."""
         self.left_out["calls reused an id and got a new one"] += self.calls.renamed
         counted = [f"{count:,} {what}." for what, count in sorted(self.left_out.items()) if count]
@@ -452,6 +452,7 @@ class Timeline:
         return Imported(
             title=title,
             cwd=cwd,
+            branch=branch,
             model=model,
             events=tuple(number_compactions(events)),
             skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),

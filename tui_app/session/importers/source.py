@@ -125,6 +125,8 @@ class Imported:
     """Sentences about what was left out on purpose or changed."""
     places: frozenset[int] = frozenset()
     """Lines (or places in a list) that became an event or are counted in the notes."""
+    branch: str = ""
+    """The branch of the repository that it was held on; empty when the file does not say."""
     is_own: bool = False
     """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
 

@@ -86,6 +86,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     HINTS = place_hints("approvals")
     WITHOUT_ROW = frozenset({"f7", "esc"})
     NAME = "approvals"
+    EMPTY = "No matching rule or decision."
     PLACEHOLDER = "filter rules and decisions"
 
     def __init__(self, view: ApprovalsView) -> None:
@@ -136,10 +137,6 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
     def first(self) -> int:
         return min(self._at, len(self.shown) - 1)
 
-    @property
-    def nothing(self) -> str:
-        return "No matching rule or decision."
-
     def explain(self, row: _Row) -> None:
         self.note(self._said or row.note)
         self._said = ""
@@ -177,11 +174,9 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
     room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
     text = one_line(visible(rule.text), room - 1)
     colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
-    where = {
-        "settings": "your file",
-        "session": "this session",
-        "repository": "this repo",
-    }.get(rule.source, rule.source)
+    where = {"settings": "your file", "session": "this session", "repository": "this repo"}.get(
+        rule.source, rule.source
+    )
     line = Content.assemble(
         (f"{rule.ruling:<{_RULING_CELLS}}", colour),
         (text, "bold"),

@@ -177,12 +177,7 @@ class ConfirmDialog(SuddenDialog[bool]):
     BINDINGS = place_bindings("confirm")
 
     def __init__(
-        self,
-        text: str,
-        *,
-        verb: str = "Delete",
-        keep: str = "Keep",
-        clock: Callable[[], float] = monotonic,
+        self, text: str, *, verb: str = "Delete", keep: str = "Keep", clock: Callable[[], float] = monotonic
     ) -> None:
         """Ask.
 
@@ -460,10 +455,7 @@ class EditDialog(Dialog[str]):
     """Dismisses with what was typed, or ``None``; nothing is checked here."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "save", 0),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("enter", "save", 0), Hint("esc", "cancel", 0, "screen.close"))
 
     def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
         """Ask for a value.

@@ -63,6 +63,7 @@ class ChangesScreen(FilterDialog["ChangedFile", str]):
     BINDINGS = place_bindings("changes")
     HINTS = place_hints("changes")
     NAME = "changes"
+    EMPTY = "No matching file."
     PLACEHOLDER = "filter by path"
     CLASSES_OF_BOX = "dialog -full"
 
@@ -102,10 +103,6 @@ class ChangesScreen(FilterDialog["ChangedFile", str]):
             (f"{who:<7} ", "$text-muted"),
             path,
         )
-
-    @property
-    def nothing(self) -> str:
-        return "No matching file."
 
     def explain(self, row: "ChangedFile") -> None:
         """Show the diff of the marked file, and where it begins."""
@@ -165,10 +162,7 @@ class CommitScreen(ReviewScreen):
         ),
         ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
         "Discard the message you have edited?",
-    )
-    HINTS: ClassVar[tuple[Hint, ...]] = tuple(
-        hint._replace(text="again") if hint.label == "f" else hint
-        for hint in place_hints("review", "enter", "e", "f", "tab", "esc")
+        rewrites="again",
     )
     _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
 

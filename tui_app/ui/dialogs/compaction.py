@@ -2,33 +2,29 @@
 
 import asyncio
 import re
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from itertools import groupby, takewhile
+from itertools import groupby
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.strip import Strip
 from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import BringBack, EditSummary, Restate
-from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, FactState, Origin, RowKind, fact_counts
+from tui_app.events import CompactionComplete, Fact, FactState, Origin, RowKind, fact_counts, lines_told
 from tui_app.records import frozen
-from tui_app.session.request_ledger import BY, Difference
+from tui_app.session.request_ledger import Difference
 from tui_app.session.user_view import Entry
 from tui_app.ui.dialogs.base import (
-    MOST_CHARS,
     SLIM,
     ConfirmDialog,
     DetailsScreen,
@@ -40,17 +36,16 @@ from tui_app.ui.dialogs.base import (
     reading_area,
     way_row,
 )
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.dialogs.sent import Reader, Replacement, SentText, SentView
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.reports import compaction_lines
 from tui_app.ui.text import (
-    PLAIN,
     UNICODE,
     Glyphs,
     clean,
     clock,
     cost,
     count,
-    cut_cells,
     duration,
     one_line,
     padded,
@@ -58,11 +53,7 @@ from tui_app.ui.text import (
     tokens,
     wrap_spans,
 )
-from tui_app.ui.themes import Palette, Tone
-from tui_app.ui.transcript.lines import EDGE, GUTTER, Line, Painter
-from tui_app.ui.transcript.markdown import markdown_lines
-from tui_app.ui.transcript.pieces import clip, split_markdown
-from tui_app.ui.widgets import LongText, Wrapped, WrittenArea
+from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
     from tui_app.conversation.audit import Audit
@@ -70,8 +61,8 @@ if TYPE_CHECKING:
 NAMES: Mapping[str, tuple[str, str]] = {
     "tab-summary": ("Sent", "Sent"),
     "tab-facts": ("Facts", "Facts"),
-    "tab-left": ("What left", "Left"),
-    "tab-stayed": ("What stayed", "Stayed"),
+    "tab-left": ("Removed", "Removed"),
+    "tab-stayed": ("Kept", "Kept"),
     "tab-diff": ("Diff", "Diff"),
     "tab-numbers": ("Numbers", "Numbers"),
     "tab-audit": ("Audit", "Audit"),
@@ -102,12 +93,7 @@ _CONTEXT = 3
 def headline(done: CompactionComplete, time: float, glyphs: Glyphs, width: int) -> Content:
     """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
     title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
-    facts = [
-        clock(time),
-        done.trigger.replace("_", " "),
-        one_line(done.model, 40),
-        duration(done.duration_s),
-    ]
+    facts = [clock(time), done.trigger.replace("_", " "), one_line(done.model, 40), duration(done.duration_s)]
     if done.cost_usd is not None:
         facts.append(cost(done.cost_usd))
     rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
@@ -146,8 +132,9 @@ def sizes(
         said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
         said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
         parts.append(f" {glyphs.separator} ".join(said))
-    if done.claims_marked is not None:
-        parts.append(f"{count(done.claims_marked, 'claim')} not in the log")
+    parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
+    if done.calls_not_understood:
+        parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
     if done.files_restored:
         parts.append(f"{count(len(done.files_restored), 'file')} attached again")
     if edited:
@@ -168,11 +155,11 @@ def fate(fact: Fact) -> str:
         return "Left out"
     if fact.state == "recoverable":
         return "At risk, the model can look them up"
-    return "Put back by Plimsoll" if fact.put_back else "In the summary"
+    return "Added by Plimsoll" if fact.put_back else "In the summary"
 
 
 def ranked(facts: Iterable[Fact]) -> list[Fact]:
-    """Lost ones first, what Plimsoll put back in front of what the summary held, heavier ones first."""
+    """Lost ones first, what Plimsoll added in front of what the summary held, heavier ones first."""
     return sorted(facts, key=lambda fact: (ORDER.index(fact.state), not fact.put_back, -fact.weight))
 
 
@@ -254,9 +241,12 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
     if not source:
         text = f"{text}  {place}".rstrip()
     first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
+    kind, sign = fact.kind, signs[fact.state]
+    if kind == "live" and fact.state == "kept":
+        sign = glyphs.collapsed
     row = Content.assemble(
-        (f"{signs[fact.state]} ", COLOURS[fact.state]),
-        (f"{fact.kind:<9} ", "$text-muted"),
+        (f"{sign} ", COLOURS[fact.state]),
+        (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),
         padded(first, room) if source else first,
         (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
         (f"{told:>{beside}}" if beside else "", "$text-muted"),
@@ -318,160 +308,6 @@ def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0) ->
     return "\n".join(rows)
 
 
-NOTES_ARE = "no permission, no instruction"
-"""What the model makes of notes: said at the right of their head."""
-_HANDLE = re.compile(r"#\d{1,12}(?!\d)")
-_MARGINS: dict[Origin, str] = {"model": "m", "user": "y", "code": "p"}
-"""What stands in front of each line of the replacement: who it is from."""
-
-
-_MARGIN_TONES: dict[Origin, Tone] = {"model": Tone.DIM, "user": Tone.USER, "code": Tone.ADDED}
-MARGIN = 2
-"""Cells of the margin in front of the text."""
-
-
-@frozen
-class SentPage(Wrapped):
-    """The replacement at one width: each line painted, with what stands in front of it."""
-
-    strips: tuple[Strip, ...] = ()
-    margins: tuple[Segment, ...] = ()
-
-
-@frozen
-class Replacement:
-    """What the model gets in place of what left."""
-
-    passages: Sequence[tuple[Origin, str]] = ()
-    """Who each passage is from, and its text; empty where that is not known."""
-    author: str = ""
-    """The model that wrote the notes."""
-    otherwise: str = ""
-    """Shown where there are no passages."""
-    said: Mapping[str, str] = field(default_factory=dict)
-    """Whose words the messages are that are named in it, and when they came, such as ``you, 12:14``."""
-    held: Sequence[str] = ()
-    """What the log holds instead of each marked claim of the notes, in order; empty text where unknown."""
-
-    @property
-    def text(self) -> str:
-        return "\n".join(passage for _, passage in self.passages) or self.otherwise
-
-
-def sent_page(sent: Replacement, painter: Painter) -> SentPage:
-    """Lay out the replacement as the model gets it, with a margin that says who each part is from."""
-    rows: list[tuple[Line, str, Tone]] = []
-    gap = (painter.gap(), "", Tone.TEXT)
-    if sent.passages:
-        legend = [
-            segment
-            for origin, name in BY.items()
-            for segment in (
-                painter.styled(_MARGINS[origin], _MARGIN_TONES[origin]),
-                painter.styled(f" {name}   ", Tone.DIM),
-            )
-        ]
-        rows += [(painter.line(legend), "", Tone.TEXT), gap]
-    for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
-        rows += [gap] if number else []
-        body = []
-        if origin == "model":
-            title = f"Notes of {one_line(sent.author, 40) or 'the model'}"
-            body = [_noted(painter.line([painter.styled(title, Tone.HEADING)]), NOTES_ARE, painter)]
-        for source, apart in split_markdown(clip(passage, MOST_CHARS, None, wash=clean)[0]):
-            body += [painter.gap()] if apart and body else []
-            body += markdown_lines(source.replace(NOT_IN_LOG, _WHOLE_MARK), painter)
-        # Without the blank lines behind a heading and in front of a list.
-        body = [
-            line
-            for at, line in enumerate(body)
-            if line.text
-            or not (_is_heading(body[at - 1]) or _ITEM.match(body[min(at + 1, len(body) - 1)].text))
-        ]
-        body = _beside(body, origin, sent, painter)
-        mark, tone = (_MARGINS[origin], _MARGIN_TONES[origin]) if origin else ("", Tone.TEXT)
-        below = painter.glyphs.pipe if origin else ""
-        rows += [(line, below if at else mark, tone) for at, line in enumerate(body)]
-    lines = [line for line, _, _ in rows]
-    starts, stops, at = array("L"), array("L"), 0
-    for line in lines:
-        starts.append(at)
-        stops.append(at + len(line.text))
-        at += len(line.text) + 1
-    return SentPage(
-        "\n".join(line.text for line in lines).replace(_WHOLE_MARK, NOT_IN_LOG),
-        starts,
-        stops,
-        tuple(_with_mark(line.strip.crop(GUTTER), painter) for line in lines),
-        tuple(painter.styled(f"{mark:<{MARGIN}}", tone) for _, mark, tone in rows),
-    )
-
-
-_ITEM = re.compile(rf" (?:[{re.escape(UNICODE.item + PLAIN.item)}]|\d{{1,3}}[.)]) ")
-"""How an item of a list begins as it is laid out."""
-
-
-def _is_heading(line: Line) -> bool:
-    said = [segment.style for segment in line.strip if segment.text.strip()]
-    return bool(said) and all(style is not None and style.bold for style in said)
-
-
-def _beside(body: Sequence[Line], origin: Origin | None, sent: Replacement, painter: Painter) -> list[Line]:
-    """The lines of a passage with what the log knows of them at their right."""
-    lines, claims = [], 0
-    for at, line in enumerate(body):
-        note, marks = "", line.text.count(_WHOLE_MARK) if origin == "model" else 0
-        if held := " · ".join(filter(None, sent.held[claims : claims + marks])):
-            note = held
-        elif handle := _HANDLE.search(line.text):
-            note = sent.said.get(handle[0], "")
-            note = note.rpartition(", ")[2] if origin == "user" else note
-        elif origin in ("user", "code") and _is_heading(line):
-            below = takewhile(lambda each: not _is_heading(each), body[at + 1 :])
-            note = str(sum(_ITEM.match(each.text) is not None for each in below) or "")
-        claims += marks
-        tone = Tone.DIM if held else Tone.FAINT
-        noted = _noted(line, note, painter, tone)
-        lines.append(noted)
-        if held and noted is line:
-            # What was found out about a claim is not left out: it has a row of its own.
-            lines.append(_noted(painter.line(()), cut_cells(note, painter.width - 2 * EDGE), painter, tone))
-    return lines
-
-
-def _noted(line: Line, note: str, painter: Painter, tone: Tone = Tone.FAINT) -> Line:
-    """A line with something small at its right, which gives way where there is no room."""
-    note = painter.spelled(note)
-    start = GUTTER + painter.width - EDGE - cell_len(note)
-    if not note or start < GUTTER + cell_len(line.text) + 2:
-        return line
-    parts = [
-        line.strip.crop(0, start),
-        Strip([painter.styled(note, tone)]),
-        line.strip.crop(GUTTER + painter.width - EDGE),
-    ]
-    return replace(line, strip=Strip.join(parts))
-
-
-_WHOLE_MARK = NOT_IN_LOG.replace(" ", "\u00a0")
-"""The mark as it is laid out: never broken over two lines."""
-
-
-def _with_mark(strip: Strip, painter: Painter) -> Strip:
-    """Let the mark of a claim that the log does not hold stand out."""
-    before, mark, _ = strip.text.partition(_WHOLE_MARK)
-    if not mark:
-        return strip
-    start = cell_len(before)
-    return Strip.join(
-        [
-            strip.crop(0, start),
-            Strip([painter.styled(NOT_IN_LOG, Tone.WARNING)]),
-            strip.crop(start + len(mark), strip.cell_length),
-        ]
-    )
-
-
 _SAID_BY: dict[RowKind, str] = {
     "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
 }  # fmt: skip
@@ -484,44 +320,6 @@ def said_at(entries: Iterable[Entry]) -> dict[str, str]:
         for each in entries
         if each.kind in _SAID_BY
     }
-
-
-class SentText(LongText):
-    """What the model gets in place of what left, to read, select and copy."""
-
-    DEFAULT_CSS = "SentText { background: $background; }"
-
-    def __init__(
-        self, sent: Replacement, glyphs: Glyphs, *, plain: bool = False, id: str | None = None
-    ) -> None:
-        super().__init__(sent.text, id=id)
-        self._sent, self._glyphs, self._is_plain = sent, glyphs, plain
-
-    def show_sent(self, sent: Replacement) -> None:
-        """Show another replacement from its beginning."""
-        self._sent = sent
-        self.show(sent.text)
-
-    def _broken(self, width: int) -> Wrapped:
-        palette = Palette.of(self)
-        return sent_page(
-            self._sent, Painter(palette, self._glyphs, max(8, width - MARGIN), plain=self._is_plain)
-        )
-
-    def _strip(self, number: int) -> Strip:
-        page = self._lines
-        if not isinstance(page, SentPage):
-            return super()._strip(number)
-        text = self._selectable(list(page.strips[number]), number)
-        return Strip.join([Strip([page.margins[number]]), text])
-
-    def notify_style_update(self) -> None:
-        """Paint in the colours of another theme."""
-        super().notify_style_update()
-        if self.is_mounted:
-            self._width = 0
-            # The colours of parts are the new ones only behind this.
-            self.call_next(self._lay)
 
 
 def summary_text(done: CompactionComplete) -> str:
@@ -577,7 +375,7 @@ def number_lines(done: CompactionComplete) -> str:
 
 _ABOUT = (
     "The model reads this text from the next request on. It is checked like any summary: secrets are "
-    "masked, claims not in the log are marked."
+    "masked, lines not in the log are marked."
 )
 _WAYS = (
     ("Save", "used from the next request on; the old text is kept"),
@@ -717,16 +515,17 @@ class CompactionView:
     """Tokens as the model counts them for each counted one."""
     said: Mapping[str, str] = field(default_factory=dict)
     """Whose words the sources of its facts are and when they came, such as ``you, 12:14``."""
+    read: Reader | None = None
+    """Reads the messages that the lines of the replacement come from."""
 
     @property
     def sent(self) -> Replacement:
         """What the model gets in place of what left."""
-        held = () if self.original else self.done.claims_held
-        return Replacement(self.passages, self.done.model, summary_text(self.done), self.said, held)
+        return Replacement(self.passages, self.done.model, summary_text(self.done))
 
 
-class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
-    """Dismisses with what is to be done, or ``None``."""
+class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
+    """Dismisses with what is to be done, the number of a row to go to in the chat, or ``None``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
     BINDINGS = place_bindings("compaction")
@@ -751,7 +550,7 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
                 Option(Content("No facts were found." if self._view.audit is None else _READING))
             ]
             parts: dict[str, Widget] = {
-                "tab-summary": SentText(view.sent, self._glyphs, plain=self.app.has_class("-plain")),
+                "tab-summary": SentView(view.sent, self._glyphs, view.read),
                 "tab-facts": MarkedList(*facts, id="facts", compact=True),
                 **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
                 "tab-numbers": reading_area(number_lines(view.done), rows=True),
@@ -762,25 +561,32 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
             yield self.hints()
 
     def on_mount(self) -> None:
-        slim = self.app.size.width < SLIM
-        offered = [] if slim else [Hint("left/right", "tabs", 2)]
-        if not self._refused(undone=True):
-            offered.append(Hint("u", "undo", 0, "screen.undo"))
-        if not self._refused(undone=False):
-            offered.append(Hint("r", "redo", 0, "screen.redo"))
-        if self._view.done.claims_marked:
-            offered.insert(0, Hint("n", "next claim", 0, "screen.claim"))
-        if self._view.can_edit:
-            offered.append(Hint("e", "edit", 1, "screen.edit"))
-        if self._view.checkpoint_text is not None:
-            offered.append(Hint("c", "file" if slim else "checkpoint", 1, "screen.checkpoint"))
-        self.key_row.hints = (*offered, Hint("esc", "close", 0, "screen.close"))
         self.query_one(SentText).focus()
+        self._name_keys()
         facts = sum(fact.kind != "detail" for fact in self._view.done.facts)
         self.query_one(PartTabs).count("tab-facts", facts or "")
         self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
         if self._view.audit is not None:
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
+
+    @on(SentView.Changed)
+    def _name_keys(self) -> None:
+        """Name the keys that act now."""
+        acts = {
+            "u": not self._refused(undone=True),
+            "r": not self._refused(undone=False),
+            "e": self._view.can_edit,
+            "c": self._view.checkpoint_text is not None,
+            "left/right": self.app.size.width >= SLIM,
+        }
+        hints = [hint for hint in place_hints("compaction") if acts.get(hint.label, True)]
+        self.query_one(SentView).hints(self.key_row, hints, "in the chat")
+
+    on_descendant_focus = on_descendant_blur = _name_keys
+
+    @on(SentView.Wanted)
+    def _go_to(self, event: SentView.Wanted) -> None:
+        self.dismiss(event.entry.seq)
 
     def _fact_rows(self) -> list[Option]:
         done, back = self._view.done, "enter brings it back" if self._view.can_edit else ""
@@ -805,7 +611,9 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
                 rows[-1] = row
             else:
                 rows.append(part)
-        return figures("\n".join(rows))
+        told = figures("\n".join(rows))
+        marked = re.search(r"\d[\d,]*(?= not in the log)", told.plain)
+        return told.stylize("$text-warning", *marked.span()) if marked else told
 
     def on_resize(self) -> None:
         """Write head and figures for the new width, and line up the facts; the mark stays where it is."""
@@ -828,8 +636,8 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
         """Edit what the model sees; show the checkpoint where there is one."""
         if action == "edit":
             return self._view.can_edit
-        if action == "claim":
-            return bool(self._view.done.claims_marked)
+        if action == "check":
+            return bool(self.query_one(SentText).progress)
         if action == "checkpoint":
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
@@ -853,11 +661,16 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack]):
         # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
         self.set_focus(tabs.active.query("TextArea, OptionList, LongText").first())
 
-    def action_claim(self) -> None:
-        """Go to the next claim that the log does not hold; behind the last one to the first."""
+    def action_check(self) -> None:
+        """Go to the next line that is to be checked; behind the last one to the first."""
         while self.query_one(PartTabs).active.id != "tab-summary":
             self.action_tab(1)
-        self.query_one(SentText).seek(NOT_IN_LOG)
+        self.query_one(SentText).action_check()
+
+    def action_close(self) -> None:
+        """One step back: from a message to the lines; then nothing changes."""
+        if not self.query_one(SentView).close():
+            self.dismiss(None)
 
     def action_undo(self) -> None:
         self._restate(undo=True)

@@ -84,9 +84,7 @@ def mcp_line(row: McpRow, width: int) -> Content:
     if narrow:
         return line
     return Content.assemble(
-        line,
-        f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ",
-        (one_line(about, room), "$text-muted"),
+        line, f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ", (one_line(about, room), "$text-muted")
     )
 
 

@@ -59,6 +59,10 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     NARROWS: ClassVar[bool] = True
     """Whether what is written only hides rows, which esc shows again before it closes the list."""
 
+    TITLE: ClassVar[str] = ""
+    """What is listed, where the first row says no more than that and how many."""
+    EMPTY: ClassVar[str] = "No results."
+    """Said where no row is left."""
     written: str = ""
     """What stands in the search box; a list that comes up once more begins with it."""
     shown: Sequence[Row] = ()
@@ -74,9 +78,9 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
     """In what words are looked for, row by row."""
 
     @property
-    @abstractmethod
     def title_text(self) -> str:
         """First row of the dialog; with :attr:`how_many` or :attr:`narrowed` in it, it follows the filter."""
+        return f"{self.TITLE} · {self.how_many}"
 
     @property
     def _first_row(self) -> Content:
@@ -125,9 +129,9 @@ class FilterDialog(Dialog[Result], Generic[Row, Result]):
         """How a row looks."""
 
     @property
-    @abstractmethod
     def nothing(self) -> str:
         """The sentence shown where no row is left."""
+        return self.EMPTY
 
     @abstractmethod
     def use(self, row: Row) -> None:
@@ -374,10 +378,6 @@ class ChoiceDialog(FilterDialog[str, str]):
 
     def first(self) -> int:
         return self.shown.index(self._current) if self._current in self.shown else 0
-
-    @property
-    def nothing(self) -> str:
-        return "No results."
 
     def explain(self, row: str) -> None:
         """Say what the word means, where that is known."""

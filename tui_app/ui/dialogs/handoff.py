@@ -13,7 +13,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import what_leaving_costs
 from tui_app.ui.dialogs.base import EditDialog, confirmed, write_on
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
-from tui_app.ui.keys import Hint, place_hints
+from tui_app.ui.keys import Hint
 from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
@@ -41,16 +41,9 @@ class BriefScreen(ReviewScreen):
             ("Goal", "rewrite it for another goal"),
             ("Discard", "nothing changes"),
         ),
-        (
-            "Goal",
-            "What is the new session for? The brief is rewritten; nothing has changed yet.",
-            "rewrite",
-        ),
+        ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet.", "rewrite"),
         "Discard the brief you have edited?",
-    )
-    HINTS: ClassVar[tuple[Hint, ...]] = tuple(
-        hint._replace(text="goal") if hint.label == "f" else hint
-        for hint in place_hints("review", "enter", "e", "f", "tab", "esc")
+        rewrites="goal",
     )
     _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
 
@@ -63,7 +56,7 @@ class BriefScreen(ReviewScreen):
         brief = draft.brief
         by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
         parts = [f"about {tokens(brief.tokens)} tokens", by]
-        parts += [count(brief.marked, "claim") + " not in the log"] if brief.marked else []
+        parts += [count(brief.marked, "line") + " not in the log"] if brief.marked else []
         parts += [f"{brief.left_out} had no room"] if brief.left_out else []
         parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
         self._figures = parts

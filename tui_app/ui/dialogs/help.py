@@ -213,6 +213,7 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
     BINDINGS = place_bindings("help")
     HINTS = place_hints("help")
     NAME = "help"
+    EMPTY = "No matching key or command."
     PLACEHOLDER = "filter by key, command, purpose or place"
     CLASSES_OF_BOX = "dialog -full"
     WITHOUT_ROW = frozenset({"?", "esc"})
@@ -268,10 +269,6 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
 
     def line(self, row: HelpRow, width: int) -> Content:
         return help_line(row, width)
-
-    @property
-    def nothing(self) -> str:
-        return "No matching key or command."
 
     def explain(self, row: HelpRow) -> None:
         if row.command is not None:

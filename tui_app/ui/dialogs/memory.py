@@ -71,13 +71,7 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
     LEAST = 40
 
     def __init__(
-        self,
-        entries: Sequence[Entry],
-        whose: str,
-        *,
-        told: str = "",
-        marked: int = 0,
-        off: bool = False,
+        self, entries: Sequence[Entry], whose: str, *, told: str = "", marked: int = 0, off: bool = False
     ) -> None:
         """Show a board.
 

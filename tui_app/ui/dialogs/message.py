@@ -247,6 +247,11 @@ _ENDS_BLOCK = frozenset(
 )
 
 
+def full_text(body: Body) -> str:
+    """All of a message, its arguments first."""
+    return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
+
+
 def copied(messages: Sequence[Message], form: Format) -> str:
     """Everything that is copied, without control characters; empty where there is nothing of that."""
     match form:
@@ -549,6 +554,7 @@ class PinsScreen(FilterDialog[PinRow, PinChoice]):
     BINDINGS = place_bindings("pins")
     HINTS = place_hints("pins")
     NAME = "pins"
+    EMPTY = "No matching pinned message."
     PLACEHOLDER = "filter by words of the message"
 
     def __init__(self, rows: Sequence[PinRow]) -> None:
@@ -565,10 +571,6 @@ class PinsScreen(FilterDialog[PinRow, PinChoice]):
 
     def line(self, row: PinRow, width: int) -> Content:
         return pin_line(row, max(12, width - _FIGURES_CELLS))
-
-    @property
-    def nothing(self) -> str:
-        return "No matching pinned message."
 
     def explain(self, row: PinRow) -> None:
         sent = "It stays word for word: no compaction takes it, no stage rewrites it."

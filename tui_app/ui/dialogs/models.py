@@ -119,6 +119,7 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 
     HINTS = choice_hints("use", "cancel")
     NAME = "picker"
+    EMPTY = "No matching model. Type provider:model to use one that is not listed."
     PLACEHOLDER = "search, or type a full name: provider:model"
 
     def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int, *, asked: bool = True) -> None:
@@ -187,10 +188,6 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
         if exact is not None or name in self.shown:
             return exact or 0
         return next((at for at, row in models if row.current), 0)
-
-    @property
-    def nothing(self) -> str:
-        return "No matching model. Type provider:model to use one that is not listed."
 
     def explain(self, row: ModelRow | str) -> None:
         if isinstance(row, str):
@@ -466,10 +463,7 @@ class KeyDialog(Dialog[str]):
     """Dismisses with the key, or ``None``; nothing is checked here but that there is one."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/key_dialog.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "use", 0),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("enter", "use", 0), Hint("esc", "cancel", 0, "screen.close"))
 
     def __init__(self, model: str, name: str, refused: str = "") -> None:
         """Ask for a key.

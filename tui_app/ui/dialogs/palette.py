@@ -138,22 +138,15 @@ _TITLE_CELLS, _KEYS_CELLS = 30, 18
 class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
     """Dismisses with what to do, or ``None``. What is named so comes first, then what is for it."""
 
-    HINTS = (
-        Hint("enter", "run", 0),
-        Hint("up/down", "mark", 1),
-        Hint("esc", "close", 0, "screen.close"),
-    )
+    HINTS = (Hint("enter", "run", 0), Hint("up/down", "mark", 1), Hint("esc", "close", 0, "screen.close"))
     NAME = "palette"
+    TITLE = "Commands"
     MOST_LINES = 16
     PLACEHOLDER = "what to do"
 
     def __init__(self, rows: Iterable[PaletteRow]) -> None:
         super().__init__()
         self.offer(rows)
-
-    @property
-    def title_text(self) -> str:
-        return f"Commands · {self.how_many}"
 
     def text_of(self, row: PaletteRow) -> str:
         return f"{row.title} {row.purpose}"
@@ -187,10 +180,6 @@ class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
             at = text.plain.lower().find(word)
             text = text.stylize("bold $text-accent", at, at + len(word)) if at >= 0 else text
         return text
-
-    @property
-    def nothing(self) -> str:
-        return "No results."
 
     def explain(self, row: PaletteRow) -> None:
         self.note("" if self.size.width >= 100 else row.purpose)

@@ -42,6 +42,7 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
     BINDINGS = place_bindings("prompts")
     HINTS = place_hints("prompts")
     NAME = "prompts"
+    TITLE = "Earlier prompts"
     PLACEHOLDER = "search what you have said in this folder"
     LEAST = 40
 
@@ -53,10 +54,6 @@ class PromptsScreen(FilterDialog[PastPrompt, PastPrompt]):
         """
         super().__init__()
         self.offer(prompts)
-
-    @property
-    def title_text(self) -> str:
-        return f"Earlier prompts · {self.how_many}"
 
     def text_of(self, row: PastPrompt) -> str:
         return row.text

@@ -166,6 +166,7 @@ class TasksScreen(FilterDialog[TaskRow, str]):
     BINDINGS = place_bindings("tasks")
     HINTS = place_hints("tasks")
     NAME = "tasks"
+    EMPTY = "No matching command."
     PLACEHOLDER = "filter by words of the command"
 
     def __init__(
@@ -203,10 +204,6 @@ class TasksScreen(FilterDialog[TaskRow, str]):
 
     def line(self, row: TaskRow, width: int) -> Content:
         return task_line(row, width)
-
-    @property
-    def nothing(self) -> str:
-        return "No matching command."
 
     def explain(self, row: TaskRow) -> None:
         lines = count(row.lines, "line")

@@ -5,10 +5,9 @@ is still typed goes back to the prompt.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from time import monotonic
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from rich.cells import cell_len
@@ -30,6 +29,7 @@ from tui_app.events import (
     FactState,
     Record,
     fact_counts,
+    lines_told,
 )
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
@@ -37,6 +37,7 @@ from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.base import (
     ConfirmDialog,
+    DetailsScreen,
     Dialog,
     EditDialog,
     MarkedList,
@@ -45,7 +46,8 @@ from tui_app.ui.dialogs.base import (
     way_row,
     write_on,
 )
-from tui_app.ui.dialogs.compaction import COLOURS, INSETS, STATES, Replacement, SentText, said_at
+from tui_app.ui.dialogs.compaction import COLOURS, INSETS, STATES
+from tui_app.ui.dialogs.sent import Reader, Replacement, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
@@ -164,19 +166,16 @@ def _verb(number: int, verb: str) -> str:
 
 
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
-    """``8 facts at risk · a adds one · 2 claims not in the log``; empty where none were found."""
-    if proposed.retention is None:
-        return Content()
-    missing, back = len(at_risk(proposed.facts)), fact_counts(proposed.facts)["put_back"]
-    parts = [Content("All facts are kept")]
+    """``8 facts at risk · a adds one · 14 of 17 lines sourced · 1 not in the log``; empty for nothing."""
+    missing, added = len(at_risk(proposed.facts)), fact_counts(proposed.facts)["put_back"]
+    parts = [] if proposed.retention is None else [Content("All facts are kept")]
     if missing:
         adds = Content.assemble(("a", "$foreground"), f" adds {'it' if missing == 1 else 'one'}")
         parts = [Content.styled(f"{count(missing, 'fact')} at risk", "$text-warning"), adds]
-    if proposed.claims_marked:
-        marked = f"{count(proposed.claims_marked, 'claim')} not in the log"
-        parts.append(Content.styled(marked, "$text-warning"))
-    if back:
-        parts.append(Content(f"{back} put back by Plimsoll"))
+    for told in lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked):
+        parts.append(Content.styled(told, "$text-warning" if told.endswith("log") else ""))
+    if added:
+        parts.append(Content(f"{count(added, 'fact')} added by Plimsoll"))
     return Content(f" {glyphs.separator} ").join(parts)
 
 
@@ -219,6 +218,17 @@ class Words:
     """Title, question and verb of the dialog that asks what it should be written anew for."""
     discard: str
     """Asked before an edited text is dropped."""
+    first: Way = "edit"
+    """The way that is marked at first where nothing is wrong with the text."""
+    rewrites: str = ""
+    """What the key that has it rewritten is called in the bottom row, where that is not its own name."""
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """The keys of the ways."""
+        keys = place_hints("review", "enter", "e", "f", "n", "tab", "esc")
+        named = {"f": self.rewrites}
+        return tuple(key._replace(text=named.get(key.label) or key.text) for key in keys)
 
 
 SUMMARY = Words(
@@ -230,12 +240,9 @@ SUMMARY = Words(
         ("Focus", "rewrite it: say what matters most"),
         ("Discard", "nothing changes"),
     ),
-    (
-        "Focus on",
-        "What matters most? The summary is rewritten; nothing has changed yet.",
-        "rewrite",
-    ),
+    ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
     "Discard the summary you have edited?",
+    first="apply",
 )
 
 
@@ -259,7 +266,6 @@ class ReviewScreen(Dialog[Reviewed]):
     WORDS: ClassVar[Words] = SUMMARY
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS = place_bindings("review")
-    HINTS = place_hints("review", "enter", "e", "f", "tab", "esc")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
@@ -275,7 +281,7 @@ class ReviewScreen(Dialog[Reviewed]):
         *,
         job: str = "",
         fill: "Fill | None" = None,
-        said: Mapping[str, str] = MappingProxyType({}),
+        read: Reader | None = None,
         glyphs: Glyphs = UNICODE,
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -285,12 +291,12 @@ class ReviewScreen(Dialog[Reviewed]):
             proposed: What would be applied; None while it is still written.
             job: Which compaction this is about, where nothing is proposed yet.
             fill: How full the context is now; None where that is not shown.
-            said: Whose words messages are and when they came, such as ``you, 12:14``, by ``#N``.
+            read: Reads the messages that its lines come from.
             glyphs: Signs to draw with.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         super().__init__()
-        self._proposed, self._fill, self._said, self._glyphs = proposed, fill, said, glyphs
+        self._proposed, self._fill, self._read, self._glyphs = proposed, fill, read, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
         self._heard: CompactionProgress | None = None
@@ -310,7 +316,7 @@ class ReviewScreen(Dialog[Reviewed]):
             yield Static(classes="dialog-note", id="review-numbers", markup=False)
             yield ContextGauge(id="review-gauge")
             yield Static(id="review-problem", markup=False)
-            yield SentText(Replacement(), self._glyphs, plain=self.app.has_class("-plain"), id="review-sent")
+            yield SentView(Replacement(), self._glyphs, self._read, id="review-sent")
             yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield MarkedList(id="review-facts", compact=True, markup=False)
@@ -365,9 +371,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._say("#review-problem", Content(self.problem(proposed)))
             self._say("#review-facts-line", facts_line(proposed, self._glyphs))
             self._area.complete(proposed.summary)
-            self._sent.show_sent(
-                Replacement(proposed.passages, proposed.model, said=self._said, held=proposed.claims_held)
-            )
+            self._sent.text.show_sent(Replacement(proposed.passages, proposed.model))
             gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
             gauge.display = fill is not None
             if fill is not None:
@@ -383,7 +387,8 @@ class ReviewScreen(Dialog[Reviewed]):
             self._facts.highlighted = 0 if self._risks else None
             self._ways.display = True
             self.set_focus(self._ways)
-            self._ways.highlighted = WAYS.index("edit")
+            wrong = proposed.claims_marked or proposed.problem
+            self._ways.highlighted = WAYS.index("edit" if wrong else self.WORDS.first)
         elif self._heard is not None:
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
@@ -406,20 +411,27 @@ class ReviewScreen(Dialog[Reviewed]):
         self._sent.display = not self._area.display
 
     @property
-    def _sent(self) -> SentText:
-        return self.query_one("#review-sent", SentText)
+    def _sent(self) -> SentView:
+        return self.query_one(SentView)
 
     def on_descendant_focus(self) -> None:
         """Name the keys of the part that has them now; who has changed the text may want it applied."""
         if self._ways.has_focus and self._area.edited:
             self._ways.highlighted = WAYS.index("apply")
         self._show_text()
+        self._name_keys()
+
+    @on(SentView.Changed)
+    def _name_keys(self) -> None:
         if self.writing:
             self.key_row.hints = self._WAITING
         elif self._facts.has_focus:
-            self.key_row.hints = (Hint("enter", "keep it word for word", 0), *self.HINTS[1:3], *self._ASIDE)
+            keeps = Hint("enter", "keep it word for word", 0)
+            self.key_row.hints = (keeps, *self.WORDS.hints[1:3], *self._ASIDE)
         else:
-            self.key_row.hints = self.HINTS if self._ways.has_focus else self._ASIDE
+            checks = place_hints("review", "n")
+            others = self.WORDS.hints if self._ways.has_focus else (*checks, *self._ASIDE)
+            self._sent.hints(self.key_row, others, "in full")
 
     def _say(self, name: str, text: Content) -> None:
         row = self.query_one(name, Static)
@@ -434,7 +446,7 @@ class ReviewScreen(Dialog[Reviewed]):
                 event.stop()
                 self._area.insert(event.character)
         # Bindings act only after this.
-        elif self._stray.catch(event, {"a", "e", "f"} if not self.writing else ()):
+        elif self._stray.catch(event, {"a", "e", "f", "n"} if not self.writing else ()):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -481,10 +493,21 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def action_other(self) -> None:
         if not self.writing:
-            round_ = [part for part in (self._ways, self._sent, self._area, self._facts) if part.display]
+            sent = [self._sent.text] if self._sent.display else []
+            round_ = [self._ways, *sent, *(part for part in (self._area, self._facts) if part.display)]
             at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
             # At once: the next key may be there already.
             self.set_focus(round_[(at + 1) % len(round_)])
+
+    def action_check(self) -> None:
+        """Go to the next line of what would be sent that is to be checked."""
+        if self._sent.display and self._sent.text.progress:
+            self.set_focus(self._sent.text)
+            self._sent.text.action_check()
+
+    @on(SentView.Wanted)
+    def _show_whole(self, event: SentView.Wanted) -> None:
+        self.app.push_screen(DetailsScreen(f"#{event.entry.message}  {event.entry.title}", event.text))
 
     def action_edit(self) -> None:
         self._area.display = True
@@ -504,6 +527,8 @@ class ReviewScreen(Dialog[Reviewed]):
         """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
         if self.writing:
             self.give_up()
+        elif self._sent.close():
+            pass
         elif self.focused is not self._ways:
             self.set_focus(self._ways)
         else:
@@ -626,9 +651,8 @@ def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
 def _screen_of(
     app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str = ""
 ) -> ReviewScreen:
-    said = said_at(session.presenter.view.entries)
-    fill = fill_of(app, session)
-    return ReviewScreen(proposed, job=job, fill=fill, said=said, glyphs=session.glyphs)
+    fill, read = fill_of(app, session), reader_of(session)
+    return ReviewScreen(proposed, job=job, fill=fill, read=read, glyphs=session.glyphs)
 
 
 async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -> None:

@@ -53,6 +53,7 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
     NAME = "rewind"
+    EMPTY = "No matching prompt."
     PLACEHOLDER = "filter by words of the prompt"
     LEAST = 30
 
@@ -93,10 +94,6 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
     def line(self, row: RewindPoint, width: int) -> Content:
         return prompt_line(row, width, self._unit)
 
-    @property
-    def nothing(self) -> str:
-        return "No matching prompt."
-
     def explain(self, row: RewindPoint) -> None:
         self.note(self._explained(row))
 
@@ -112,10 +109,7 @@ def prompt_line(point: RewindPoint, width: int, unit: str = "msg") -> Content:
     title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
     padding = " " * max(0, room - Content(title).cell_length)
     return Content.assemble(
-        (f"{clock(point.time):<5}  ", "$text-muted"),
-        (title, "bold"),
-        padding,
-        (f"  {size}", "$text-muted"),
+        (f"{clock(point.time):<5}  ", "$text-muted"), (title, "bold"), padding, (f"  {size}", "$text-muted")
     )
 
 

@@ -28,11 +28,11 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, part_of, undo
 from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, said_at
-from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude
+from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
+from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.keys import keys_of
 from tui_app.ui.reports import read_audit, read_sub_agent, sub_agent_text
-from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Transcript, why_not_undone
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
         if entry.used or entry.calls:
             done = await asyncio.to_thread(read_sub_agent, database, session.id, entry.seq, entry.result_seq)
             return f"{sub_agent_text(done)}\n\n{body.text}"
-        parts = (await asyncio.to_thread(readable_args, body.args), body.thinking, body.text)
-        return "\n\n".join(filter(None, parts))
+        return await asyncio.to_thread(full_text, body)
 
     async def raw() -> str:
         return await asyncio.to_thread(read_json, database, session.id, (entry.seq, entry.result_seq))
@@ -135,8 +134,12 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         checkpoint_text=lambda: read_checkpoint(done),
         scale=session.state.scale,
         said=said_at(session.presenter.view.entries),
+        read=reader_of(session),
     )
-    if wanted := await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs)):
+    wanted = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
+    if isinstance(wanted, int):
+        session.presenter.jump_to(wanted)
+    elif wanted is not None:
         session.submit(wanted)
 
 

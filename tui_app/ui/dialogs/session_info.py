@@ -195,6 +195,8 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
 
     HINTS = choice_hints("open")
     NAME = "checkpoints"
+    TITLE = "Checkpoints"
+    EMPTY = "No matching checkpoint."
     PLACEHOLDER = "filter by title"
 
     def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
@@ -208,10 +210,6 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
         self._marked = marked
         self.offer(rows)
 
-    @property
-    def title_text(self) -> str:
-        return f"Checkpoints · {self.how_many}"
-
     def text_of(self, row: CheckpointRow) -> str:
         return row.title
 
@@ -221,10 +219,6 @@ class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
 
     def first(self) -> int:
         return min(self._marked, len(self.shown) - 1)
-
-    @property
-    def nothing(self) -> str:
-        return "No matching checkpoint."
 
     def explain(self, row: CheckpointRow) -> None:
         self.note(f"checkpoints/{one_line(PurePath(row.path).name, 200)}")

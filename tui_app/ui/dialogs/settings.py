@@ -107,6 +107,7 @@ class SettingsScreen(FilterDialog[Entry, None]):
     BINDINGS = place_bindings("settings")
     HINTS = place_hints("settings")
     NAME = "settings"
+    EMPTY = "No matching setting."
     PLACEHOLDER = "filter by name, value, source or purpose"
     CLASSES_OF_BOX = "dialog -full"
 
@@ -165,10 +166,6 @@ class SettingsScreen(FilterDialog[Entry, None]):
     def first(self) -> int:
         keys = [entry.key for entry in self.shown]
         return keys.index(self._marked) if self._marked in keys else 0
-
-    @property
-    def nothing(self) -> str:
-        return "No matching setting."
 
     def explain(self, row: Entry) -> None:
         if row.key != self._marked:

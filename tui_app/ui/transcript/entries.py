@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from tui_app.context.tool_words import work_of_name
+from tui_app.context.tool_titles import work_of_name
 from tui_app.session.user_view import Body, Entry, EntryState
 from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
@@ -434,7 +434,7 @@ def _changes(args: str, *, whole: bool) -> list[Piece]:
     """
     from json import dumps, loads  # behind the first frame
 
-    from tui_app.context.tool_words import NEW_TEXT_ARGUMENTS, OLD_TEXT_ARGUMENTS, PATH_ARGUMENTS
+    from tui_app.context.ledger.tools import NEW_TEXT_ARGUMENTS, OLD_TEXT_ARGUMENTS, PATH_ARGUMENTS
 
     try:
         values = loads(args) if len(args) <= TOOL_CHARS else None
@@ -483,8 +483,8 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
     if rest := figures[2:]:
         # The sign for how often is that of what is excluded.
         told = between.join(rest).replace("×", glyphs.excluded)
-        claims = next((each for each in rest if each.endswith(" not in the log") and each[0] != "0"), "")
-        yield TextPiece(told, Tone.DIM, apart=between, warns=claims)
+        marked = next((each for each in rest if each.endswith(" not in the log")), "")
+        yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
     if entry.state == "ok":
         yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
     else:

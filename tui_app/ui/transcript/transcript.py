@@ -173,12 +173,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         unread: int
 
     def __init__(
-        self,
-        bodies: Bodies,
-        glyphs: Glyphs,
-        *,
-        id: str | None = None,
-        classes: str | None = None,
+        self, bodies: Bodies, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._wording = Wording(glyphs=glyphs)
@@ -361,13 +356,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         width = max(8, self.scrollable_content_region.width - GUTTER - EDGE)
         # A terminal's own colours, or none, have no ground that differs: half rows of it would be bars.
         grounds = not (self.plain or self.app.no_color or self.app.native_ansi_color)
-        return Painter(
-            Palette.of(self),
-            self._wording.glyphs,
-            width,
-            plain=self.plain,
-            grounds=grounds,
-        )
+        return Painter(Palette.of(self), self._wording.glyphs, width, plain=self.plain, grounds=grounds)
 
     # Scrolling
 

@@ -1,0 +1,278 @@
+"""Bind each statement of a model's notes to the messages it comes from, with what the ledger knows.
+
+Nothing of a statement is read but its message numbers and the names, numbers, paths, commands and quotes in
+it: no word of any language decides anything. A source says where a line comes from, not that it is right.
+
+After attributed generation: ALCE (Gao et al. 2023), ALiiCE (arXiv 2406.13375), arXiv 2509.21557.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Literal
+
+from tui_app.context.binding.forms import numbers_only
+from tui_app.context.binding.sources import Sources
+from tui_app.context.binding.statements import Anchor, Statement, statements
+from tui_app.context.binding.states import COPIED, NewStates, State, is_path_of, is_run_of
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.passages import Passage
+from tui_app.context.summaries.prompt import REPEATS, repeats
+from tui_app.events import NOT_IN_LOG, UNCHECKED
+from tui_app.records import frozen
+
+Form = Literal["bound", "unchecked", "not in the log"]
+STATES_SHARE, _STATES_LEAST = 0.15, 60
+"""Of the notes' tokens, what states may cost; and the tokens they may cost in any case."""
+_FEW = 6
+"""Units in which a single name may occur that still says where a line comes from."""
+_REFUSED_FROM = 4
+"""Statements from which on notes can be refused for having no sources."""
+_TERSE = 160
+"""Characters of an answer without sections and sources that says nothing of the session."""
+NOTHING = "nothing in the answer could be traced to the log"
+_HEADED = re.compile(r"(?m)^\s{0,3}(?:#{1,6}\s|\*\*|[-*] )")
+INTENT = "Intent"
+"""The section of the notes that speaks for the user."""
+
+
+@frozen
+class BoundLine:
+    """A statement with where it comes from."""
+
+    statement: Statement
+    form: Form
+    keys: tuple[int, ...] = ()
+    states: tuple[State, ...] = ()
+    copied: bool = False
+    """Whether it stands word for word in what a tool returned, and nobody said it."""
+
+    @property
+    def told(self) -> str:
+        """The form at its end."""
+        if self.form == "bound":
+            numbers = ", ".join(f"#{key}" for key in self.keys)
+            states = "; ".join(state.text for state in self.states)
+            if not numbers:
+                return f"({states})" if states else ""
+            return f"({numbers}: {states})" if states else f"({numbers})"
+        return UNCHECKED if self.form == "unchecked" else NOT_IN_LOG
+
+
+@frozen
+class BoundNotes:
+    """Notes with a form at the end of each statement."""
+
+    text: str
+    lines: tuple[BoundLine, ...] = ()
+    notes: str = ""
+    """As they were written."""
+
+    @property
+    def sourced(self) -> int:
+        return sum(line.form == "bound" and not line.copied for line in self.lines)
+
+    @property
+    def not_in_log(self) -> int:
+        return sum(line.form == "not in the log" for line in self.lines)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The statements without a source."""
+        return tuple(line.statement.text for line in self.lines if line.form != "bound" or line.copied)
+
+    @property
+    def refusal(self) -> str:
+        """Why these notes cannot be used; empty when they can."""
+        if repeats(self.notes):
+            return REPEATS
+        if not (self.sourced or _HEADED.search(self.notes)) and len(self.notes) < _TERSE:
+            return NOTHING
+        if not self.lines:
+            return NOTHING
+        if len(self.lines) >= _REFUSED_FROM and self.sourced * 2 < len(self.lines):
+            return f"only {self.sourced} of {len(self.lines)} lines could be traced to the log"
+        return ""
+
+
+def written_out(notes: str, lines: Sequence[BoundLine]) -> str:
+    """Notes with the form of each statement at its end; forms that stand there are replaced."""
+    text, end = "", 0
+    for line in lines:
+        form, said = line.told, line.statement
+        text += f"{notes[end : said.start]}{said.text}{f' {form}' if form else ''}"
+        end = said.end
+    return text + notes[end:]
+
+
+class Binder:
+    """Binds notes on one session.
+
+    Args:
+        ledger: What happened in it.
+        texts: All that was said and returned.
+        beside: What the model was told outside of the messages.
+        count: Tokens of a text.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        texts: Sequence[Passage],
+        beside: Sequence[str] = (),
+        count: Callable[[str], int] = lambda text: -(-len(text) // 4),
+    ) -> None:
+        self.ledger, self.count = ledger, count
+        self.sources = Sources(texts, beside, _counts(ledger))
+
+    def bind(self, notes: str) -> BoundNotes:
+        """Find the source of each statement and write it at its end."""
+        notes = numbers_only(notes)
+        new = NewStates(self.ledger, self.sources)
+        lines = [self._bound(statement, new) for statement in statements(notes)]
+        lines = list(self._affordable(notes, lines))
+        return BoundNotes(written_out(notes, lines), tuple(lines), notes)
+
+    def _bound(self, statement: Statement, new: NewStates) -> BoundLine:
+        sources, anchors = self.sources, statement.anchors
+        if (copied := sources.copied(statement.text)) is not None:
+            unit = sources.units[copied]
+            state = State(COPIED, f"copied {statement.start}", 10)
+            return BoundLine(statement, "bound", (unit.newest,), (state,), copied=True)
+        known = [anchor for anchor in anchors if sources.knows(anchor)]
+        given = [key for key in statement.sources if sources.place(key) is not None]
+        missing = any(anchor.strict and anchor not in known for anchor in anchors)
+        # Without a log, what left is only known to the ledger.
+        left = [key for key in statement.sources if key not in given and self.ledger.knows(key)]
+        if missing or len(given) + len(left) < len(statement.sources):
+            return BoundLine(statement, "not in the log")
+        if left and not given:
+            told = tuple(new.look_up(statement, (), left, intent=False, found=False))
+            return BoundLine(statement, "bound", tuple(left), told)
+        places = self._given(statement, given) if given else None
+        keys: tuple[int, ...] = tuple(given) if places is not None else ()
+        if places is None:
+            found = self._found(statement, known)
+            if found is None:
+                return BoundLine(statement, "unchecked")
+            places, keys = found
+        intent = statement.heading.casefold().startswith(INTENT.casefold())
+        states = tuple(new.look_up(statement, places, keys, intent=intent, found=not given))
+        if not given and not states and not _says_enough(anchors):
+            return BoundLine(statement, "unchecked")
+        return BoundLine(statement, "bound", keys, states)
+
+    def _given(self, statement: Statement, given: Sequence[int]) -> list[int] | None:
+        """The units of the messages that a statement gives, if they bear out its anchors."""
+        places = [place for key in given if (place := self.sources.place(key)) is not None]
+        near = {each for place in places for each in (place - 1, place, place + 1)}
+        for anchor in statement.anchors:
+            if near.isdisjoint(self.sources.having(anchor)) and not self._elsewhere(anchor):
+                return None
+        return places
+
+    def _elsewhere(self, anchor: Anchor) -> bool:
+        """Whether an anchor is borne out by what no message has: circumstances, or a count."""
+        return self.sources.beside(anchor) or (
+            not self.sources.having(anchor) and (not anchor.strict or self.sources.knows(anchor))
+        )
+
+    def _found(
+        self, statement: Statement, known: Sequence[Anchor]
+    ) -> tuple[list[int], tuple[int, ...]] | None:
+        """The units in which all anchors of a statement occur together, the best one."""
+        anchors = [anchor for anchor in known if self.sources.having(anchor)]
+        if not anchors:
+            # Only circumstances, or a count that the ledger has.
+            return ([], ()) if known else None
+        together = frozenset.intersection(*(self.sources.having(anchor) for anchor in anchors))
+        if not together:
+            # What was said about a call stands in the message before or behind it.
+            near = [self.sources.around(self.sources.having(anchor)) for anchor in anchors]
+            held = frozenset[int]().union(*(self.sources.having(anchor) for anchor in anchors))
+            together = frozenset.intersection(*near) & held
+        if not together:
+            return None
+        deeds = self._deeds(anchors)
+        best = max(together, key=lambda place: (self._weight(place, deeds), place))
+        unit = self.sources.units[best]
+        return [best], (unit.newest,)
+
+    def _deeds(self, anchors: Sequence[Anchor]) -> frozenset[int]:
+        """Messages in which something was done to a file that is named, or a named command was run."""
+        keys: set[int] = set()
+        for anchor in anchors:
+            if anchor.kind == "path":
+                keys |= {
+                    key
+                    for trail in self.ledger.files().values()
+                    if is_path_of(anchor.text, trail.path)
+                    for key in trail.keys
+                }
+            elif anchor.kind == "code":
+                keys |= {
+                    run.key for run in self.ledger.runs().values() if is_run_of(anchor.text, run.command)
+                }
+        return frozenset(keys)
+
+    def _weight(self, place: int, deeds: frozenset[int]) -> int:
+        """Which of several units tells most: deeds at what is named, the user's words, then outputs."""
+        unit = self.sources.units[place]
+        voices = set(unit.voices.values())
+        done = not deeds.isdisjoint(unit.keys)
+        return 3 if done else 2 if "user" in voices else 1 if voices & {"call", "result"} else 0
+
+    def _affordable(self, notes: str, lines: Sequence[BoundLine]) -> Iterator[BoundLine]:
+        """Leave out states until they cost no more than their share, the harmless ones first.
+
+        Each thing is told where it first comes up, and again while room is left; bad news before all else.
+        """
+        bare = written_out(notes, [replace(line, states=()) for line in lines])
+        left = max(_STATES_LEAST, int(self.count(bare) * STATES_SHARE))
+        every = [(number, state) for number, line in enumerate(lines) for state in line.states]
+        costs = {state: self.count(f": {state.text}") for _, state in every}
+        every.sort(key=lambda each: (not each[1].is_bad, costs[each[1]], -each[1].weight))
+        kept: set[tuple[int, State]] = set()
+        told: set[str] = set()
+        for bad, again in product((True, False), (False, True)):
+            for number, state in every:
+                wanted = state.is_bad == bad and (again or state.subject not in told)
+                if wanted and costs[state] <= left and (number, state) not in kept:
+                    left -= costs[state]
+                    told.add(state.subject)
+                    kept.add((number, state))
+        for number, line in enumerate(lines):
+            states = tuple(each for each in line.states if (number, each) in kept)
+            # One name that came up in many places is a source only together with what is known of it.
+            lone = not states and not line.statement.sources and not _says_enough(line.statement.anchors)
+            yield replace(
+                line, states=states, form="unchecked" if lone and line.form == "bound" else line.form
+            )
+
+
+def _says_enough(anchors: Collection[Anchor]) -> bool:
+    """Whether the anchors of a statement that gives no source tell where it comes from."""
+    return len(anchors) > 1 or any(anchor.kind in {"quote", "address"} for anchor in anchors)
+
+
+def _counts(ledger: Ledger) -> Iterator[int]:
+    """Numbers that can be counted in the log and stand nowhere in it."""
+    trails = ledger.files().values()
+    for deed in ("created", "written", "edited", "deleted", "moved"):
+        yield sum(bool(trail.counts.get(deed)) for trail in trails)
+        yield from (trail.counts.get(deed, 0) for trail in trails)
+    yield sum(trail.is_changed for trail in trails)
+    yield sum(not trail.is_changed for trail in trails)
+    yield len(trails)
+    runs = ledger.runs().values()
+    yield from (len(run.actions) for run in runs)
+    yield len(runs)
+    yield len(ledger.prompts())
+    for state in ("open", "in progress", "done", "dropped"):
+        yield sum(task.state == state for task in ledger.tasks())
+    yield len(ledger.tasks())
+    for action in ledger.actions():
+        if counts := action.outcome.counts:
+            yield from (counts.passed, counts.failed, counts.errors)
+            yield counts.passed + counts.failed + counts.errors

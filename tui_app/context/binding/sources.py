@@ -1,0 +1,276 @@
+"""The log, made ready for looking up where names, numbers and quotes occur."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from tui_app.context.binding.statements import Anchor
+from tui_app.context.ledger.passages import Passage, Voice
+
+_DROPPED = str.maketrans("", "", " \t\r\n\v\f\xa0`*\"'“”„‘’«»‹›「」『』\\")
+_DIGITS = re.compile(r"\d+(?:[.,'’\u202f\u00a0]\d+)*")
+_GROUPED = re.compile(r"[,'’\u202f\u00a0](?=\d{3}(?!\d))")
+_SCALES = (1000, 60, 3600, 1024, 1_000_000, 1_048_576, 100)
+_ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[…\]|<[^<>]{1,40}>|\{[^{}]{0,40}\})\s*")
+_WORD = re.compile(r"[^\W_][\w.+@:=/-]*", re.ASCII)
+_LINE = re.compile(r"(?::L?\d+(?:[-–:]\d+)*|#L\d+(?:-L?\d+)?|\(\))$")
+_SPOKEN = re.compile(r"[^\W_]+")
+_BETWEEN, _MOST_WORDS = 40, 16
+_TELLING = 3
+"""Characters that a name with places to fill in has at least, or it is looked for as a whole."""
+_SENTENCE, _STOPS = 24, ".。!！?？;:"
+"""Characters of a statement that nobody writes twice by chance, and what may stand at its end."""
+_ROWS_BEHIND = 30
+"""Numbers that rows behind the last message may have: the stages write them."""
+_SHORT = 8
+"""Characters below which a name is looked for as a word, not inside of others."""
+
+
+class Unit:
+    """A message, or a call with its results."""
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        self.keys: set[int] = {key}
+        self.voices: dict[int, Voice] = {}
+        self._passages: list[Passage] = []
+        self._squeezed = ""
+        self._folded = ""
+        self._numbers: frozenset[str] = frozenset()
+
+    def add(self, passage: Passage) -> None:
+        self.keys.add(passage.key)
+        self.voices.setdefault(passage.key, passage.voice)
+        self._passages.append(passage)
+
+    @property
+    def is_said(self) -> bool:
+        """Whether it is a message in words, and no call."""
+        return not {"call", "result"} & set(self.voices.values())
+
+    @property
+    def said(self) -> str:
+        """What the user and the assistant have written in it, squeezed."""
+        texts = (passage.text for passage in self._passages if passage.voice != "result")
+        return squeeze("\x01".join(texts))
+
+    @property
+    def newest(self) -> int:
+        """The message by which it is cited: of a call its result."""
+        return max(self.keys)
+
+    @property
+    def text(self) -> str:
+        return "\n".join(each.text for each in self._passages)
+
+    @property
+    def squeezed(self) -> str:
+        """Its text in small letters, without blanks and marks."""
+        if not self._squeezed:
+            self._squeezed = squeeze("\x01".join(each.text for each in self._passages)) or "\x01"
+        return self._squeezed
+
+    @property
+    def folded(self) -> str:
+        if not self._folded:
+            self._folded = self.text.casefold() or "\n"
+        return self._folded
+
+    @property
+    def numbers(self) -> frozenset[str]:
+        """Every number in it, without marks between groups of digits."""
+        if not self._numbers:
+            self._numbers = frozenset(map(plain_number, _DIGITS.findall(self.folded))) | _parts(self.folded)
+        return self._numbers
+
+
+@lru_cache(maxsize=8_192)
+def squeeze(text: str) -> str:
+    """A text in small letters, without blanks, quotes and marks of emphasis."""
+    return text.translate(_DROPPED).casefold()
+
+
+def plain_number(text: str) -> str:
+    """A number without marks between groups of three, and without zeros that say nothing."""
+    whole = _GROUPED.sub("", text)
+    if whole.count(",") == 1 and "." not in whole:
+        whole = whole.replace(",", ".")
+    if whole.count(".") == 1:
+        whole = whole.rstrip("0").rstrip(".")
+    return whole.lstrip("0") or "0" if whole.isdigit() else whole
+
+
+def _parts(text: str) -> frozenset[str]:
+    """The pieces of numbers that are joined by marks, such as those of a date or a version."""
+    return frozenset(piece.lstrip("0") or "0" for piece in re.findall(r"\d+", text))
+
+
+class Sources:
+    """All that was said and returned, by unit, and what is known besides.
+
+    Args:
+        texts: The whole session.
+        beside: What the model was told outside of the messages: circumstances, instructions, attachments.
+        counted: Numbers that can be counted in the log, such as how many files were edited.
+    """
+
+    def __init__(
+        self, texts: Iterable[Passage], beside: Sequence[str] = (), counted: Iterable[int] = ()
+    ) -> None:
+        self.units: list[Unit] = []
+        self._by_key: dict[int, int] = {}
+        self._found: dict[Anchor, frozenset[int]] = {}
+        by_unit: dict[int, int] = {}
+        for passage in texts:
+            place = by_unit.setdefault(passage.unit, len(self.units))
+            if place == len(self.units):
+                self.units.append(Unit(passage.unit))
+            self.units[place].add(passage)
+            self._by_key[passage.key] = place
+            self._by_key.setdefault(passage.unit, place)
+        self._keys = sorted(self._by_key)
+        self._beside = Unit(0)
+        for text in beside:
+            self._beside.add(Passage(0, "program", text))
+        self._counted = frozenset(map(str, counted))
+
+    def place(self, key: int) -> int | None:
+        """Index of the unit that a message belongs to; None where there is no such message.
+
+        Log numbers that are no message's own, as that of a call's row or of a digest behind the last message,
+        belong to the message before.
+        """
+        if key not in self._by_key and self._keys and self._keys[0] < key < self._keys[-1] + _ROWS_BEHIND:
+            key = self._keys[bisect_right(self._keys, key) - 1]
+        return self._by_key.get(key)
+
+    def having(self, anchor: Anchor) -> frozenset[int]:
+        """Indices of the units in which an anchor occurs."""
+        if anchor not in self._found:
+            looks = _Look(anchor)
+            self._found[anchor] = frozenset(
+                place for place, unit in enumerate(self.units) if looks.in_unit(unit)
+            )
+        return self._found[anchor]
+
+    def copied(self, text: str) -> int | None:
+        """The unit whose result holds a statement word for word, where nobody has said it; None for none."""
+        wanted = squeeze(text).strip(_STOPS)
+        if len(wanted) < _SENTENCE or (" " not in text.strip() and text.isascii()):
+            return None
+        holding = [place for place, unit in enumerate(self.units) if wanted in unit.squeezed]
+        if not holding or any(wanted in self.units[place].said for place in holding):
+            return None
+        return holding[-1]
+
+    def around(self, places: frozenset[int]) -> frozenset[int]:
+        """Those units and their neighbours, where one of the two is only said."""
+        found = set(places)
+        for place in places:
+            for other in (place - 1, place + 1):
+                if 0 <= other < len(self.units) and (self.units[place].is_said or self.units[other].is_said):
+                    found.add(other)
+        return frozenset(found)
+
+    def knows(self, anchor: Anchor) -> bool:
+        """Whether an anchor occurs anywhere, whole or put together of what does."""
+        if self.having(anchor) or self.beside(anchor):
+            return True
+        if anchor.kind == "number":
+            return plain_number(anchor.text) in self._counted
+        return False
+
+    def beside(self, anchor: Anchor) -> bool:
+        """Whether an anchor occurs in what is known besides the messages."""
+        return _Look(anchor).in_unit(self._beside)
+
+
+class _Look:
+    """Finds one anchor in units."""
+
+    def __init__(self, anchor: Anchor) -> None:
+        self.anchor = anchor
+        text = _LINE.sub("", anchor.text) if anchor.kind != "number" else anchor.text
+        pieces = [squeeze(piece) for piece in _ELLIPSIS.split(text)]
+        telling = [piece for piece in pieces if any(map(str.isalnum, piece))]
+        self.pieces = telling if sum(map(len, telling)) >= _TELLING else [squeeze(text)]
+        self.numbers = frozenset(_converted(anchor.text)) if anchor.kind == "number" else frozenset()
+        spoken = _SPOKEN if anchor.kind == "quote" else _WORD
+        self.words = (
+            [word.casefold() for word in spoken.findall(text)] if anchor.kind in {"code", "quote"} else []
+        )
+        self.parts = [part for part in text.strip("/").split("/") if part not in {"", ".", "..", "~", "…"}]
+
+    def in_unit(self, unit: Unit) -> bool:
+        match self.anchor.kind:
+            case "number":
+                return not self.numbers.isdisjoint(unit.numbers)
+            case "path":
+                return self._path(unit)
+            case "code" if len(self.words) > 1:
+                return self._whole(unit) or all(_as_word(word, unit) for word in self.words)
+            case "quote" if len(self.words) > 2:
+                return self._whole(unit) or self._scattered(unit.folded)
+            case _:
+                return self._whole(unit)
+
+    def _scattered(self, text: str) -> bool:
+        """Whether the words of a quote stand in their order, with little between them."""
+        first, *rest = self.words[:_MOST_WORDS]
+        start = text.find(first)
+        while start >= 0:
+            end = start + len(first)
+            for word in rest:
+                place = text.find(word, end, end + _BETWEEN + len(word))
+                if place < 0:
+                    break
+                end = place + len(word)
+            else:
+                return True
+            start = text.find(first, start + 1)
+        return False
+
+    def _whole(self, unit: Unit) -> bool:
+        if not all(piece in unit.squeezed for piece in self.pieces):
+            return False
+        short = len(self.pieces) == 1 and len(self.pieces[0]) < _SHORT and self.anchor.kind != "quote"
+        return not short or _as_word(self.anchor.text.casefold().removesuffix("()"), unit)
+
+    def _path(self, unit: Unit) -> bool:
+        """As written, by the end of an absolute one, or as a folder and names that stand apart."""
+        whole = "/".join(self.parts).casefold()
+        if _as_word(whole, unit):
+            return True
+        if len(self.parts) > 2 and _as_word("/".join(self.parts[-2:]).casefold(), unit):
+            return True
+        return len(self.parts) > 1 and all(_as_word(part.casefold(), unit) for part in self.parts)
+
+
+def _as_word(word: str, unit: Unit) -> bool:
+    place = unit.folded.find(word)
+    while place >= 0:
+        before, after = unit.folded[place - 1 : place], unit.folded[place + len(word) : place + len(word) + 1]
+        if not (_joins(before) and _joins(word[:1])) and not (_joins(after) and _joins(word[-1:])):
+            return True
+        place = unit.folded.find(word, place + 1)
+    return False
+
+
+def _joins(char: str) -> bool:
+    return char.isascii() and (char.isalnum() or char == "_")
+
+
+def _converted(text: str) -> Iterator[str]:
+    """A number in the forms that it may have in the log, other units among them."""
+    number = plain_number(text.lstrip("-~≈"))
+    yield number
+    try:
+        value = float(number)
+    except ValueError:
+        return
+    if value:
+        for scale in _SCALES:
+            for each in (value * scale, value / scale):
+                if each == round(each, 3):
+                    yield plain_number(f"{each:.3f}".rstrip("0").rstrip("."))

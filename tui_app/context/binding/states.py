@@ -1,0 +1,235 @@
+"""What the ledger knows of the things a statement is about, as short states at its end."""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from tui_app.context.binding.sources import Sources, plain_number, squeeze
+from tui_app.context.binding.statements import Anchor, Statement
+from tui_app.context.ledger.files import FileTrail
+from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
+from tui_app.context.ledger.names import is_file_name
+from tui_app.context.ledger.tools import Command, FileUse, TaskUpdate
+from tui_app.context.shell_line import producer
+from tui_app.context.user_text import own_words, sentences
+from tui_app.records import frozen
+
+_WORD = re.compile(r"[^\W_]{2,40}")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_MOST_QUOTED = 24
+_MOST_STATES = 2
+_LONGEST_PROMPT, _LONGEST_SENTENCE = 40_000, 600
+"""Characters of a prompt, and of one of its sentences, that are compared with a line."""
+_BRACKETS = str.maketrans("", "", "()\n")
+"""Signs that would end a form."""
+COPIED = "tool result"
+_BAD = 6
+_SAME_TASK = 0.5
+"""Share of a task's words that a statement about it has."""
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+
+
+@frozen
+class State:
+    """What is known of one thing."""
+
+    text: str
+    subject: str
+    """The thing: its state is told once."""
+    weight: float
+    """How much it matters: bad news most, what is as one would expect least."""
+
+    @property
+    def is_bad(self) -> bool:
+        return self.weight >= _BAD
+
+
+class NewStates:
+    """Looks up states, in order of the statements."""
+
+    def __init__(self, ledger: Ledger, sources: Sources) -> None:
+        self.ledger, self.sources = ledger, sources
+        self._actions: dict[int, list[Action]] = {}
+        for action in ledger.actions():
+            for key in {action.key, action.call}:
+                self._actions.setdefault(key, []).append(action)
+        self._prompts: dict[int, list[Prompt]] = {}
+        for prompt in ledger.prompts():
+            self._prompts.setdefault(prompt.key, []).append(prompt)
+        self._programs = {command.split()[0] for command in ledger.runs() if command.split()}
+
+    def look_up(
+        self, statement: Statement, places: Sequence[int], keys: Sequence[int], *, intent: bool, found: bool
+    ) -> list[State]:
+        """The states of one statement, the weightiest first.
+
+        Args:
+            statement: The statement.
+            places: The units that it is bound to.
+            keys: The messages that it gives, or that were found for it.
+            intent: Whether it stands where the notes speak for the user.
+            found: Whether code has found its source.
+        """
+        every = [key for place in places for key in sorted(self.sources.units[place].keys)]
+        states = [*self._named(statement, keys)]
+        for key in dict.fromkeys((*keys, *every)):
+            states += self._prompt(statement, key)
+            if not found or not states:
+                for action in self._actions.get(key, ()):
+                    states += self._action(statement, action)
+        if intent and not any(key in self._prompts for key in every) and self._is_output(places):
+            states.append(State(COPIED, f"intent {statement.start}", 8))
+        unique = {state.subject: state for state in reversed(states)}
+        return sorted(unique.values(), key=lambda state: -state.weight)[:_MOST_STATES]
+
+    def _named(self, statement: Statement, keys: Sequence[int]) -> Iterator[State]:
+        """States of files, commands and tasks that a statement names."""
+        for anchor in statement.anchors:
+            if anchor.kind == "path":
+                trails = [
+                    trail for trail in self.ledger.files().values() if is_path_of(anchor.text, trail.path)
+                ]
+                if len(trails) == 1:
+                    yield self._file(trails[0])
+                elif not trails and is_file_name(anchor.text):
+                    yield State("not opened", f"file {anchor.text}", 1)
+            elif anchor.kind == "code" and (run := self._run_named(anchor)):
+                yield self._run(statement, run, None)
+            elif anchor.kind == "code" and self._looks_run(anchor):
+                yield State("never run", f"run {anchor.text}", 6)
+        for task in self.ledger.tasks():
+            if _share(task.text, statement.text) >= _SAME_TASK:
+                yield _task_state(task)
+
+    def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
+        for prompt in self._prompts.get(key, ()):
+            if quoted := _nearest(prompt.text, statement.text):
+                yield State(f'"{quoted}"', f"words {key} {quoted}", 5)
+
+    def _action(self, statement: Statement, action: Action) -> Iterator[State]:
+        if action.outcome.state == "refused":
+            yield State("you refused", f"action {action.key}", 9)
+            return
+        match action.operation:
+            case Command(line=line) if run := self.ledger.runs().get(producer(line)):
+                if run.is_open or run.outcome.counts or not is_look(run.command):
+                    yield self._run(statement, run, action)
+            case FileUse(path=path):
+                for trail in self.ledger.files().values():
+                    if trail.path == path or trail.path.endswith(f"/{path.removeprefix('./')}"):
+                        yield self._file(trail)
+                        break
+            case TaskUpdate() if tasks := self.ledger.tasks():
+                best = max(tasks, key=lambda task: _share(task.text, statement.text))
+                if _share(best.text, statement.text) > 0:
+                    yield _task_state(best)
+            case None if action.outcome.state == "failed":
+                yield State("failed", f"action {action.key}", 7)
+            case _:
+                pass
+
+    def _file(self, trail: FileTrail) -> State:
+        told = trail.told().translate(_BRACKETS)
+        return State(told, f"file {trail.path}", 3 if "deleted" in told or "undone" in told else 2)
+
+    def _run(self, statement: Statement, run: Run, cited: Action | None) -> State:
+        newest = run.outcome
+        told = newest.told()
+        if cited is not None and cited.key != run.key and cited.outcome.told() != told:
+            told = f"{cited.outcome.told()}; now {told}"
+        if len(run.actions) > 1:
+            told = f"{told}, run {len(run.actions)}×"
+        looks = is_look(run.command)
+        said = {plain_number(anchor.text) for anchor in statement.anchors if anchor.kind == "number"}
+        differs = bool(said and newest.counts and not said & set(_NUMBERS.findall(told)))
+        weight = 7.0 if run.is_open and not looks else 4.0 if differs else 0.5 if looks else 2.5
+        return State(told, f"run {run.command}", weight)
+
+    def _run_named(self, anchor: Anchor) -> Run | None:
+        named = [run for command, run in self.ledger.runs().items() if is_run_of(anchor.text, command)]
+        return named[-1] if named else None
+
+    def _looks_run(self, anchor: Anchor) -> bool:
+        words = producer(anchor.text).split()
+        return len(words) > 1 and words[0] in self._programs
+
+    def _is_output(self, places: Sequence[int]) -> bool:
+        return bool(places) and all("result" in self.sources.units[place].voices.values() for place in places)
+
+
+def _task_state(task: Task) -> State:
+    return State(task.state, f"task {task.text}", 6 if task.state in {"open", "in progress"} else 3)
+
+
+def is_run_of(named: str, command: str) -> bool:
+    """Whether a command that is named is one that was run, perhaps with more options."""
+    wanted, words = producer(named).split(), command.split()
+    if not wanted or not words or not set(wanted) <= set(words):
+        return False
+    return len(wanted) > 1 or words[0] == wanted[0]
+
+
+def is_path_of(name: str, path: str) -> bool:
+    bare = (
+        re.sub(r":L?\d+(?:[-–:]\d+)*$", "", name).removeprefix("./").removeprefix("…/").rstrip("/").casefold()
+    )
+    folded = path.casefold()
+    if bare.startswith(("/", "~")):
+        return folded == bare or bare.endswith(f"/{folded}")
+    return f"/{folded}".endswith(f"/{bare}") or bare.endswith(f"/{folded}")
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text in small letters; of scripts without spaces, pairs of signs."""
+    folded = text.casefold()
+    words = {word for word in _WORD.findall(folded) if not _UNSPACED.search(word)}
+    signs = "".join(_UNSPACED.findall(folded))
+    return words | {signs[at : at + 2] for at in range(len(signs) - 1)}
+
+
+def _share(wanted: str, said: str) -> float:
+    """The share of the words of a text that another one has."""
+    words = _words(wanted)
+    if not words or squeeze(wanted) in squeeze(said):
+        return float(bool(words))
+    return len(words & _words(said)) / len(words)
+
+
+@lru_cache(maxsize=512)  # each line that cites a prompt asks
+def _said(prompt: str) -> Sequence[str]:
+    """The sentences of the user in a prompt."""
+    own = [
+        sentence
+        for sentence in sentences(own_words(prompt[:_LONGEST_PROMPT]))
+        if any(map(str.isalpha, sentence))
+    ]
+    return [sentence[:_LONGEST_SENTENCE] for sentence in own] or [
+        " ".join(prompt[:_LONGEST_SENTENCE].split())
+    ]
+
+
+def _nearest(prompt: str, statement: str) -> str:
+    """The sentence of the user that shares most with a statement, short."""
+    said, words = _said(prompt), _words(statement)
+    best = max(said, key=lambda sentence: (len(words & _words(sentence)), -len(sentence)))
+    best = best.translate(_BRACKETS).strip(" .。")
+    if len(best) <= _MOST_QUOTED:
+        return best
+    # The stretch of it that shares most.
+    pieces = best.split(" ")
+    if len(pieces) < 3:
+        return f"{best[: _MOST_QUOTED - 1]}…"
+    starts = range(len(pieces))
+
+    def stretch(start: int) -> str:
+        taken = ""
+        for piece in pieces[start:]:
+            if len(taken) + len(piece) + 1 > _MOST_QUOTED:
+                break
+            taken = f"{taken} {piece}".strip()
+        return taken
+
+    start = max(starts, key=lambda at: (len(words & _words(stretch(at))), -at))
+    shown = stretch(start)
+    whole_end = " ".join(pieces[start:]) == shown
+    return f"{'…' if start else ''}{shown}{'' if whole_end else '…'}"

@@ -1,0 +1,453 @@
+"""The sections that code writes beside a model's notes: deeds, the user's words, names that will be needed.
+
+They are exact: each entry comes from the ledger, with the numbers of its messages.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from textwrap import shorten
+
+from tui_app.context.ledger.facts import (
+    LINE_BREAK,
+    NO_RESULT,
+    SEPARATOR,
+    decision_text,
+    error_text,
+    file_told,
+    live_text,
+    run_text,
+    telling_runs,
+)
+from tui_app.context.ledger.files import FileTrail
+from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
+from tui_app.context.ledger.names import RankedName, chosen_names, name_lines
+from tui_app.context.ledger.tools import FileUse
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.user_text import beginning, clipped, one_line, own_words, sentences
+from tui_app.records import frozen
+from tui_app.text import plain_text
+
+DEEDS_HEADING = "## What was done, and where it stands"
+WORDS_HEADING = "## The user's words, whole"
+CLIPPED_HEADING = "## The user's words"
+RULES_HEADING = "## The user's rules, word for word"
+NAMES_HEADING = "## Names that came up"
+_HERE = "files here"
+_HEADING = re.compile(r"(?m)^\s{0,3}#{1,6}\s+(.*?)[ \t#]*$")
+_OURS = frozenset(
+    heading.removeprefix("## ").casefold()
+    for heading in (DEEDS_HEADING, WORDS_HEADING, CLIPPED_HEADING, RULES_HEADING, NAMES_HEADING)
+)
+NO_SUCCESS = " · no success since"
+Count = Callable[[str], int]
+
+# What was done: a line per file below its folder, runs that count, what is open, what is alive.
+
+_SHORTEST_ROOT, _FEWEST_PATHS, _MOST_OF_THEM = 12, 3, 0.6
+"""Characters of a folder that is worth naming once, the paths that it must save, and their share of all."""
+_ALWAYS = frozenset({"error", "live", "question"})
+"""What is open or alive is told also where its message stays."""
+_LAST_WORDS, _LAST_SAID = 400, 5
+_STANDING = "## Where it stands"
+_MOST_UNKNOWN = 8
+"""Tools that nobody understands, of which the names are told."""
+"""Characters of the assistant's last words, where no model writes notes."""
+
+
+def unlike_ours(notes: str) -> str:
+    """A model's notes in which no heading is that of a section of code."""
+
+    def renamed(match: re.Match[str]) -> str:
+        is_ours = one_line(match[1]).casefold().strip(" :*_") in _OURS
+        return f"### Notes: {match[1]}" if is_ours else match[0]
+
+    return _HEADING.sub(renamed, notes)
+
+
+@frozen
+class Entry:
+    """One line about one thing of the ledger."""
+
+    kind: str
+    text: str
+    """As its fact says it."""
+    shown: str
+    keys: tuple[int, ...] = ()
+    rank: float = 0.0
+    """The lower it is, the later it is left out."""
+    folder: str = ""
+
+    @property
+    def group(self) -> tuple[str, bool] | None:
+        """Files that stand together: those of a folder, and of them those that were only read."""
+        return (self.folder, self.text.endswith(f"{SEPARATOR}read")) if self.kind == "file" else None
+
+    @property
+    def line(self) -> str:
+        return f"- {one_line(plain_text(self.shown))}{_sources(self.keys)}"
+
+
+def _sources(keys: Sequence[int]) -> str:
+    """Where an entry comes from: its first and its newest message."""
+    ends = tuple(dict.fromkeys((keys[0], keys[-1]) if len(keys) > 1 else keys))
+    return f" ({', '.join(f'#{key}' for key in ends)})" if ends else ""
+
+
+@frozen
+class DeedsSection:
+    """What was done, as far as there was room for it."""
+
+    text: str = ""
+    written: frozenset[tuple[str, str]] = frozenset()
+    """Kind and text of the facts that stand in it."""
+
+
+def deeds_section(
+    ledger: Ledger,
+    budget: int,
+    count: Count,
+    in_sight: Collection[int] = (),
+    alive: Sequence[str] | None = None,
+) -> DeedsSection:
+    """Write down the deeds, what is open and what is alive, the dearest first within a budget.
+
+    Args:
+        ledger: The whole session.
+        budget: Tokens that the section may take.
+        count: Tokens of a text.
+        in_sight: Messages that stay: what only stands there is not said again.
+        alive: What is alive now, a line each; None where only the ledger can say.
+    """
+    seen = set(in_sight)
+    entries = [
+        entry for entry in _entries(ledger, alive) if entry.kind in _ALWAYS or not set(entry.keys) <= seen
+    ]
+    root = _common_root(entry.folder for entry in entries)
+    first, last, unknown = [f"…/ stands for {root}/"] if root else [], list[str](), ledger.not_understood
+    if unknown:
+        last.append(_unknown_calls(ledger))
+    left = budget - sum(count(line) + 1 for line in (*first, *last)) - count(DEEDS_HEADING)
+    if left < 0:
+        return DeedsSection()
+    chosen: list[Entry] = []
+    groups: set[tuple[str, bool] | None] = {None}
+    for entry in sorted(entries, key=lambda entry: entry.rank):
+        cost = count(f"  {entry.line}") + 1
+        if entry.group not in groups:
+            cost += count(f"- {_short(entry.folder, root) or _HERE}") + 1
+        if cost <= left:
+            left -= cost
+            chosen.append(entry)
+            groups.add(entry.group)
+    kept = {id(entry) for entry in chosen}
+    lines = list(_lines([entry for entry in entries if id(entry) in kept], root))
+    if not (lines or last):
+        return DeedsSection()
+    text = "\n".join([DEEDS_HEADING, *first, *lines, *last])
+    return DeedsSection(text, frozenset((entry.kind, mask_secrets(entry.text)) for entry in chosen))
+
+
+def _unknown_calls(ledger: Ledger) -> str:
+    """What was called that nobody understands: it may have changed anything."""
+    count = ledger.not_understood
+    calls = sorted(ledger.unknown_calls().items(), key=lambda each: -len(each[1]))[:_MOST_UNKNOWN]
+    told = ", ".join(f"`{one_line(plain_text(tool))}` {len(keys)}×{_sources(keys)}" for tool, keys in calls)
+    return (
+        f"- {count} call{'' if count == 1 else 's'} not understood, whose effects are not told here: {told}"
+    )
+
+
+def _entries(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[Entry]:
+    """Every entry in the order in which it is shown, with its rank."""
+    trails = list(ledger.files().values())
+    yield from (_file_entry(trail, 2.0) for trail in trails if trail.is_changed)
+    yield from _run_entries(ledger)
+    for action in ledger.failures():
+        path = action.operation.path if isinstance(action.operation, FileUse) else ""
+        lines = " / ".join(action.outcome.lines) or "no output"
+        text = f"`{action.tool} {path}`".replace(" `", "`") + f" · failed: {lines}"
+        fact = text.replace(" / ", LINE_BREAK)
+        yield Entry("error", fact, mask_secrets(f"{text}{NO_SUCCESS}"), (action.key,), 1.5 if path else 3.5)
+    started = {live_text(live.handle, live.command): live.key for live in ledger.live()}
+    ended = ", not seen to end" if alive is None else ""
+    for text in started if alive is None else alive:
+        keys = tuple(filter(None, [started.get(text)]))
+        yield Entry("live", text, f"▶ {mask_secrets(text)}{ended}", keys, 0.0)
+    for task in ledger.tasks():
+        text = f"{beginning(one_line(task.text), 240)}{SEPARATOR}{task.state}"
+        if task.state != "dropped":
+            rank = 1.2 if task.state in {"open", "in progress"} else 4.5
+            yield Entry("todo", text, f"task: {mask_secrets(text)}", (task.key,), rank)
+    decisions = ((decision_text(each), each.key) for each in ledger.decisions())
+    yield from (Entry("decision", text, mask_secrets(text), (key,), 3.0) for text, key in decisions)
+    waiting = ((f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting())
+    yield from (Entry("question", text, text, (key,), 0.5) for text, key in waiting)
+    yield from (_file_entry(trail, 5.0) for trail in trails if not trail.is_changed)
+
+
+def _run_entries(ledger: Ledger) -> Iterator[Entry]:
+    telling = telling_runs(ledger)
+    for run in ledger.runs().values():
+        if is_look(run.command):
+            continue
+        if run.is_open:
+            shown = mask_secrets(error_text(run)).replace(LINE_BREAK, " / ")
+            told = f", {run.outcome.told()}" if run.outcome.counts or run.outcome.exit else ""
+            yield Entry("error", error_text(run), f"{shown}{told}{NO_SUCCESS}", (run.key,), 1.0)
+        elif run in telling:
+            shown = f"{mask_secrets(run_text(run))}{_solved(run)}"
+            yield Entry("command", run_text(run), shown, (run.key,), 4.0)
+
+
+def _solved(run: Run) -> str:
+    """That an earlier run of it failed, with what it said then."""
+    failed = [action for action in run.actions if action.outcome.state == "failed"]
+    if not failed or (not run.outcome.ok and not run.solved_by):
+        return ""
+    lines = failed[-1].outcome.lines
+    return f", after {failed[-1].outcome.told()}" + (f": {mask_secrets(lines[0])}" if lines else "")
+
+
+def _file_entry(trail: FileTrail, rank: float) -> Entry:
+    folder, name = posixpath.split(trail.path)
+    keys = tuple(trail.keys or trail.reads[-1:])
+    told = file_told(trail)
+    # The newest first where not all have room.
+    rank += 0.9 * (1 - 1 / (1 + keys[-1] / 1000)) * -1 + 0.9
+    return Entry("file", f"{trail.path}{SEPARATOR}{told}", f"{name}{SEPARATOR}{told}", keys, rank, folder)
+
+
+def _lines(entries: Sequence[Entry], root: str) -> Iterator[str]:
+    """Lines as they are shown: files of one folder below it, at the place of the first."""
+    groups: dict[object, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.group or id(entry), []).append(entry)
+    for group in groups.values():
+        first, folder = group[0], _short(group[0].folder, root)
+        if len(group) == 1:
+            yield f"- {folder}{first.line.removeprefix('- ')}"
+        else:
+            yield f"- {folder or _HERE}"
+            yield from (f"  {each.line}" for each in group)
+
+
+def _common_root(folders: Iterable[str]) -> str:
+    """The folder of most absolute paths that saves most when told short; empty when none is worth it."""
+    absolute = [folder for folder in folders if folder.startswith("/")]
+    counts: dict[str, int] = {}
+    for folder in absolute:
+        above = folder
+        while len(above) >= _SHORTEST_ROOT:
+            counts[above] = counts.get(above, 0) + 1
+            above = posixpath.dirname(above)
+    wanted = max(_FEWEST_PATHS, _MOST_OF_THEM * len(absolute))
+    fitting = [folder for folder, times in counts.items() if times >= wanted]
+    return max(fitting, key=lambda folder: (counts[folder] * len(folder), len(folder)), default="")
+
+
+def _short(folder: str, root: str) -> str:
+    """A folder as it is shown in front of a name; empty for that of the session."""
+    if root and (folder == root or folder.startswith(f"{root}/")):
+        return f"…{folder[len(root) :]}/"
+    return posixpath.join(folder, "")
+
+
+# The user's words: whole, newest first, while there is room; of what is clipped the best sentences.
+
+_FRAMING = 5
+"""Tokens of the bullet and the number in front of a prompt."""
+_SHORTEST_PIECE = 160
+"""Characters below which a clipped piece says nothing."""
+_RULES_SHARE = 0.4
+"""Of the room for words, what sentences of clipped prompts may take."""
+_LONG_SENTENCE = 400
+_MARK = 48
+"""Characters of the mark in a clipped text, and of white space that is cut at, about."""
+
+
+@frozen
+class WordsSection:
+    """The user's own words, as far as there is room for them."""
+
+    prompts: tuple[tuple[int, str], ...] = ()
+    """Number and text as shown, oldest first."""
+    rules: tuple[tuple[int, str], ...] = ()
+    """Sentences of prompts that had to be clipped, word for word."""
+    omitted: int = 0
+    clipped: int = 0
+    latest: int = 0
+    """The newest prompt of the session, which mostly stays as a message of its own."""
+
+    @property
+    def text(self) -> str:
+        if not self.prompts:
+            return ""
+        heading = CLIPPED_HEADING if self.clipped or self.omitted else WORDS_HEADING
+        lines = [
+            f"- #{key}{' (latest)' if key == self.latest else ''}: {_indented(text)}"
+            for key, text in reversed(self.prompts)
+        ]
+        if self.omitted:
+            more = "prompt is" if self.omitted == 1 else "prompts are"
+            lines.append(f"- ({self.omitted} more {more} left out here)")
+        return "\n".join([heading, *lines])
+
+    @property
+    def rules_text(self) -> str:
+        if not self.rules:
+            return ""
+        return "\n".join([RULES_HEADING, *(f"- {text} (#{key})" for key, text in self.rules)])
+
+
+def _indented(text: str) -> str:
+    """A text whose later lines cannot pass for headings or items of ours."""
+    return "\n  ".join(line for line in text.strip().splitlines() if line.strip())
+
+
+def words_section(
+    prompts: Sequence[Prompt], budget: int, count: Count, in_sight: Collection[int] = ()
+) -> WordsSection:
+    """Choose what of the user's words has room.
+
+    The latest prompt is shown before all others, then the newest of the rest, each whole; prompts without
+    pasted blocks go before those with. One that has no room is clipped to its head and tail, and its
+    sentences compete by shortness, repetition and age for a place word for word.
+
+    Args:
+        prompts: All that the user typed, oldest first.
+        budget: Tokens that they may take.
+        count: Tokens of a text.
+        in_sight: Messages that stay: their prompts are not said again.
+    """
+    wanted: dict[int, str] = {}
+    for prompt in prompts:
+        if prompt.key not in in_sight:
+            text = mask_secrets(prompt.text)
+            wanted[prompt.key] = f"{wanted[prompt.key]}\n{text}" if prompt.key in wanted else text
+    # One that was sent again stands at its newest place.
+    newest_of = {one_line(text): key for key, text in wanted.items()}
+    repeated = {key: text for key, text in wanted.items() if newest_of[one_line(text)] == key}
+    costs = {key: count(text) + _FRAMING for key, text in repeated.items()}
+    if budget <= 0 or not repeated:
+        return WordsSection(omitted=len(repeated))
+    if sum(costs.values()) <= budget:
+        return WordsSection(prompts=tuple(repeated.items()), latest=prompts[-1].key)
+    newest = max(repeated)
+    order = sorted(repeated, key=lambda key: (key != newest, _is_pasted(repeated[key]), -key))
+    left, shown = budget - int(budget * _RULES_SHARE), dict[int, str]()
+    for key in order:
+        if costs[key] <= left:
+            shown[key] = repeated[key]
+            left -= costs[key]
+    lacking = [key for key in order if key not in shown]
+    rules = _rules([(key, repeated[key]) for key in lacking], int(budget * _RULES_SHARE), count)
+    left = budget - sum(costs[key] for key in shown) - sum(count(text) + _FRAMING for _, text in rules)
+    clipped_now = 0
+    # The first request says what all is about.
+    for place, key in enumerate(sorted(lacking, key=lambda key: (key != newest, key != min(repeated), -key))):
+        share = left // (len(lacking) - place)
+        chars = len(repeated[key]) * max(0, share - _FRAMING) // max(1, costs[key]) - _MARK
+        if chars < _SHORTEST_PIECE:
+            continue
+        text = clipped(repeated[key], chars)
+        cost = count(text) + _FRAMING
+        if cost <= left:
+            shown[key] = text
+            left -= cost
+            clipped_now += text != repeated[key]
+    return WordsSection(
+        prompts=tuple(sorted(shown.items())),
+        rules=tuple(rules),
+        omitted=len(repeated) - len(shown),
+        clipped=clipped_now,
+        latest=prompts[-1].key,
+    )
+
+
+def _is_pasted(text: str) -> bool:
+    """Whether most of a prompt is quoted or pasted."""
+    return 2 * len(own_words(text)) < len(text)
+
+
+def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> list[tuple[int, str]]:
+    """Sentences of clipped prompts that rank highest: short ones, said more than once, newer ones."""
+    found: dict[str, tuple[float, int, int, str]] = {}
+    times: dict[str, int] = {}
+    for place, (key, text) in enumerate(prompts):
+        for at, sentence in enumerate(sentences(own_words(text))):
+            if "“ …" in sentence:  # it holds what somebody else said
+                continue
+            flat = sentence.casefold()
+            times[flat] = times.get(flat, 0) + 1
+            short = max(0.0, 1 - len(sentence) / _LONG_SENTENCE)
+            rank = short + 0.3 * (1 - place / len(prompts)) + 0.2 * (at == 0) + 0.5 * (times[flat] > 1)
+            if len(sentence) > 5 and rank > found.get(flat, (0.0,))[0]:
+                found[flat] = (rank, key, at, sentence)
+    chosen: list[tuple[int, int, str]] = []
+    for _, key, at, sentence in sorted(found.values(), reverse=True):
+        cost = count(sentence) + _FRAMING
+        if cost <= budget:
+            budget -= cost
+            chosen.append((key, at, sentence))
+    return [(key, sentence) for key, _, sentence in sorted(chosen)]
+
+
+def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[int] = ()) -> str:
+    """Where things stand in the speakers' own words, for a replacement that no model has written.
+
+    The assistant's last words that leave, and what each request led to: whole lines, the newest first while
+    there is room.
+
+    Args:
+        ledger: The whole session.
+        budget: Tokens that they may take.
+        count: Tokens of a text.
+        in_sight: Messages that stay: what was said there is not said again.
+    """
+    prompts = list(ledger.prompts())
+    words = [each for each in ledger.words() if _says_more_than_a_call(each.text)]
+    earlier: dict[int, str] = {}
+    for prompt, following in pairwise(prompts):
+        said = [each for each in words if prompt.key < each.key < following.key]
+        if said and said[-1].key not in in_sight:
+            asked, answered = beginning(one_line(prompt.text), 60), _beginning(said[-1].text, 320)
+            earlier[said[-1].key] = f"- #{prompt.key} {asked} → {answered} (#{said[-1].key})"
+    leaving = [each for each in words if each.key not in in_sight]
+    lines = [
+        f"- {_beginning(each.text, _LAST_WORDS)} (#{each.key})"
+        for each in leaving[-_LAST_SAID:]
+        if each.key not in earlier
+    ]
+    left, kept = budget - count(_STANDING) - _FRAMING, list[str]()
+    for line in (*reversed(lines), *reversed(earlier.values())):
+        if (cost := count(line) + 1) <= left:
+            left -= cost
+            kept.append(line)
+    omitted = len(lines) + len(earlier) - len(kept)
+    if omitted:
+        kept.append(f"- ({omitted} earlier {'answer is' if omitted == 1 else 'answers are'} left out here)")
+    return mask_secrets("\n".join([_STANDING, *reversed(kept)])) if kept else ""
+
+
+def _beginning(text: str, limit: int) -> str:
+    """The first words of a text without the code, tables and drawings in it."""
+    return shorten(one_line(own_words(text)) or one_line(text), limit, placeholder=" …")
+
+
+def _says_more_than_a_call(text: str) -> bool:
+    """Whether words are more than the announcement of a call."""
+    return bool(text.strip()) and not text.rstrip().endswith((":", "：", "..."))
+
+
+# Names.
+
+
+def names_section(
+    ranked: Sequence[RankedName], standing: str, budget: int, count: Count
+) -> tuple[str, list[RankedName]]:
+    """The names that will be needed and stand nowhere else in a replacement, within a budget."""
+    lacking = [one for one in ranked if one.name not in standing]
+    chosen = chosen_names(lacking, budget - count(NAMES_HEADING), count)
+    return ("\n".join([NAMES_HEADING, *name_lines(chosen)]), chosen) if chosen else ("", [])

@@ -1,0 +1,278 @@
+"""The facts of a session as relations that a user reads, and which of them a text keeps."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+
+from tui_app.context.ledger.files import FileTrail
+from tui_app.context.ledger.ledger import Decision, Ledger, Run, is_look
+from tui_app.context.ledger.names import RankedName, names_to_carry
+from tui_app.context.ledger.passages import passages
+from tui_app.context.ledger.tools import FileUse
+from tui_app.context.secrets import mask_secrets
+from tui_app.context.user_text import OMITTED, beginning, clipped, one_line, sentences
+from tui_app.context.view import Item
+from tui_app.events import Fact, FactKind, FactState
+
+SEPARATOR = " · "
+FAILED = " · failed: "
+LINE_BREAK = " ¦ "
+ANSWER, REFUSED = " · answer: ", "the user refused: "
+NO_RESULT = " · no result yet"
+COMMAND_LIMIT, TASK_LIMIT, QUESTION_LIMIT, ANSWER_LIMIT = 160, 240, 300, 300
+"""Characters."""
+PROMPT_LIMIT = 12_000
+"""Characters of a prompt that a fact holds; only pasted documents are longer."""
+WEIGHTS: dict[FactKind, float] = {
+    "request": 5.0, "said": 2.0, "error": 3.0, "live": 3.0, "question": 2.5, "file": 2.0, "todo": 1.8,
+    "decision": 1.4, "command": 1.0, "rule": 4.0, "detail": 0.4,
+}  # fmt: skip
+_READ = 0.35
+"""Weight of a file that was only read, against one that was changed."""
+_MOST_DECISIONS = 60
+MOST_NAMES = 600
+"""Names of which it is judged whether a replacement keeps them."""
+
+
+def ledger_facts(
+    ledger: Ledger, names: Sequence[RankedName] = (), in_sight: Collection[int] = ()
+) -> tuple[Fact, ...]:
+    """What a ledger holds, weightiest first; the same ledger gives the same facts.
+
+    Args:
+        ledger: The whole session.
+        names: The names that will be needed.
+        in_sight: Messages that stay: what can be read there is no fact.
+    """
+    facts = [
+        *_prompt_facts(ledger),
+        *_error_facts(ledger),
+        *(_fact("live", live_text(each.handle, each.command), each.key) for each in ledger.live()),
+        *(_fact("question", f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting()),
+        *_task_facts(ledger),
+        *_file_facts(ledger),
+        *(_fact("decision", decision_text(each), each.key) for each in ledger.decisions()[-_MOST_DECISIONS:]),
+        *_command_facts(ledger),
+        *(
+            Fact(kind="detail", text=_name_text(one), source=f"#{one.key}", weight=round(0.13 * one.score, 4))
+            for one in names
+        ),
+    ]
+    unique = {(fact.kind, fact.text): fact for fact in facts if _key(fact) not in in_sight}
+    return tuple(sorted(unique.values(), key=lambda fact: -fact.weight))
+
+
+def session_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tuple[Fact, ...]:
+    """The facts of a whole session, names that will be needed among them; see :func:`ledger_facts`."""
+    ledger = Ledger.from_items(items)
+    names = names_to_carry(list(passages(items)), ledger.files().values(), in_sight)[:MOST_NAMES]
+    return ledger_facts(ledger, names, in_sight)
+
+
+def _fact(kind: FactKind, text: str, key: int, factor: float = 1.0) -> Fact:
+    return Fact(kind=kind, text=mask_secrets(text), source=f"#{key}", weight=round(WEIGHTS[kind] * factor, 4))
+
+
+def _key(fact: Fact) -> int:
+    return int(fact.source.removeprefix("#"))
+
+
+def _prompt_facts(ledger: Ledger) -> Iterator[Fact]:
+    prompts = ledger.prompts()
+    ends = {0, len(prompts) - 1}
+    for place, prompt in enumerate(prompts):
+        kind: FactKind = "request" if place in ends else "said"
+        yield _fact(kind, clipped(prompt.text, PROMPT_LIMIT), prompt.key)
+
+
+def _file_facts(ledger: Ledger) -> Iterator[Fact]:
+    for trail in ledger.files().values():
+        factor = 1.0 if trail.is_changed else _READ
+        yield _fact("file", f"{trail.path}{SEPARATOR}{file_told(trail)}", trail.key, factor)
+
+
+def file_told(trail: FileTrail) -> str:
+    return trail.told() if trail.is_changed else "read"
+
+
+def run_text(run: Run) -> str:
+    """A run with how it ended last: ``pytest -x · exit 1, 1 failed``."""
+    return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{SEPARATOR}{run.outcome.told()}"
+
+
+_NEWEST_RUNS = 8
+"""Commands that ended well, once, without a report: so many of the newest are told."""
+_SILENT = 0.2
+"""How much the others of them weigh."""
+
+
+def telling_runs(ledger: Ledger) -> Collection[Run]:
+    """Runs whose result counts: of a report, of something that had failed, and the newest of the others."""
+    runs = list(ledger.runs().values())
+    others = [
+        run for run in runs if not is_look(run.command) and not run.outcome.counts and len(run.actions) == 1
+    ]
+    left_out = set(others[:-_NEWEST_RUNS])
+    return [run for run in runs if run not in left_out]
+
+
+def _command_facts(ledger: Ledger) -> Iterator[Fact]:
+    telling = telling_runs(ledger)
+    for run in ledger.runs().values():
+        if not is_look(run.command) and not run.is_open:
+            yield _fact("command", run_text(run), run.key, 1.0 if run in telling else _SILENT)
+
+
+def _error_facts(ledger: Ledger) -> Iterator[Fact]:
+    for run in ledger.runs().values():
+        if run.is_open and not is_look(run.command):
+            yield _fact("error", error_text(run), run.key)
+    for action in ledger.failures():
+        path = action.operation.path if isinstance(action.operation, FileUse) else ""
+        what = f"`{action.tool} {path}`".replace(" `", "`")
+        lines = LINE_BREAK.join(action.outcome.lines) or "no output"
+        yield _fact("error", f"{what}{FAILED}{lines}", action.key, 1.0 if path else 0.4)
+
+
+def error_text(run: Run) -> str:
+    """A failed run with what it printed that tells most."""
+    lines = LINE_BREAK.join(run.outcome.lines) or run.outcome.told()
+    return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{FAILED}{lines}"
+
+
+def _task_facts(ledger: Ledger) -> Iterator[Fact]:
+    for task in ledger.tasks():
+        if task.state in {"open", "in progress"}:
+            yield _fact(
+                "todo", f"{beginning(one_line(task.text), TASK_LIMIT)}{SEPARATOR}{task.state}", task.key
+            )
+
+
+def live_text(handle: str, command: str) -> str:
+    told = f"`{beginning(one_line(command), COMMAND_LIMIT)}`{SEPARATOR}running"
+    return f"{told} as {handle}" if handle else told
+
+
+def decision_text(decision: Decision) -> str:
+    """A choice of the user: a question with its answer, or what they refused."""
+    asked = beginning(one_line(decision.text), QUESTION_LIMIT)
+    if not decision.answer:
+        return f"{REFUSED}{asked}"
+    return f"{asked}{ANSWER}{beginning(one_line(decision.answer), ANSWER_LIMIT)}"
+
+
+def _name_text(one: RankedName) -> str:
+    where = f"{one.place}/" if one.is_file and one.place else one.place
+    said = f"{SEPARATOR}{'defined ' if one.defined else ''}in {where}" if where else ""
+    return f"`{one.name}`{said}"
+
+
+def is_name(fact: Fact) -> bool:
+    """Whether a detail is a name or a value, and not a sentence about something."""
+    return fact.kind == "detail" and fact.text.startswith("`")
+
+
+# Which facts a text keeps.
+
+_MARKS = str.maketrans("", "", "`*\"'“”‘’")
+_CLIPPED = re.compile(rf" ?…\[\d{{1,12}}{re.escape(OMITTED)} ?|…")
+_MASKED = re.compile(r"\[[a-z ]*(?:hidden|masked)[^\]]*\]|…\[\d{1,12} characters omitted\]…")
+
+
+def plain(text: str) -> str:
+    """A text in small letters without quotes and code marks, on one line."""
+    return " ".join(text.translate(_MARKS).casefold().split())
+
+
+def judge(
+    facts: Sequence[Fact],
+    *,
+    replacement_text: str,
+    recoverable: bool = True,
+    written: Collection[tuple[str, str]] | None = None,
+) -> tuple[tuple[Fact, ...], float]:
+    """Judge for every fact whether a text still holds it.
+
+    Args:
+        facts: What the dropped history held.
+        replacement_text: Everything that stands in its place, as one text.
+        recoverable: Whether every message with a handle can be got back, as from a session's own log.
+        written: Kind and text of the facts that code has written down with their states. Where it is given,
+            what was done to a file, and how a command ended, is kept only so; else its name must stand there.
+
+    Returns:
+        The facts with their state, in the same order, and the share of the weight of what was said and done
+        that is kept, 0 to 1.
+    """
+    told = plain(replacement_text)
+    judged: list[Fact] = []
+    for fact in facts:
+        exact = written is not None and fact.kind in _EXACT
+        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _holds(told, fact))
+        state: FactState = "kept" if kept else "recoverable" if recoverable and fact.source else "lost"
+        judged.append(
+            fact
+            if fact.state == state
+            else Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
+        )
+    return tuple(judged), retention(judged)
+
+
+_EXACT = frozenset({"file", "command", "error", "todo", "live"})
+
+
+def retention(judged: Sequence[Fact]) -> float:
+    """The kept share of the weight; names count only where there is nothing else."""
+    counted = weighed(judged)
+    total = sum(fact.weight for fact in counted)
+    return round(sum(fact.weight for fact in counted if fact.state == "kept") / total, 4) if total else 1.0
+
+
+def weighed(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """The facts of which a share is told: of names nobody knows which will be needed."""
+    return [fact for fact in facts if fact.kind != "detail"] or facts
+
+
+def _holds(told: str, fact: Fact) -> bool:
+    pieces = _pieces(_key_text(fact))
+    if fact.kind in {"file", "detail"}:
+        return any(_as_name(told, piece) for piece in pieces)
+    if all(piece in told for piece in pieces):
+        return True
+    if fact.kind not in {"request", "said", "rule"}:
+        return False
+    said = [plain(sentence) for sentence in sentences(fact.text)]
+    return bool(said) and all(sentence in told for sentence in said)
+
+
+def _key_text(fact: Fact) -> str:
+    """The text by which a fact is recognised."""
+    text = fact.text
+    match fact.kind:
+        case "error" if FAILED in text:
+            return text.split(FAILED, 1)[1].split(LINE_BREAK)[0]
+        case "file":
+            return text.rpartition(SEPARATOR)[0].rsplit("/", 1)[-1] or text
+        case "todo" | "question" | "command" | "live":
+            return text.rpartition(SEPARATOR)[0] or text
+        case "decision" if ANSWER in text:
+            return text.partition(ANSWER)[2]
+        case "detail":
+            return text.split(SEPARATOR)[0]
+    return text
+
+
+@lru_cache(maxsize=2_048)  # a compaction asks twice about each fact
+def _pieces(key: str) -> tuple[str, ...]:
+    split = (piece for part in _MASKED.split(key) for piece in _CLIPPED.split(part))
+    return tuple(filter(None, map(plain, split))) or (plain(key),)
+
+
+def _as_name(told: str, name: str) -> bool:
+    place = told.find(name)
+    while place >= 0:
+        before, after = told[place - 1 : place], told[place + len(name) : place + len(name) + 1]
+        if not (before.isalnum() or before == "-" or after.isalnum() or after == "-"):
+            return True
+        place = told.find(name, place + 1)
+    return False

@@ -1,0 +1,244 @@
+"""The files of a session: what was done to each, in order, and its state now."""
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tui_app.context.ledger.effects import ON_EARLIER, WHOLE_TREE, Effect
+from tui_app.records import frozen
+
+
+@frozen
+class FileDeed:
+    """Something that was done to a file by one call."""
+
+    effect: Effect
+    key: int
+    """Log number of the call's answer."""
+    tool: str
+    size: int = 0
+    """Characters that were written; 0 where that is not known."""
+
+
+@dataclass(slots=True)
+class FileTrail:
+    """Everything that was done to one file."""
+
+    path: str
+    counts: dict[str, int] = field(default_factory=dict)
+    keys: list[int] = field(default_factory=list)
+    """Log numbers of the deeds, oldest first."""
+    reads: list[int] = field(default_factory=list)
+    size: int = 0
+    gone: bool = False
+    moved_to: str = ""
+    moved_from: str = ""
+    undone: bool = False
+    """Whether what was done to it was undone, and nothing was done since."""
+    staged: dict[str, int] | None = None
+    """What had been done when git was told of it; None where that is committed, or never was."""
+    commits: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    """What had been done at each commit that holds it, with the commit's number: that is not undone."""
+    held: tuple[dict[str, int], bool] | None = None
+    """What had been done when it was put by, and whether it was gone."""
+
+    @property
+    def settled(self) -> dict[str, int]:
+        """What had been done when it was committed last."""
+        return self.commits[-1][1] if self.commits else {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether git knows of it."""
+        new = self.counts.get("created", 0) > self.settled.get("created", 0)
+        return self.staged is not None or not new
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.counts)
+
+    @property
+    def key(self) -> int:
+        """The newest deed, or the newest reading of a file that was only read."""
+        return (self.keys or self.reads)[-1]
+
+    def told(self) -> str:
+        """Its state in words: ``created, edited 3×``."""
+        if not self.is_changed:
+            return "only read"
+        done = [
+            verb if self.counts[verb] < 2 else f"{verb} {self.counts[verb]}×"
+            for verb in ("created", "written", "edited")
+            if self.counts.get(verb)
+        ]
+        if self.moved_from:
+            done.append(f"moved from {self.moved_from}")
+        if self.moved_to and self.gone:
+            done.append(f"moved to {self.moved_to}")
+        elif self.gone or (self.undone and self.counts.get("deleted")):
+            done.append("deleted")
+        if self.undone:
+            done.append("undone")
+        return ", ".join(done)
+
+    def add(self, deed: str, key: int, how: str = "") -> None:
+        """Note one more deed; a file that is written again after its deletion is there again."""
+        if deed == "read":
+            self.reads.append(key)
+            return
+        there = (self.keys or self.reads) and not (self.gone or (self.undone and self.counts.get("created")))
+        if how == "if new" and there:
+            return
+        if self.undone:
+            self.counts, self.undone, self.gone = dict(self.settled), False, False
+        if self.gone and deed == "written":
+            deed = "created"
+        self.counts[deed] = self.counts.get(deed, 0) + 1
+        self.gone = deed == "deleted"
+        self.keys.append(key)
+        if how == "staged":
+            self.staged = dict(self.counts)
+
+    def move(self, new: "FileTrail", key: int, how: str = "") -> None:
+        """Go to another place; ``new`` is the file there."""
+        self.add("deleted", key, how)
+        self.moved_to = new.path
+        new.add("moved", key, how)
+        new.moved_from = self.path
+
+    def take_back(self, effect: Effect, key: int, commit: int) -> None:
+        """Let a command that concerns earlier deeds tell on this file.
+
+        Args:
+            effect: What it does.
+            key: Log number of the call's answer.
+            commit: Number of the newest commit after it.
+        """
+        match effect.deed:
+            case "committed" if not self.undone:
+                every = "all" in effect.how and self.is_known
+                if every or self.staged is not None:
+                    self.commits.append((commit, dict(self.counts if every else self.staged or {})))
+                self.staged = None
+            case "uncommitted":
+                while self.commits and self.commits[-1][0] > commit:
+                    self.staged = self.commits.pop()[1]
+            case "added":
+                self.staged = dict(self.counts)
+            case "cleaned" if not (self.is_known or self.gone or self.undone):
+                self.add("deleted", key)
+            case "undone" if effect.path != WHOLE_TREE or self.is_known:
+                self._undo(key)
+            case "stashed" if not self.undone and (self.is_known or effect.how == "all"):
+                self.held = dict(self.counts), self.gone
+                self._undo(key)
+            case "restored" if self.held is not None:
+                since = Counter({} if self.undone else self.counts) - Counter(self.settled)
+                self.counts, self.undone = dict(Counter(self.held[0]) + since), False
+                self.gone, self.held = self.held[1], None
+                self.keys.append(key)
+
+    def _undo(self, key: int) -> None:
+        if self.counts == self.settled:
+            return
+        if self.settled:
+            self.counts, self.gone = dict(self.settled), False
+        else:
+            self.undone, self.gone = True, False
+        self.keys.append(key)
+
+
+def file_trails(deeds: Iterable[FileDeed]) -> dict[str, FileTrail]:
+    """Add up what was done to files.
+
+    Args:
+        deeds: In order of time.
+
+    Returns:
+        Trails by path, in order of first touch; a relative path and the one absolute path that ends in it are
+        one file.
+    """
+    deeds = list(deeds)
+    named = dict.fromkeys(path for each in deeds for path in (each.effect.path, each.effect.to) if path)
+    trails = _Trails(_whole_paths(named))
+    for each in deeds:
+        trails.add(each)
+    return trails.by_path
+
+
+class _Trails:
+    def __init__(self, whole: Mapping[str, str]) -> None:
+        self.whole = whole
+        self.by_path: dict[str, FileTrail] = {}
+        self.commit = 0
+        """Number of the newest one; those before the session are negative."""
+
+    def add(self, each: FileDeed) -> None:
+        effect = each.effect
+        path, to = (self.whole.get(path, path) for path in (effect.path, effect.to))
+        match effect.deed:
+            case deed if deed in ON_EARLIER:
+                self.commit += deed == "committed" and "amended" not in effect.how
+                self.commit -= int(effect.how) if deed == "uncommitted" else 0
+                for known in self.by_path.values():
+                    if concerns(effect.path, known.path):
+                        known.take_back(effect, each.key, self.commit)
+            case "moved":
+                # What is moved to a folder lies in it.
+                to = posixpath.join(to, posixpath.basename(path)) if to and self.below(to) else to
+                for known in self.below(path) or [self.at(path)]:
+                    new = self.at(to + known.path[len(path) :]) if to else FileTrail("elsewhere")
+                    known.move(new, each.key, effect.how)
+            case "deleted":
+                for known in self.below(path) or [self.at(path)]:
+                    known.add("deleted", each.key, effect.how)
+            case deed:
+                self.at(path).add(deed, each.key, effect.how)
+                self.at(path).size += each.size
+
+    def at(self, path: str) -> FileTrail:
+        return self.by_path.setdefault(path, FileTrail(path))
+
+    def below(self, folder: str) -> list[FileTrail]:
+        """The files known in a folder."""
+        inside = f"{folder}/"
+        return [known for path, known in self.by_path.items() if path.startswith(inside) and not known.gone]
+
+
+def concerns(target: str, path: str) -> bool:
+    """Whether a path is what a command names, or lies in it."""
+    if target == WHOLE_TREE:
+        return True
+    target = target.removeprefix("./").rstrip("/")
+    return f"/{path.removeprefix('./')}/".endswith(f"/{target}/") or f"/{target}/" in f"/{path}"
+
+
+def _whole_paths(paths: Mapping[str, None]) -> dict[str, str]:
+    """Relative paths with the one absolute path that ends in them; ambiguous ones stay as they are.
+
+    A bare name may be any file's: it is the absolute one only where another path was given relative to the
+    same folder.
+    """
+    by_name: dict[str, dict[str, None]] = {}
+    relatives: list[str] = []
+    for path in paths:
+        if path.startswith(("/", "~")) or path[1:3] in {":\\", ":/"}:
+            above = path
+            while above.strip("/"):
+                by_name.setdefault(above.rsplit("/", 1)[-1], {})[above] = None
+                above = above.rpartition("/")[0]
+        else:
+            relatives.append(path)
+    whole = {path: path.removeprefix("./") for path in relatives}
+    fits: dict[str, str] = {}
+    for path, relative in whole.items():
+        candidates = list(by_name.get(relative.rsplit("/", 1)[-1], ()))[:50]
+        fitting = [each for each in candidates if each.endswith(f"/{relative}")]
+        if len(fitting) == 1:
+            fits[path] = fitting[0]
+    folders = {found[: -len(whole[path])] for path, found in fits.items() if "/" in whole[path]}
+    for path, found in fits.items():
+        if found[: -len(whole[path])] in folders:
+            whole[path] = found
+    return whole

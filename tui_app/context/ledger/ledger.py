@@ -1,0 +1,655 @@
+"""The ledger: what happened in a session, folded message by message, without reading any language.
+
+Each entry has the log numbers of the messages where it happened. What is asked of it (files, runs, errors,
+tasks, what is alive) is worked out from the entries when it is asked, so that a view that goes back costs no
+second reading of any text.
+"""
+
+import json
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    RetryPromptPart,
+    TextContent,
+    TextPart,
+    UserPromptPart,
+)
+
+from tui_app.context.counting.attachments import file_name
+from tui_app.context.ledger.effects import Effect, file_effects
+from tui_app.context.ledger.files import FileDeed, FileTrail, file_trails
+from tui_app.context.ledger.outcomes import LOOKERS, Counts, Outcome, handle_state, outcome_of
+from tui_app.context.ledger.tools import (
+    CHECKBOX,
+    Command,
+    FileUse,
+    HandleUse,
+    Look,
+    Operation,
+    Question,
+    TaskEntry,
+    TaskState,
+    TaskUpdate,
+    operations,
+)
+from tui_app.context.message_marks import (
+    is_archived,
+    is_given_part,
+    is_shell_part,
+    mark_of,
+    shell_command,
+    shell_result,
+)
+from tui_app.context.shell_line import producer, simple_commands
+from tui_app.context.user_text import is_bare_command, said_in_refusal, typed_text
+from tui_app.context.view import Item
+from tui_app.records import frozen
+from tui_app.text import words
+from tui_app.tool_specs import RUN_COMMAND
+
+_T = TypeVar("_T")
+
+# Entries: what the messages are folded into.
+
+
+@frozen
+class Prompt:
+    """Something the user typed."""
+
+    key: int
+    text: str
+    reply: bool = False
+    """Whether it was said to decline a call."""
+
+
+@frozen
+class Words:
+    """Something the assistant said."""
+
+    key: int
+    text: str
+    """Its beginning and its end, where it is long."""
+
+
+@frozen
+class Call:
+    """A tool call."""
+
+    key: int
+    id: str
+    tool: str
+    operations: tuple[Operation, ...]
+
+
+@frozen
+class Answer:
+    """What a call was answered with."""
+
+    key: int
+    id: str
+    tool: str
+    outcomes: tuple[Outcome, ...]
+    """One for each operation of the call; a single one where the call is not understood."""
+    said: str = ""
+    """What the user answered, where the call was a question; the handle's state, where it was about one."""
+
+
+Entry = Prompt | Words | Call | Answer
+_STORED = {
+    kind.__name__: kind
+    for kind in (Prompt, Words, Call, Answer, Outcome, Counts, Command, FileUse, TaskEntry, TaskUpdate,
+                 HandleUse, Question, Look)
+}  # fmt: skip
+"""What a dump holds, by name."""
+_LONGEST_WORDS = 4_000
+_VERSION = 1
+"""Of dumps: one that was read by other rules is folded anew."""
+_NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
+"""What a stage that has cut a result says at its end."""
+_CREATED = re.compile(r"(?i)\b(?:created|new file)\b")
+"""How the tools that write files say that there was none before."""
+_TASK_ID = re.compile(r"#?(\d{1,6})\b")
+
+
+@frozen
+class Action:
+    """One operation of an answered call."""
+
+    key: int
+    """Log number of the answer; of the call while there is none."""
+    tool: str
+    operation: Operation | None
+    """None where the call was not understood."""
+    outcome: Outcome
+    said: str = ""
+    call: int = 0
+    """Log number of the call."""
+
+
+@frozen
+class Run:
+    """All runs of one command."""
+
+    command: str
+    """Its producer: two lines that differ in filters and runners only are one."""
+    actions: tuple[Action, ...]
+    """Oldest first."""
+    solved_by: int = 0
+    """Log number of another run that ended well and shows that this one would; 0 for none."""
+
+    @property
+    def key(self) -> int:
+        return self.actions[-1].key
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.actions[-1].outcome
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its newest run failed, and nothing shows that it works by now."""
+        return self.outcome.state == "failed" and not self.solved_by
+
+
+@frozen
+class Task:
+    """One task of the list, as it is now."""
+
+    text: str
+    state: TaskState
+    key: int
+    id: str = ""
+
+
+@frozen
+class LiveCommand:
+    """A background command that was not seen to end."""
+
+    handle: str
+    command: str
+    key: int
+
+
+@frozen
+class Decision:
+    """A choice of the user by its structure: an answer to a question, or a call or plan that was refused."""
+
+    text: str
+    answer: str
+    """Empty where it was refused."""
+    key: int
+
+
+@dataclass
+class Ledger:
+    """What happened, in entries; see the module."""
+
+    entries: list[Entry] = field(default_factory=list)
+    _keys: list[int] = field(default_factory=list)
+    """Log numbers of the messages that are folded in, in order."""
+    _starts: list[int] = field(default_factory=list)
+    """Where in the entries each message begins."""
+    _open: dict[str, deque[Call]] = field(default_factory=lambda: defaultdict(deque))
+    _known: dict[int, tuple[Entry, ...]] = field(default_factory=dict)
+    """Entries of messages that were read before, also of those that are not in the view now."""
+    _derived: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_items(cls, items: Sequence[Item]) -> "Ledger":
+        """Fold a history in one pass."""
+        ledger = cls()
+        ledger.grow(items)
+        return ledger
+
+    def catch_up(self, keys: Sequence[int], read: Callable[[Sequence[int]], Iterable[Item]]) -> "Ledger":
+        """Become the ledger of these messages.
+
+        Args:
+            keys: Their log numbers, oldest first.
+            read: Gives some of them; asked only for those that were never read before.
+        """
+        same = 0
+        while same < min(len(keys), len(self._keys)) and keys[same] == self._keys[same]:
+            same += 1
+        if same < len(self._keys):
+            self._back_to(same)
+        fresh = {item.key: item for item in read([key for key in keys[same:] if key not in self._known])}
+        for key in keys[same:]:
+            self._fold(key, self._known[key] if key in self._known else tuple(self._read(fresh[key])))
+        return self
+
+    def grow(self, items: Iterable[Item]) -> None:
+        """Take in those of some messages that are not folded yet; what left a list stays."""
+        for item in items:
+            if item.key not in self._known:
+                self._fold(item.key, tuple(self._read(item)))
+
+    def dump(self, without: Collection[int] = ()) -> dict[str, Any]:
+        """As JSON: the entries, and the messages they were read from.
+
+        Args:
+            without: Log numbers of messages that will be folded in again, under other numbers.
+        """
+        keys, starts, entries = list[int](), list[int](), list[Entry]()
+        for key in self._keys:
+            if key not in without:
+                keys.append(key)
+                starts.append(len(entries))
+                entries += self._known[key]
+        return {
+            "version": _VERSION,
+            "keys": keys,
+            "starts": starts,
+            "entries": [_plain(entry) for entry in entries],
+        }
+
+    def knows(self, key: int) -> bool:
+        """Whether a message is folded in, also one that can be read no more."""
+        return key in self._known
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> "Ledger":
+        """Read a dump again.
+
+        Raises:
+            KeyError, TypeError, ValueError: if it is none.
+        """
+        if data["version"] != _VERSION:
+            raise ValueError("a dump of another version")
+        ledger, entries = cls(), [_restored(entry) for entry in data["entries"]]
+        ends = [*data["starts"], len(entries)][1:]
+        for key, start, end in zip(data["keys"], data["starts"], ends, strict=True):
+            ledger._fold(int(key), tuple(entries[start:end]))
+        return ledger
+
+    @classmethod
+    def loaded(cls, text: str) -> "Ledger":
+        """Read a dump that was kept as text; one that is damaged or of another version is folded anew."""
+        try:
+            return cls.load(json.loads(text)) if text else cls()
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError):
+            return cls()
+
+    def _fold(self, key: int, entries: tuple[Entry, ...]) -> None:
+        self._keys.append(key)
+        self._starts.append(len(self.entries))
+        self._known[key] = entries
+        for entry in entries:
+            self.entries.append(entry)
+            if isinstance(entry, Call):
+                _wait_for(entry, self._open)
+            elif isinstance(entry, Answer) and (waiting := self._open.get(entry.id)):
+                waiting.popleft()
+        self._derived.clear()
+
+    def _back_to(self, count: int) -> None:
+        keys, known = self._keys[:count], self._known
+        self.entries, self._keys, self._starts = [], [], []
+        self._open = defaultdict(deque)
+        self._derived.clear()
+        for key in keys:
+            self._fold(key, known[key])
+
+    # Reading messages.
+
+    def _read(self, item: Item) -> Iterator[Entry]:
+        calls: dict[str, Call] = {}
+        for part in item.message.parts:
+            match part:
+                case UserPromptPart() if is_shell_part(part):
+                    yield from self._shell(item.key, part)
+                case UserPromptPart() if not is_given_part(part):
+                    if text := "\n\n".join(filter(None, map(typed_text, prompt_texts(part)))):
+                        yield Prompt(item.key, text)
+                case TextPart():
+                    if text := part.content.strip():
+                        yield Words(item.key, _edges(text))
+                case BaseToolCallPart():
+                    done = operations(part.tool_name, part.args_as_dict())
+                    calls[part.tool_call_id] = call = Call(item.key, part.tool_call_id, part.tool_name, done)
+                    yield call
+                case BaseToolReturnPart() | RetryPromptPart() if part.tool_name:
+                    yield from self._answer(item.key, part, calls)
+                case _:
+                    pass
+
+    def _shell(self, key: int, part: UserPromptPart) -> Iterator[Entry]:
+        call = Call(key, f"shell-{key}", RUN_COMMAND.name, (Command(shell_command(part)),))
+        text = "" if is_archived(part) else _NOTICE.sub("", shell_result(part))
+        yield call
+        yield Answer(key, call.id, call.tool, (outcome_of(call.operations[0], text, "success"),))
+
+    def _answer(
+        self, key: int, part: BaseToolReturnPart | RetryPromptPart, calls: dict[str, Call]
+    ) -> Iterator[Entry]:
+        waiting = self._open.get(part.tool_call_id)
+        call = waiting[0] if waiting else calls.get(part.tool_call_id)
+        told = "retried" if isinstance(part, RetryPromptPart) else part.outcome
+        text = result_text(part)
+        done = call.operations if call is not None else ()
+        outcomes = tuple(outcome_of(each, text, told) for each in (done or (None,)))
+        if len(outcomes) > 1 and sum(isinstance(each, Command) for each in done) > 1:
+            # One text for several commands: which of them it is about is not told.
+            last = max(place for place, operation in enumerate(done) if isinstance(operation, Command))
+            outcomes = tuple(
+                Outcome() if isinstance(operation, Command) and (outcome.ok or place < last) else outcome
+                for place, (operation, outcome) in enumerate(zip(done, outcomes, strict=True))
+            )
+        said = ""
+        for operation in done:
+            match operation:
+                case Question():
+                    said = text[:_LONGEST_WORDS]
+                case HandleUse():
+                    said = handle_state(text)
+                case TaskUpdate(whole=False) | FileUse(verb="written"):
+                    said = text[:300]
+                case _:
+                    pass
+        yield Answer(key, part.tool_call_id, part.tool_name or "", outcomes, said)
+        is_refused = all(outcome.state == "refused" for outcome in outcomes)
+        if is_refused and (typed := said_in_refusal(text)):
+            yield Prompt(key, typed, reply=True)
+
+    # What is asked of it.
+
+    def actions(self) -> Sequence[Action]:
+        """Every operation, in order of the answers; calls without an answer have an empty outcome."""
+        return self._once("actions", self._actions)
+
+    def _actions(self) -> list[Action]:
+        found: list[Action] = []
+        abandoned: list[Call] = []
+        waiting: dict[str, deque[Call]] = defaultdict(deque)
+        for entry in self.entries:
+            if isinstance(entry, Call):
+                abandoned += _wait_for(entry, waiting)
+            elif isinstance(entry, Answer):
+                call = waiting[entry.id].popleft() if waiting.get(entry.id) else None
+                done: Sequence[Operation | None] = call.operations if call and call.operations else (None,)
+                found += [
+                    Action(entry.key, entry.tool, operation, outcome, entry.said, call.key if call else 0)
+                    for operation, outcome in zip(done, entry.outcomes, strict=False)
+                ]
+        for calls in (abandoned, *waiting.values()):
+            for call in calls:
+                found += [
+                    Action(call.key, call.tool, operation, Outcome(), call=call.key)
+                    for operation in (call.operations or (None,))
+                ]
+        return sorted(found, key=lambda action: action.key)
+
+    def prompts(self) -> Sequence[Prompt]:
+        """What the user typed, oldest first; slash commands alone are left out."""
+        return self._once(
+            "prompts",
+            lambda: [
+                one for one in self.entries if isinstance(one, Prompt) and not is_bare_command(one.text)
+            ],
+        )
+
+    def words(self) -> Sequence[Words]:
+        """What the assistant said, oldest first."""
+        return self._once("words", lambda: [one for one in self.entries if isinstance(one, Words)])
+
+    @property
+    def not_understood(self) -> int:
+        """Calls that may have done anything."""
+        return sum(map(len, self.unknown_calls().values()))
+
+    def unknown_calls(self) -> Mapping[str, Sequence[int]]:
+        """The messages of calls that may have done anything, by tool."""
+        found: dict[str, list[int]] = {}
+        for entry in self.entries:
+            if isinstance(entry, Call) and not entry.operations:
+                found.setdefault(entry.tool, []).append(entry.key)
+        return found
+
+    def files(self) -> dict[str, FileTrail]:
+        """What was done to each file, by path, in order of first touch."""
+        return self._once("files", lambda: file_trails(self._deeds()))
+
+    def _deeds(self) -> Iterator[FileDeed]:
+        for action in self.actions():
+            if not action.outcome.ok:
+                continue
+            match action.operation:
+                case FileUse(path=path, verb=verb, to=to, size=size):
+                    is_new = verb == "written" and _CREATED.search(action.said[:300]) is not None
+                    effect = Effect(path, "created" if is_new else verb, to)
+                    yield FileDeed(effect, action.key, action.tool, size)
+                case Command(line=line):
+                    for effect in file_effects(line):
+                        yield FileDeed(effect, action.key, action.tool)
+                case _:
+                    pass
+
+    def runs(self) -> dict[str, Run]:
+        """Every command that was run, by its producer, in order of the newest run; looks too."""
+        return self._once("runs", self._runs)
+
+    def _runs(self) -> dict[str, Run]:
+        runs: dict[str, Run] = {}
+        for action in self.actions():
+            if not isinstance(action.operation, Command) or action.outcome.state in {
+                "",
+                "refused",
+                "running",
+            }:
+                continue
+            command = producer(action.operation.line)
+            earlier = runs.pop(command, None)
+            runs[command] = Run(command, (*(earlier.actions if earlier else ()), action))
+            if action.outcome.ok:
+                for other, run in runs.items():
+                    if run.is_open and _shows(command, other, action):
+                        runs[other] = replace(run, solved_by=action.key)
+        return runs
+
+    def failures(self) -> Sequence[Action]:
+        """Uses of other tools that failed and have not worked on the same target since, oldest first."""
+        open_now: dict[tuple[str, str], Action] = {}
+        for action in self.actions():
+            path = action.operation.path if isinstance(action.operation, FileUse) else ""
+            if isinstance(action.operation, Command | Question | HandleUse) or not action.outcome.state:
+                continue
+            changes = isinstance(action.operation, FileUse) and action.operation.verb != "read"
+            target = ("change" if changes else action.tool, path)
+            if action.outcome.state == "failed":
+                open_now.pop(target, None)
+                open_now[target] = action
+            elif action.outcome.ok:
+                open_now.pop(target, None)
+        # A look-up that failed has left nothing to mend.
+        return [
+            action
+            for action in open_now.values()
+            if action.operation is None
+            or (isinstance(action.operation, FileUse) and action.operation.verb != "read")
+        ]
+
+    def tasks(self) -> Sequence[Task]:
+        """The tasks of whichever program's tool, as they are now; else the newest checklist that was said."""
+        return self._once("tasks", self._tasks)
+
+    def _tasks(self) -> list[Task]:
+        tasks: dict[str, Task] = {}
+        for action in self.actions():
+            update = action.operation
+            if not isinstance(update, TaskUpdate) or not action.outcome.ok:
+                continue
+            if update.whole:
+                tasks = {each.text: _task(each, action.key, tasks.get(each.text)) for each in update.entries}
+                continue
+            for each in update.entries:
+                if each.text:
+                    match = _TASK_ID.search(action.said)
+                    id = each.id or (match[1] if match else str(len(tasks) + 1))
+                    tasks[id] = _task(each, action.key, None, id)
+                elif each.id in tasks:
+                    tasks[each.id] = replace(tasks[each.id], state=each.state, key=action.key)
+        if not tasks:
+            for words in reversed(self.words()):
+                if boxes := CHECKBOX.findall(words.text):
+                    states: dict[str, TaskState] = {
+                        "x": "done",
+                        "X": "done",
+                        "~": "in progress",
+                        "-": "dropped",
+                    }
+                    return [Task(text, states.get(mark, "open"), words.key) for mark, text in boxes]
+        return list(tasks.values())
+
+    def live(self) -> Sequence[LiveCommand]:
+        """Background commands that were not seen to end."""
+        found: dict[str, LiveCommand] = {}
+        for action in self.actions():
+            match action.operation:
+                case Command(line=line) if action.outcome.state == "running":
+                    handle = action.outcome.handle
+                    found[handle or f"#{action.key}"] = LiveCommand(handle, line, action.key)
+                case HandleUse(handle=handle, stops=stops) if (
+                    stops and action.outcome.ok
+                ) or action.said == "over":
+                    found.pop(handle, None)
+                case _:
+                    pass
+        return list(found.values())
+
+    def decisions(self) -> Sequence[Decision]:
+        """Choices of the user by structure, oldest first."""
+        found: list[Decision] = []
+        for action in self.actions():
+            match action.operation:
+                case Question(text=text) if action.outcome.state == "refused":
+                    found.append(Decision(text, "", action.key))
+                case Question(text=text) if action.outcome.ok and action.said:
+                    found.append(Decision(text, action.said, action.key))
+                case Command(line=line) if action.outcome.state == "refused":
+                    found.append(Decision(f"`{producer(line)}`", "", action.key))
+                case FileUse(path=path) if action.outcome.state == "refused":
+                    found.append(Decision(f"{action.tool} {path}", "", action.key))
+                case _:
+                    pass
+        return found
+
+    def waiting(self) -> Sequence[Action]:
+        """The newest calls that nobody has answered."""
+        return [each for each in self.actions()[-8:] if not each.outcome.state and each.key == self.last_key]
+
+    @property
+    def last_key(self) -> int:
+        """Number of its newest message; 0 for none."""
+        return self._keys[-1] if self._keys else 0
+
+    def _once(self, name: str, make: Callable[[], _T]) -> _T:
+        if name not in self._derived:
+            self._derived[name] = make()
+        found: _T = self._derived[name]
+        return found
+
+
+def _wait_for(call: Call, waiting: dict[str, deque[Call]]) -> Sequence[Call]:
+    """Add a call to those that have no answer; returns those of an earlier message that had its id."""
+    earlier = waiting[call.id]
+    dead = [each for each in earlier if each.key != call.key]
+    waiting[call.id] = deque(each for each in earlier if each.key == call.key)
+    waiting[call.id].append(call)
+    return dead
+
+
+def _task(entry: TaskEntry, key: int, before: Task | None, id: str = "") -> Task:
+    """A task with the message in which it got its state."""
+    same = before is not None and before.state == entry.state
+    return Task(entry.text, entry.state, before.key if before and same else key, id or entry.id)
+
+
+def _shows(worked: str, failed: str, action: Action) -> bool:
+    """Whether a command that ended well shows that another one would: it ran it as a part, or all of it."""
+    if worked == failed:
+        return False
+    line = action.operation.line if isinstance(action.operation, Command) else ""
+    if (
+        any(each.joint in {"|", "||", ";"} for each in simple_commands(line)[1:])
+        and action.outcome.exit is None
+    ):
+        return False
+    whole = failed.startswith(f"{worked} ") and not is_look(worked)
+    return whole or failed in worked.split(" && ")
+
+
+def is_look(command: str) -> bool:
+    """Whether a command changes and checks nothing."""
+    commands = simple_commands(command)
+    return bool(commands) and all(
+        each.program in LOOKERS | {"cd", "pushd"}
+        or (each.program == "git" and each.words[1:2] and _looks(each.words))
+        for each in commands
+    )
+
+
+_GIT_LOOKS = words("status diff log show branch ls-files remote rev-parse blame grep fetch describe")
+
+
+def _looks(words: Sequence[str]) -> bool:
+    rest = [word for word in words[1:] if not word.startswith("-")]
+    return bool(rest) and rest[0] in _GIT_LOOKS
+
+
+def _plain(value: Any) -> Any:
+    """A value of a dump as JSON: an object names its kind and lists its fields up to the last telling one."""
+    if is_dataclass(value):
+        known = fields(value)
+        told = [_plain(getattr(value, each.name)) for each in known]
+        while told and getattr(value, known[len(told) - 1].name) == known[len(told) - 1].default:
+            told.pop()
+        return {type(value).__name__: told}
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, dict):
+        ((kind, told),) = value.items()
+        return _STORED[kind](*map(_restored, told))
+    return tuple(map(_restored, value)) if isinstance(value, list) else value
+
+
+def prompt_texts(part: UserPromptPart) -> Collection[str]:
+    """The texts of a prompt; pictures, sound and other files hold none."""
+    if isinstance(part.content, str):
+        return [part.content]
+    return [
+        piece if isinstance(piece, str) else piece.content
+        for piece in part.content or ()
+        if isinstance(piece, str) or (isinstance(piece, TextContent) and not file_name(piece))
+    ]
+
+
+def result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
+    """The text of an answer, without what the reversible stages have put in its place."""
+    if isinstance(part, RetryPromptPart):
+        return part.content if isinstance(part.content, str) else part.model_response()
+    if is_archived(part):
+        return ""
+    if isinstance(part.content, str):
+        return _NOTICE.sub("", part.content) if mark_of(part) else part.content
+    try:
+        return part.model_response_str(wrap_if_error=False)
+    except (ValueError, TypeError, RecursionError):
+        # A result of a foreign agent may hold objects that have no JSON form.
+        try:
+            return str(part.content)
+        except RecursionError:
+            return ""
+
+
+def _edges(text: str) -> str:
+    if len(text) <= _LONGEST_WORDS:
+        return text
+    return f"{text[: _LONGEST_WORDS // 2]}\n…\n{text[-_LONGEST_WORDS // 2 :]}"

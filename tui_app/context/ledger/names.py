@@ -1,0 +1,426 @@
+"""The names of a session: where each came up and by whom, and which of them will be needed."""
+
+import math
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tui_app.context.ledger.files import FileTrail
+from tui_app.context.ledger.passages import Passage
+from tui_app.context.secrets import mask_secrets
+from tui_app.records import frozen
+from tui_app.text import words
+
+_LONGEST = 200_000
+"""Characters of one text that are searched for names."""
+_NAME = re.compile(r"(?<![\w/\\-])[A-Za-z_$][A-Za-z0-9_$]{3,60}(?![\w/])")
+_SHAPED = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[A-Za-z0-9]_[A-Za-z0-9]|^_\w{4}")
+_DUNDER = re.compile(r"__\w+__")
+_FILE = re.compile(
+    r"(?<![\w/.\\)\]}-])(?:[~.]{0,2}/)?(?:[\w.@~-]{1,80}/){0,16}[\w.@-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/-])(?!\((?!\d))"
+)
+_MAY_HOLD_SECRETS = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|_pwd|secret|api_?key)[\"'\\]{0,4}[ \t]?[:=]")
+"""Texts with values that only their names give away, and that would be told without these."""
+_TURN = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])")
+_GENERATED_CHARS, _STRAIGHT = 16, 3
+"""Length of a generated name, and characters of one kind in a row that it has on average at most."""
+FILE_ENDINGS = words(
+    "py js ts tsx jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh ps1 md "
+    "mdx rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss less vue svelte sql "
+    "proto tf bicep gradle env csv tsv ipynb lua dart ex exs hs ml pony mod sum log plist svg tcss "
+    "png jpg gif pdf diff patch bat cmake mk zig erl pl nix graphql"
+)
+_DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
+_OUTSIDE = re.compile(r"^(?:\.{1,3}/|@)+")
+"""What stands in front of a path that is told from somewhere else, or whose beginning is left out."""
+_MARKED = re.compile(r"`([^`\n]{2,80})`")
+_DEFINED = re.compile(
+    r"\b(?:class|interface|struct|enum|trait|protocol|record|type|def|fn|func|function|fun|sub|macro|module"
+    r"|const|static|private|public|protected|abstract)\s+"
+    r"(?:(?:async|static|readonly|abstract|override|const|function|func|class|type|enum|let|var|mut)\s+){0,3}"
+    r"(?:\([^()\n]{0,80}\)\s{0,2})?([A-Za-z_$][A-Za-z0-9_$]{3,60})"
+)
+_LINES = re.compile(r"[^\s:]+\.\w+:\d+(?:[-:,]\d+)*")
+_VALUES = (
+    re.compile(r"https?://[^\s<>\"'`)\]}|\\]{4,300}"),
+    re.compile(
+        r"(?<![\w.#-])(?:v\d{1,4}(?:\.\d{1,6}){1,3}|\d{1,6}(?:\.\d{1,6}){2,3}(?:[-+][\w.]{1,20})?"
+        r"|\d{1,9}(?:[.,]\d{1,6})?\s?(?:ms|µs|ns|[KMGT]i?B|px|rem|MHz|GHz|fps|%|°C|€))(?!\w|\.\w)"
+    ),
+    re.compile(r"(?<![\w])#[0-9A-Fa-f]{6}\b|\b[0-9a-f]{7,12}\b(?<=\d\w{5})"),
+)
+"""Addresses, versions and measures, hashes."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """Where one name came up."""
+
+    key: int = 0
+    """Newest message that holds it."""
+    place: str = ""
+    """Path of the file it was last seen in by a call, if any."""
+    defined: bool = False
+    """Whether it is defined there."""
+    typed: bool = False
+    written: int = -1
+    """The newest message in which the agent wrote it; -1 for none."""
+    messages: list[int] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+
+    def take_in(self, other: "Seen") -> None:
+        """Count another way to write the same name."""
+        self.messages += other.messages
+        self.outputs += other.outputs
+        self.typed = self.typed or other.typed
+        self.written = max(self.written, other.written)
+        self.key = max(self.key, other.key)
+
+
+@dataclass(slots=True)
+class Names:
+    """Names of a session, in order of first use."""
+
+    code: dict[str, Seen] = field(default_factory=dict)
+    files: dict[str, Seen] = field(default_factory=dict)
+    values: dict[str, Seen] = field(default_factory=dict)
+
+    @classmethod
+    def from_passages(cls, texts: Iterable[Passage]) -> "Names":
+        names = cls()
+        for passage in texts:
+            names.add(passage)
+        return names
+
+    def add(self, passage: Passage) -> None:
+        if passage.voice == "program":
+            return
+        code, files = names_of(passage.text)
+        written = passage.voice in {"assistant", "call"} or passage.report
+        marked = tuple(_marked(passage.text)) if passage.voice == "assistant" else ()
+        defined = _defined(passage.text) if passage.voice == "result" and not passage.report else frozenset()
+        values = _values(passage.text) if passage.voice in {"user", "assistant"} else ()
+        for table, found in ((self.code, (*code, *marked)), (self.files, files), (self.values, values)):
+            for name in found:
+                seen = table.setdefault(name, Seen())
+                if not seen.messages or seen.messages[-1] != passage.key:
+                    seen.messages.append(passage.key)
+                seen.key = passage.key
+                if passage.voice == "user":
+                    seen.typed = True
+                elif written:
+                    seen.written = passage.key
+                else:
+                    seen.outputs.append(passage.key)
+                here = name in defined
+                if passage.path and table is self.code and (here >= seen.defined or not seen.place):
+                    seen.place, seen.defined = passage.path, here
+
+
+@lru_cache(maxsize=8_192)  # the next compaction reads the same messages again
+def names_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of code and of files in a text, each once, without values that are secret by their name."""
+    text = _DIFF_HEAD.sub(lambda head: re.sub(r" [ab]/", " ", head[0]), text[:_LONGEST])
+    if _MAY_HOLD_SECRETS.search(text):
+        text = mask_secrets(text)
+    return tuple(_code_names(text)), tuple(dict.fromkeys(_file_names(text)))
+
+
+@lru_cache(maxsize=8_192)
+def _defined(text: str) -> frozenset[str]:
+    return frozenset(_DEFINED.findall(text[:_LONGEST]))
+
+
+def _code_names(text: str) -> Iterator[str]:
+    """Each name once: code says most of its names often."""
+    for name in dict.fromkeys(_NAME.findall(text)):
+        if _SHAPED.search(name) and not _DUNDER.fullmatch(name) and not _is_generated(name):
+            yield name
+
+
+def _is_generated(name: str) -> bool:
+    """Whether a name is no word of a program but a piece of a key."""
+    digits = sum(map(str.isdigit, name))
+    return len(name) >= _GENERATED_CHARS and digits > 1 and len(_TURN.findall(name)) * _STRAIGHT > len(name)
+
+
+def _file_names(text: str) -> Iterator[str]:
+    for match in _FILE.finditer(text):
+        if is_file_name(match[0]) and match[0] not in {"process.env", "console.log"}:
+            yield _OUTSIDE.sub("", match[0])
+
+
+def _marked(text: str) -> Iterator[str]:
+    """What the assistant put in code marks and is no plain word; calls without their brackets."""
+    for mark in _MARKED.findall(text[:_LONGEST]):
+        bare = mark.removesuffix("()")
+        plain = " " in bare or bare.isalpha() or bare.endswith((",", ";", ":", "(", "{"))
+        if not plain and not _LINES.fullmatch(bare) and not is_file_name(bare) and not _NAME.fullmatch(bare):
+            yield bare
+
+
+def _values(text: str) -> Sequence[str]:
+    found = (match[0].rstrip(".,;:") for pattern in _VALUES for match in pattern.finditer(text[:_LONGEST]))
+    return list(dict.fromkeys(found))
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name ends as files do."""
+    ending = name.rsplit(".", 1)[-1]
+    return ending in FILE_ENDINGS or (name.isupper() and ending.lower() in FILE_ENDINGS)
+
+
+# Which names will be needed: a sum of six features, weighed on real sessions.
+
+_OWN, _FERTILE, _WORDS_TYPED, _TYPED, _RELEVANT, _EDITED = 2.5, 2.5, 1.5, 1.5, 1.0, 1.0
+"""Weights of: the agent wrote it; its best output was used; its words were typed; it was typed; it stands
+near what is being talked of; it is a file that was changed. Fitted to 152 cuts of 73 real sessions."""
+_VALUE = {"typed": 6.0, "written": 3.0}
+"""Scores of addresses and measures by who said them."""
+_DAMPING = 4
+"""Names that are added to an output's own, so that one used name of two makes no output fertile."""
+_LATEST = 4
+"""Messages of the agent that say what is being talked of."""
+_K1, _B = 1.2, 0.75
+"""The usual constants of BM25."""
+_SPLIT = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
+_TERM = re.compile(r"[^\W\d_]{3,30}")
+_TERMS_OF = 20_000
+"""Characters of one text in which its words are counted."""
+
+
+def rank_names(texts: Sequence[Passage], names: Names, trails: Iterable[FileTrail]) -> dict[str, float]:
+    """Score every name by how likely it is to be needed, from 0 to about 10."""
+    every = {**names.files, **names.code}
+    fertile = _ranks(_fertility(every))
+    relevant = _ranks(_relevance(texts, every))
+    asked = _typed_parts(texts, every)
+    changed = {trail.path.rpartition("/")[2] for trail in trails if trail.is_changed}
+    scores = {
+        name: _OWN * (seen.written >= 0)
+        + _FERTILE * fertile[name]
+        + _WORDS_TYPED * asked[name]
+        + _TYPED * seen.typed
+        + _RELEVANT * relevant[name]
+        + _EDITED * (name in names.files and name.rpartition("/")[2] in changed)
+        for name, seen in every.items()
+    }
+    return scores | {
+        value: _VALUE["typed" if seen.typed else "written"]
+        for value, seen in names.values.items()
+        if value not in scores
+    }
+
+
+def _ranks(values: dict[str, float]) -> dict[str, float]:
+    """The share of the others below each value, from 0 to 1; equal ones are equal."""
+    below: dict[float, int] = {}
+    for place, value in enumerate(sorted(values.values())):
+        below.setdefault(value, place)
+    most = max(1, len(values) - 1)
+    return {name: below[value] / most for name, value in values.items()}
+
+
+def _fertility(every: dict[str, Seen]) -> dict[str, float]:
+    """Of the best output that holds a name: the share of its other names that the agent wrote later."""
+    size: Counter[int] = Counter()
+    used: Counter[int] = Counter()
+    for seen in every.values():
+        for output in set(seen.outputs):
+            size[output] += 1
+            used[output] += seen.written > output
+    return {
+        name: max(
+            ((used[each] - (seen.written > each)) / (size[each] + _DAMPING) for each in set(seen.outputs)),
+            default=0.0,
+        )
+        for name, seen in every.items()
+    }
+
+
+def _relevance(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, float]:
+    """The best BM25 score of the messages that hold a name, for what was said and written last."""
+    terms: dict[int, Counter[str]] = {}
+    for passage in texts:
+        terms.setdefault(passage.key, Counter()).update(_terms(passage.text))
+    query = _query(texts)
+    holding = Counter(term for counted in terms.values() for term in query & counted.keys())
+    average = sum(counted.total() for counted in terms.values()) / max(1, len(terms)) or 1.0
+    scores: dict[int, float] = {}
+    for key, counted in terms.items():
+        length = 1 - _B + _B * counted.total() / average
+        scores[key] = sum(
+            math.log(1 + (len(terms) - holding[term] + 0.5) / (holding[term] + 0.5))
+            * counted[term]
+            * (_K1 + 1)
+            / (counted[term] + _K1 * length)
+            for term in query & counted.keys()
+        )
+    return {
+        name: max((scores.get(key, 0.0) for key in seen.messages), default=0.0)
+        for name, seen in every.items()
+    }
+
+
+@lru_cache(maxsize=8_192)
+def _terms(text: str) -> tuple[str, ...]:
+    return tuple(_TERM.findall(text[:_TERMS_OF].casefold()))
+
+
+def _query(texts: Sequence[Passage]) -> set[str]:
+    """The words of the latest request, the last words, and what the agent wrote in its last few messages."""
+    last: list[str] = []
+    for voice, most in (("user", 1), ("assistant", 1), ("call", _LATEST)):
+        last += [passage.text for passage in texts if passage.voice == voice][-most:]
+    return {term for text in last for term in _terms(text)}
+
+
+def _typed_parts(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, float]:
+    """The share of a name's parts that stand in anything the user typed; rare parts count more."""
+    typed = {part for passage in texts if passage.voice == "user" for part in _terms(passage.text)}
+    parts = {name: {part.casefold() for part in _SPLIT.findall(name)} for name in every}
+    counts = Counter(part for found in parts.values() for part in found)
+    shares: dict[str, float] = {}
+    for name, found in parts.items():
+        weights = {part: math.log(1 + len(every) / counts[part]) for part in found}
+        whole = sum(weights.values())
+        shares[name] = sum(weights[part] for part in found & typed) / whole if whole else 0.0
+    return shares
+
+
+# Names as lines: those of one file together, files of one folder together.
+
+_FEWEST_IN_FILE = 3
+"""Names of one file from which on its path stands in front of them."""
+_FILES_SHARE = 0.5
+"""Of the room for names, what files may take before any other name."""
+_MOST_OWNERS = 3
+"""Paths a bare name may stand for; more of them share it than anybody can have meant."""
+_BROUGHT = frozenset({"node_modules", "site-packages", ".venv", "__pycache__", ".git"})
+"""Folders whose files nobody of the project wrote."""
+_IDENTIFIER = re.compile(r"\w*(?:[a-z0-9][A-Z]|_)\w*")
+
+
+@frozen
+class RankedName:
+    """A name worth carrying."""
+
+    name: str
+    place: str
+    """The file that it was seen in, or of a file its folder; empty where none is known."""
+    key: int
+    score: float
+    is_file: bool = False
+    defined: bool = False
+
+
+def names_to_carry(
+    texts: Sequence[Passage], trails: Collection[FileTrail], in_sight: Collection[int]
+) -> list[RankedName]:
+    """The names that will be needed and cannot be read elsewhere, the likeliest first.
+
+    Args:
+        texts: The whole session.
+        trails: What was done to files; changed ones have lines of their own.
+        in_sight: Messages that stay: their names are left out.
+    """
+    names = Names.from_passages(texts)
+    # First: what is told in several ways is scored as one.
+    unopened = list(_without_trail(names.files, trails))
+    scores = rank_names(texts, names, trails)
+    beside = Names.from_passages(passage for passage in texts if passage.key in in_sight)
+    shown = {ending for path in beside.files for ending in _endings(path)}
+    stems = {posixpath.splitext(posixpath.basename(path))[0] for path in names.files}
+    found: list[RankedName] = []
+    for name, seen in {**names.values, **names.code}.items():
+        if name not in stems and name not in beside.code and name not in beside.values:
+            place = seen.place if name not in seen.place else ""
+            found.append(RankedName(name, place, seen.key, scores[name], defined=seen.defined))
+    for path, seen in unopened:
+        if path not in shown and _BROUGHT.isdisjoint(path.split("/")):
+            folder, name = posixpath.split(path)
+            found.append(RankedName(name, folder, seen.key, scores[path], is_file=True))
+    return sorted(found, key=lambda one: -one.score)
+
+
+def _without_trail(files: dict[str, Seen], trails: Iterable[FileTrail]) -> Iterator[tuple[str, Seen]]:
+    """Files that have no line of their own; one that is told in several ways counts for its longest path."""
+    listed = {ending for trail in trails if trail.is_changed for ending in _endings(trail.path)}
+    longer: dict[str, list[str]] = {}
+    for path in files:
+        for ending in _endings(path):
+            if ending != path and ending in files:
+                longer.setdefault(ending, []).append(path)
+    for short, paths in longer.items():
+        for path in paths[:_MOST_OWNERS]:
+            files[path].take_in(files[short])
+    for path, seen in files.items():
+        if path not in listed and path not in longer:
+            yield path, seen
+
+
+def _endings(path: str) -> Iterator[str]:
+    """The path and every shorter form of it that ends in the same name."""
+    yield path
+    place = path.find("/")
+    while place >= 0:
+        yield path[place + 1 :]
+        place = path.find("/", place + 1)
+
+
+def chosen_names(ranked: Sequence[RankedName], budget: int, count: Callable[[str], int]) -> list[RankedName]:
+    """Take names one by one until a budget is spent, the likeliest first; of files there are few.
+
+    Args:
+        ranked: From ``names_to_carry``.
+        budget: Tokens that their lines may take.
+        count: Tokens of a text.
+    """
+    taken: dict[int, RankedName] = {}
+    places: dict[tuple[str, bool], int] = {}
+    spent = 0
+    for most, only_files in ((int(budget * _FILES_SHARE), True), (budget, False)):
+        for rank, one in enumerate(ranked):
+            if rank in taken or (only_files and not one.is_file):
+                continue
+            cost, place = count(f"{one.name}, "), (one.place, one.is_file)
+            if one.place and places.get(place, 0) + 1 == (1 if one.is_file else _FEWEST_IN_FILE):
+                cost += count(f"\n- {_ending(one)}: ")
+            if spent + cost <= most:
+                places[place] = places.get(place, 0) + 1
+                taken[rank] = one
+                spent += cost
+    return [taken[rank] for rank in sorted(taken)]
+
+
+def _ending(one: RankedName) -> str:
+    return one.place if one.is_file else "/".join(one.place.rsplit("/", 2)[-2:])
+
+
+def name_lines(chosen: Sequence[RankedName]) -> list[str]:
+    """Names by the file they were seen in, then files by folder, then the rest on one line."""
+    groups: dict[tuple[str, bool], list[RankedName]] = {}
+    for one in chosen:
+        groups.setdefault((one.place, one.is_file), []).append(one)
+    lines: list[str] = []
+    folders: list[str] = []
+    alone: list[str] = []
+    for (place, is_file), part in groups.items():
+        bare = [one.name for one in part]
+        if is_file:
+            folders.append(f"{place.rstrip('/')}/ {', '.join(bare)}" if place else ", ".join(bare))
+        elif place and len(part) >= _FEWEST_IN_FILE:
+            defined = [one.name for one in part if one.defined]
+            others = [one.name for one in part if not one.defined]
+            told = [f"defines {', '.join(defined)}"] * bool(defined) + [", ".join(others)] * bool(others)
+            lines.append(f"{_ending(part[0])}: {'; also '.join(told)}")
+        else:
+            alone += [name if _IDENTIFIER.fullmatch(name) else f"`{name}`" for name in bare]
+    if alone:
+        lines.append(", ".join(alone))
+    if folders:
+        lines.append(f"files: {'; '.join(folders)}")
+    return [f"- {line}" for line in lines]

@@ -1,0 +1,414 @@
+"""How a call ended: by its exit code and by the form of what test runners, compilers and linters report."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from tui_app.context.ledger.effects import tells_failure
+from tui_app.context.ledger.tools import Command, Operation
+from tui_app.context.shell_line import SimpleCommand, hides_failure, simple_commands
+from tui_app.records import frozen
+from tui_app.text import words
+
+EDGE = 6_000
+"""Characters read at each end of an output: its sum and its errors stand at the top or at the bottom."""
+MOST_LINES = 2
+_LONGEST_LINE = 200
+
+
+@frozen
+class Counts:
+    """What a report counts."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+
+    @property
+    def is_bad(self) -> bool:
+        return self.failed > 0 or self.errors > 0
+
+    def told(self) -> str:
+        """In words: ``3 failed, 12 passed``."""
+        said = ((self.failed, "failed"), (self.errors, "errors"), (self.passed, "passed"))
+        return ", ".join(
+            f"{number:,} {word.rstrip('s') if number == 1 else word}" for number, word in said if number
+        )
+
+
+@frozen
+class Outcome:
+    """The end of one call."""
+
+    state: str = ""
+    """``ok``, ``failed``, ``refused``, ``cut``, ``running``, or empty where nothing tells."""
+    exit: int | None = None
+    counts: Counts | None = None
+    lines: tuple[str, ...] = ()
+    """What a failed call printed that tells most, masked by whoever shows it."""
+    handle: str = ""
+    """Of a background command."""
+
+    @property
+    def ok(self) -> bool:
+        return self.state == "ok"
+
+    def told(self) -> str:
+        """As it stands behind a line: ``exit 2, 3 failed``."""
+        said = [f"exit {self.exit}"] if self.exit else []
+        said += [self.counts.told()] if self.counts and self.counts.told() else []
+        if not said:
+            said = [{"ok": "ok", "failed": "failed", "refused": "you refused"}.get(self.state, self.state)]
+        return ", ".join(filter(None, said))
+
+
+# Reports: a row per runner, with the groups that count; the last match in an output is its sum.
+
+
+@frozen
+class ReportForm:
+    """How one program states its result."""
+
+    name: str
+    pattern: re.Pattern[str]
+    read: Callable[[list[re.Match[str]]], Counts]
+
+
+def _groups(matches: list[re.Match[str]]) -> Counts:
+    """The named groups of the last match."""
+    found = matches[-1].groupdict()
+    passed, failed, errors = (int(found.get(name) or 0) for name in ("passed", "failed", "errors"))
+    total, skipped, remaining = (int(found.get(name) or 0) for name in ("total", "skipped", "remaining"))
+    return Counts(passed or max(0, total - failed - errors - skipped), failed, errors + remaining)
+
+
+def _summed(matches: list[re.Match[str]]) -> Counts:
+    """The named groups of all matches together."""
+    each = [_groups([match]) for match in matches]
+    return Counts(
+        sum(one.passed for one in each), sum(one.failed for one in each), sum(one.errors for one in each)
+    )
+
+
+_WORDED = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
+
+
+def _worded(matches: list[re.Match[str]]) -> Counts:
+    """Numbers in front of the words of pytest's last line."""
+    counted: Mapping[str, str] = {
+        word.rstrip("s"): number for number, word in _WORDED.findall(matches[-1][0])
+    }
+    return Counts(*(int(counted.get(word, 0)) for word in ("passed", "failed", "error")))
+
+
+def _each(matches: list[re.Match[str]]) -> Counts:
+    """A test per line; where none is told, a package that failed."""
+    failed, passed = (
+        sum(match[0].startswith(f"--- {word}") for match in matches) for word in ("FAIL", "PASS")
+    )
+    packages = sum(match[0].startswith("FAIL") for match in matches)
+    return Counts(passed, failed or packages)
+
+
+def _problems(matches: list[re.Match[str]]) -> Counts:
+    return Counts(errors=len(matches))
+
+
+def _form(name: str, pattern: str, read: Callable[[list[re.Match[str]]], Counts] = _groups) -> ReportForm:
+    return ReportForm(name, re.compile(pattern, re.MULTILINE), read)
+
+
+_N = r"\d{1,7}"
+FORMS: tuple[ReportForm, ...] = (
+    _form("pytest", r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)"
+          r"(?:, )?)+ in [\d.:]+ ?s.*$", _worded),
+    _form("unittest", rf"^Ran (?P<total>{_N}) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((?:failures="
+          rf"(?P<failed>{_N}))?(?:, )?(?:errors=(?P<errors>{_N}))?(?:, )?"
+          rf"(?:skipped=(?P<skipped>{_N}))?[^)]*\))?"),
+    _form("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed;", _summed),
+    _form("jest", rf"^Tests: +(?:(?P<failed>{_N}) failed, )?(?:{_N} \w+, )*?(?:(?P<passed>{_N}) passed, )?"
+          rf"{_N} total"),
+    _form("vitest", rf"^ *Tests +(?:(?P<failed>{_N}) failed)?(?: \| )?(?:(?P<passed>{_N}) passed)?(?: \|.*)? "
+          r"\(\d+\)"),
+    _form("mocha", rf"^ +(?P<passed>{_N}) passing(?: \([^)]*\))?(?:\n +{_N} pending)?"
+          rf"(?:\n +(?P<failed>{_N}) failing)?"),
+    _form("node", rf"^[#ℹ] pass (?P<passed>{_N})\n[#ℹ] fail (?P<failed>{_N})"),
+    _form("maven", rf"^(?:\[\w+\] )*Tests run: (?P<total>{_N}), Failures: (?P<failed>{_N}), Errors: "
+          rf"(?P<errors>{_N}), Skipped: (?P<skipped>{_N})$", _summed),
+    _form("gradle", rf"^(?P<total>{_N}) tests? completed, (?P<failed>{_N}) failed"
+          rf"(?:, (?P<skipped>{_N}) skipped)?"),
+    _form("dotnet", rf"^ *(?:Passed|Failed)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N})",
+          _summed),
+    _form("ctest", rf"^\d+% tests passed, (?P<failed>{_N}) tests? failed out of (?P<total>{_N})"),
+    _form("rspec", rf"^(?P<total>{_N}) examples?, (?P<failed>{_N}) failures?"
+          rf"(?:, (?P<skipped>{_N}) pending)?"),
+    _form("phpunit", rf"^(?:OK \((?P<total>{_N}) tests?|Tests: {_N}, Assertions: {_N}(?:, Errors: "
+          rf"(?P<errors>{_N}))?(?:, Failures: (?P<failed>{_N}))?)"),
+    _form("go", r"^(?:--- FAIL: |--- PASS: |FAIL[\t ]+\S+[\t ]|ok[\t ]+\S+[\t ]).*$", _each),
+    _form("others", r"^(?:\d+ (?:passed|failed|errors?)(?:, )?)+\.?$(?=(?:\n.*){0,4}\Z)", _worded),
+_form("eslint", rf"^✖ {_N} problems? \((?P<errors>{_N}) errors?,"),
+    _form("linters", rf"^Found (?:(?P<errors>{_N}) errors?|{_N} errors? \(\d+ fixed, (?P<remaining>{_N}) "
+          r"remaining\))(?: in (?:\d+ files?|the same file, starting at: .+|\S+:\d+)(?: \([^()\n]*\))?)?\.?$"
+          r"(?=(?:\n.*){0,12}\Z)"),
+    _form("tsc", r"^.{1,300}\berror TS\d{1,6}:", _problems),
+)  # fmt: skip
+"""By runner. Words in them are those of the program's own report."""
+
+
+def report_counts(output: str) -> Counts | None:
+    """What the report in an output counts, by the form that stands last; None where there is none."""
+    text = edges(output)
+    best: tuple[int, Counts] | None = None
+    for form in FORMS:
+        matches = list(form.pattern.finditer(text))
+        if matches and (best is None or matches[-1].end() > best[0]):
+            best = matches[-1].end(), form.read(matches)
+    return best[1] if best else None
+
+
+# Exit codes, refusals and handles, in the fixed words of programs.
+
+_EXIT = re.compile(
+    r"(?i)[\[<(]?(?:error: )?(?:(?:the )?(?:command|process)\b.{0,200}? |shellid: \S{1,60} )?"
+    r"(?:(?:completed|finished|exited|ended|executed|failed) with )?"
+    r"(?:exit[ _]?(?:code|status)|return[ _]?code|code)[ :=]{1,3}(-?\d{1,10})[.\])>]{0,3}"
+    r"|\S{1,40} exit (-?\d{1,10}), \d+ s\b.*"
+)
+"""A line by which a program frames an output."""
+_FRAME = re.compile(r"[\[<(].{1,300}[\])>]|[A-Z][\w ]{1,30}: .{0,300}")
+"""Other lines of such frames, in front of an output and at its end."""
+_FRAME_LINES = 8
+_FRAME_SIZE = 2_000
+_MAKE = re.compile(r"(?m)^make(?:\[\d+\])?: \*\*\* .*Error (\d{1,3})$")
+_SIGNAL = re.compile(r"(?m)\A(?:Timed out after |Ended by signal |Command timed out after )")
+_CUT = re.compile(
+    r"(?i)\W?(?:request interrupted by user(?: for tool use)?|(?:the )?command (?:was )?aborted"
+    r"(?: by user)?|operation aborted|<tool_use_error>sibling tool call errored</tool_use_error)\W?\s*"
+)
+_REFUSED = re.compile(
+    r"(?s)(?:The user doesn['\u2019]t want to (?:proceed with this tool use|take this action right now)\."
+    r"(?: (?:The tool use was rejected \(|STOP what you are doing |To tell you how to proceed, ).*)?"
+    r"|Claude requested permissions to [^\n]{1,500}, but you haven['\u2019]t granted (?:it|them) yet\."
+    r"|Not run: the user(?:'s preTool hook \S+)? declined this call\b.*|Declined by the user\.)"
+)
+"""Whole results by which programs tell of a refusal."""
+_FAILED_START = re.compile(
+    r"(?i)\A\s*(?:<tool_use_error>|\{\s{0,4}\"error\"(?!\s?:\s?(?:null|false|\"\"))"
+    r"|(?:fatal |internal |tool )?error\s{0,2}[:(\n](?! ?\(none\))"
+    r"|traceback \(most|no replacement was|string to replace not found|(?-i:E[A-Z]{3,12}): )"
+)
+_BROKEN = re.compile(
+    r"(?m)^(?:E   |FAILED |FAIL\b|--- FAIL|error(?:\[\w{1,12}\])?:|ERROR:|Error:(?! \(none\)$)|fatal:"
+    r"|npm ERR!|npm error|make(?:\[\d\])?: \*\*\*|panic:|Traceback \(most recent|.{0,200}: error(?: TS\d+)?:"
+    r"|✗ |BUILD FAILED|BUILD FAILURE|.{0,80}: command not found$)"
+)
+"""Lines that compilers and runners print of failures, and nothing else prints at that place."""
+_GIT_BROKEN = re.compile(r"(?m)^(?:fatal|error): |^CONFLICT \(")
+"""The same of git, that shows lines of other programs."""
+_HANDLE = re.compile(
+    r"(?i)\W{0,3}(?:(?:the |your )?(?:command|process|terminal|shell)\b[^\n]{0,60}?\b(?:running|started|moved"
+    r"|backgrounded)\b|(?:runs|running|started|moved) (?:in|to) (?:the )?(?=background|terminal)"
+    r"|background (?=pid))[^\n]{0,60}?(?:\b(?:shell|session|task|process|terminal)?[ _-]?(?:id|pids?)"
+    r"[:=# ]{1,3}|\bbackground as |\bin terminal (?=\d))[`\"']?(\w[\w-]{0,60})"
+)
+"""A line of a frame that tells of a command that goes on, with its handle."""
+_STILL = re.compile(
+    r"(?i)<status>running</status>|\bstatus\"?: \"?running\b|\bstill running\b|^\S+ running\b"
+)
+_TASK_OVER = re.compile(r"\S{1,40} (?:was stopped|stopped|had ended|ended|no longer running|exit \d)")
+"""How our own tool says it."""
+_OVER = re.compile(r"(?i)<status>(?:completed|failed|killed)</status>|\bstatus\"?: \"?(?:completed|exited)\b")
+
+
+def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
+    """Say how a call ended.
+
+    Args:
+        operation: What it did; None where it is not understood.
+        result: What it was answered with.
+        told: The outcome that the program itself recorded: ``success``, ``failed``, ``retried``,
+            ``denied``, ``interrupted``, or empty.
+    """
+    whole = result.strip()
+    if told == "denied" or _REFUSED.fullmatch(whole):
+        return Outcome("refused")
+    if told == "interrupted" or _CUT.fullmatch(whole):
+        return Outcome("cut")
+    failed = told in {"failed", "retried", "error"}
+    if not isinstance(operation, Command):
+        bad = failed or _FAILED_START.match(result[:300]) is not None
+        return Outcome("failed", lines=tuple(error_lines(result))) if bad else Outcome("ok")
+    code, counts = exit_code(result), report_counts(result)
+    handle = background_handle(result)
+    left = (operation.background or _goes_on(operation.line)) and not (code or _TASK_OVER.match(result))
+    if not failed and (handle or left):
+        return Outcome("running", handle=handle)
+    return _ended(operation.line, result, code, counts, failed=failed)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether the last command of a line is left running: another one could stand behind its ``&``."""
+    line = line.rstrip()
+    return line.endswith("&") and simple_commands(f"{line} :")[-1:] == (SimpleCommand((":",), ":", "&"),)
+
+
+def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, failed: bool) -> Outcome:
+    commands, text = simple_commands(line), edges(result)
+    last = commands[-1].program if commands else ""
+    # "Nothing found" is an answer.
+    quiet = code in {1, None} and last in _QUIET_ONE and not any(map(_telling, _lines(result)))
+    bad = (failed or (code or 0) != 0 or _SIGNAL.match(result) is not None) and not quiet
+    # What a program that only looks prints is the report of another run.
+    shows = LOOKERS | {"git"}
+    looks = bool(commands) and all(each.program in shows for each in commands if each.joint != "|")
+    if counts is not None:
+        bad = bad or (counts.is_bad and not looks)
+    elif code is None or hides_failure(line):
+        bad = bad or _complains(commands, text) or (not looks and _BROKEN.search(text) is not None)
+    if made := _MAKE.search(text):
+        code = code or int(made[1])
+    if bad:
+        return Outcome("failed", code, counts, tuple(error_lines(result)))
+    # Where nothing shows a failure, none being shown tells nothing.
+    answers = LOOKERS | _QUIET_ONE
+    told = (
+        counts
+        or (quiet and code)
+        or all(each.program in answers or tells_failure(each.words) for each in _hidden(commands))
+    )
+    return Outcome("ok" if told else "", code, counts)
+
+
+def _hidden(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
+    """The commands of a line that may end well although they have failed."""
+    covered, next_joint = False, ""
+    for command in reversed(commands):
+        covered = covered or next_joint in {";", "||", "&"}
+        if covered or command.nested or next_joint == "|":
+            yield command
+        next_joint = command.joint
+
+
+def _complains(commands: Sequence[SimpleCommand], text: str) -> bool:
+    """Whether a program that tells its failures by its name does so."""
+    # ``mkdir -v`` says in the same form what it has made.
+    names = {re.escape(each.program) for each in commands if tells_failure(each.words)} - {"", "mkdir"}
+    said = rf"(?m)^(?:\S{{0,40}}sh: (?:line \d{{1,5}}: )?)?(?:{'|'.join(sorted(names))}): \S"
+    git = any(each.program == "git" for each in commands) and _GIT_BROKEN.search(text)
+    return bool(git or (names and re.search(said, text)))
+
+
+def handle_state(result: str) -> str:
+    """``running`` or ``over`` as an answer about a background command says; empty where it does not."""
+    start = result[:2_000]
+    still = background_handle(result) or _STILL.search(start)
+    if _OVER.search(start) or (not still and exit_code(result) is not None) or _TASK_OVER.match(start):
+        return "over"
+    return "running" if still else ""
+
+
+_QUIET_ONE = words("grep rg egrep diff test [ [[ cmp which pgrep git")
+"""Programs whose exit code 1 without output is an answer and no error."""
+LOOKERS = words(
+    "ls cat head tail grep rg egrep find sed awk wc tree pwd echo which file stat du df date whoami "
+    "sleep jq sort cd env printenv view less true type command printf basename dirname realpath nl "
+    "cut tr uniq column diff cmp od xxd hexdump ps"
+)
+"""Programs that only look: their runs are not worth carrying, and what they print is somebody else's."""
+
+
+def exit_code(result: str) -> int | None:
+    """The exit code that the frame of an output states."""
+    if result.startswith("{"):
+        return _recorded_exit(result)
+    head, tail = _frame(result)
+    found = (match for line in (*tail, *head) if (match := _EXIT.fullmatch(line)))
+    return next((int(match[match.lastindex or 1]) for match in found), None)
+
+
+def background_handle(result: str) -> str:
+    """The handle of a command that goes on, as the frame of an output states it; empty where it does not."""
+    head, tail = _frame(result)
+    found = (match for line in (*head, *tail) if (match := _HANDLE.match(line)))
+    return next((match[1] for match in found), "")
+
+
+def _frame(result: str) -> tuple[list[str], list[str]]:
+    """What a program writes around an output: its lines in front, and at the end, the last one first."""
+    first = result[:_FRAME_SIZE].strip().splitlines()[:_FRAME_LINES]
+    last = result[-_FRAME_SIZE:].strip().splitlines()[-_FRAME_LINES:]
+    return _framing(first), _framing(last[::-1])
+
+
+def _framing(lines: Sequence[str]) -> list[str]:
+    """The lines at an edge up to the first that may be of the output."""
+    inside = next((at for at, line in enumerate(lines) if not _FRAME.fullmatch(line.strip())), len(lines))
+    return [line.strip() for line in lines[: inside + 1]]
+
+
+def _recorded_exit(result: str) -> int | None:
+    """The exit code of an output that is recorded as JSON."""
+    try:
+        data = json.loads(result)
+    except (ValueError, RecursionError):
+        return None
+    if not data.keys() & {"output", "stdout"}:
+        return None
+    places = (data.get("metadata"), data)
+    codes = (place.get("exit_code") for place in places if isinstance(place, dict))
+    return next((code for code in codes if isinstance(code, int)), None)
+
+
+_ERROR_FORMS = (
+    re.compile(
+        r"^E {1,3}\S|^(?:FAILED|ERROR) \S|^--- FAIL|^FAIL\b\S*\s\S|^error(?:\[\w{1,12}\])?: |\berror TS\d"
+    ),
+    re.compile(r"^[\w.]*(?:Error|Exception|Failure|Panic)\b\s{0,2}[:(]|^(?:fatal|panic|Error|ERROR)\b:?"),
+    re.compile(r"^[^\s:]{1,200}:\d{1,6}(?::\d{1,6})?:? \S|^CONFLICT|\bERR!|^\S{1,60}: .{0,120}: \S"),
+)
+"""Lines of errors, the most telling form first."""
+_EMPTY_LINE = re.compile(
+    r"(?i)^(?:\(?no output\)?|[\w ]{1,30}: \(none\)"
+    r"|\[?(?:error: |(?:the )?command |completed with |process ){0,3}exit(?:ed)?"
+    r"(?: with)?(?: code| status)?[ :]{0,2}-?\d{1,6}\.?\]?"
+    r"|std(?:err|out):?|output:?|</?[\w-]+>|\W{0,80}|make(?:\[\d+\])?: .*|At line:\d+.*)$"
+)
+
+
+def error_lines(result: str, most: int = MOST_LINES) -> list[str]:
+    """The lines that say what went wrong, most telling first; empty when an output says nothing."""
+    lines = [line for line in _lines(result) if _telling(line)]
+    for form in _ERROR_FORMS:
+        if found := [line for line in lines if form.search(line[:400])]:
+            if "Traceback (most recent call last)" in result:
+                found.reverse()
+            return list(dict.fromkeys(found))[:most]
+    return lines[-1:] if lines else []
+
+
+def _telling(line: str) -> bool:
+    return _EMPTY_LINE.match(line) is None
+
+
+_LABEL = re.compile(r"(?i)^(?:error|fatal|failed|failure):$")
+"""A line that only announces the next one."""
+
+
+def _lines(result: str) -> Iterator[str]:
+    label = ""
+    for line in edges(result).splitlines():
+        flat = " ".join(line.replace("<tool_use_error>", "").replace("</tool_use_error>", "").split())
+        if _LABEL.match(flat):
+            label = flat
+            continue
+        flat, label = f"{label} {flat}".strip(), ""
+        yield flat if len(flat) <= _LONGEST_LINE else f"{flat[: _LONGEST_LINE - 1]}…"
+
+
+_COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
+
+
+def edges(text: str) -> str:
+    """The beginning and the end of a long text, without colours."""
+    text = text if len(text) <= 2 * EDGE else f"{text[:EDGE]}\n{text[-EDGE:]}"
+    return _COLOUR.sub("", text)

@@ -1,0 +1,94 @@
+"""What was said and returned, as texts: who from, in which message, and to which call each belongs."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    CompactionPart,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+
+from tui_app.context.ledger.ledger import prompt_texts, result_text
+from tui_app.context.ledger.tools import argument_texts, command_line, name_words, target_path
+from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
+from tui_app.context.user_text import typed_text
+from tui_app.context.view import Item
+from tui_app.events import NOT_IN_LOG
+from tui_app.records import frozen
+from tui_app.text import words
+
+Voice = Literal["user", "assistant", "call", "result", "program"]
+LONGEST = 400_000
+"""Characters of one text that are read; what is longer is data."""
+
+
+@frozen
+class Passage:
+    """One text."""
+
+    key: int
+    voice: Voice
+    text: str
+    unit: int = 0
+    """Log number of the call that it belongs to, or of the message itself."""
+    path: str = ""
+    """The file that its call is about."""
+    report: bool = False
+    """Whether it is the report of another agent, and no raw output."""
+
+
+_AGENTS = words("task agent subagent delegate dispatch explore research")
+
+
+def passages(items: Iterable[Item]) -> Iterator[Passage]:
+    """The texts of messages in order; a call and its result have the same unit."""
+    waiting: dict[str, deque[Passage]] = defaultdict(deque)
+    for item in items:
+        for part in item.message.parts:
+            match part:
+                case UserPromptPart():
+                    yield from _prompt(part, item.key)
+                case TextPart():
+                    yield Passage(item.key, "assistant", part.content[:LONGEST], item.key)
+                case BaseToolCallPart():
+                    args = part.args_as_dict()
+                    path = "" if command_line(args) else target_path(args)
+                    text = "\n".join([part.tool_name, *argument_texts(args)])[:LONGEST]
+                    agent = bool(name_words(part.tool_name) & _AGENTS)
+                    call = Passage(item.key, "call", text, item.key, path, agent)
+                    if (before := waiting[part.tool_call_id]) and before[0].key != item.key:
+                        before.clear()  # never answered: the id is another call's now
+                    before.append(call)
+                    yield call
+                case BaseToolReturnPart() | RetryPromptPart():
+                    calls = waiting.get(part.tool_call_id)
+                    call = calls.popleft() if calls else Passage(item.key, "call", "", item.key)
+                    yield Passage(
+                        item.key, "result", result_text(part)[:LONGEST], call.unit, call.path, call.report
+                    )
+                case CompactionPart(content=str(text)) | SystemPromptPart(content=text):
+                    # What an earlier summary has invented is there no more than before.
+                    lines = (line for line in text[:LONGEST].splitlines() if NOT_IN_LOG not in line)
+                    yield Passage(item.key, "program", "\n".join(lines), item.key)
+                case _:
+                    pass
+
+
+def _prompt(part: UserPromptPart, key: int) -> Iterator[Passage]:
+    if is_shell_part(part):
+        yield Passage(key, "call", shell_command(part), key)
+        yield Passage(key, "result", shell_result(part)[:LONGEST], key)
+        return
+    given = is_given_part(part)
+    for text in prompt_texts(part):
+        typed = "" if given else typed_text(text)
+        if typed:
+            yield Passage(key, "user", typed[:LONGEST], key)
+        if len(typed) < len(text):
+            yield Passage(key, "program", text[:LONGEST], key)

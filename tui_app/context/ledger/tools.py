@@ -1,0 +1,467 @@
+"""What a tool call does, whichever agent program made it: one table of how tools carry commands and paths."""
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Literal
+
+from tui_app.records import frozen
+from tui_app.text import words
+from tui_app.tool_specs import (
+    ASK_USER,
+    EDIT_FILE,
+    PLAN,
+    READ_FILE,
+    RUN_COMMAND,
+    SEARCH_HISTORY,
+    TASKS,
+    TODO,
+    TOOLS,
+    WRITE_FILE,
+)
+
+# Arguments.
+
+COMMAND_ARGUMENTS = ("command", "cmd", "CommandLine", "script", "bash_command", "shell_command")
+CODE_ARGUMENTS = ("code", "input", "source", "script", "javascript")
+PATH_ARGUMENTS = (
+    "file_path", "filePath", "path", "filepath", "filename", "file_name", "notebook_path", "target_file",
+    "TargetFile", "relative_path", "absolute_path", "AbsolutePath", "file", "relative_workspace_path", "uri",
+)  # fmt: skip
+SOURCE_ARGUMENTS = ("source", "src", "from", "old_path", "source_path", "oldPath")
+"""Where a file is moved from."""
+TARGET_ARGUMENTS = ("destination", "dest", "target", "to", "new_path", "destination_path", "newPath")
+NEW_TEXT_ARGUMENTS = (
+    "new_string", "newText", "new_text", "new_str", "newString", "replacement", "replace", "code_edit",
+)  # fmt: skip
+OLD_TEXT_ARGUMENTS = ("old_string", "oldText", "old_text", "old_str", "oldString")
+TASK_LIST_ARGUMENTS = ("todos", "plan", "todoList", "todo_list", "task_list", "tasks", "items", "steps")
+_TASK_TEXTS = ("content", "step", "title", "text", "subject", "description", "task", "name")
+_STATE_ARGUMENTS = ("state", "status", "progress")
+_HANDLE_ARGUMENTS = (
+    "bash_id", "shell_id", "session_id", "sessionId", "shellId", "process_id", "handle", "id", "task_id",
+    "taskId",
+)  # fmt: skip
+_BACKGROUND_ARGUMENTS = ("background", "run_in_background", "is_background", "isBackground")
+FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")
+"""Which hold text that is a file afterwards."""
+
+# Words of tools' names, which are identifiers and no language.
+
+_COMMANDS = words("bash shell command cmd exec execute run terminal powershell pwsh process action")
+_CODE = words("python ipython notebook cell code repl js javascript")
+_TASKS = words("todo todos plan task tasks checklist todowrite")
+_HANDLES = words("output kill stop stdin poll wait status")
+_VERBS: tuple[tuple["FileVerb", frozenset[str]], ...] = (
+    ("moved", words("move rename")),
+    ("deleted", words("delete remove rm unlink")),
+    ("written", words("write create save put overwrite")),
+    (
+        "edited",
+        words("edit editor replace multiedit insert update modify append change strreplace rewrite apply"),
+    ),
+    ("read", words("read view open cat show get load")),
+)
+_LOOKS = words(
+    "grep search find list ls glob rg diagnostics directory folder tree screenshot image fetch web "
+    "browse browser think thought ask question agent task subagent delegate explore research skill "
+    "finish memory todoread webfetch websearch codesearch history compact lookup query docs "
+    "definition references hover symbols intent"
+)
+_QUESTIONS = words(
+    "askuser askuserquestion askfollowupquestion askquestion question requestuserinput exitplanmode "
+    "presentplan planmoderespond"
+)
+"""Names, without what is no letter, of tools that the user answers; another server's tool is none of them."""
+_PATCHES = words("patch diff")
+_NO_LETTER = re.compile(r"[^a-z]")
+_NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SUBCOMMANDS: Mapping[str, "FileVerb"] = {
+    "view": "read", "read": "read", "create": "created", "write": "written", "str_replace": "edited",
+    "insert": "edited", "edit": "edited", "append": "edited", "undo_edit": "edited", "delete": "deleted",
+}  # fmt: skip
+"""What an editor of many commands does to the file, by its command."""
+_STATES: Mapping[str, "TaskState"] = {
+    **dict.fromkeys(("completed", "complete", "done", "finished", "closed", "resolved"), "done"),
+    **dict.fromkeys(("cancelled", "canceled", "deleted", "skipped", "dropped", "abandoned"), "dropped"),
+    **dict.fromkeys(("in progress", "active", "doing", "started", "running", "working"), "in progress"),
+}
+"""Values of the field that tools keep a task's state in."""
+_BOXES: Mapping[str, "TaskState"] = {"x": "done", "X": "done", "~": "in progress", "-": "in progress"}
+CHECKBOX = re.compile(r"(?m)^[ \t]{0,12}(?:[-*+] )?\[([ xX~-])\] (.{1,400})$")
+_PATCH_LINE = re.compile(r"(?m)^\*\*\* (Add File|Update File|Delete File|Move to): (.{1,500})$")
+_PATCH_VERBS: Mapping[str, "FileVerb"] = {
+    "Add File": "created", "Update File": "edited", "Delete File": "deleted", "Move to": "created",
+}  # fmt: skip
+_DIFF_FILE = re.compile(r"(?m)^\+\+\+ (?:b/)?([^\t\n]{1,500})")
+_POINTER = re.compile(r"(?s)\[Not repeated here: .{1,1200}?, beginning with: (.*)…\]")
+
+FileVerb = Literal["created", "written", "edited", "deleted", "moved", "read"]
+TaskState = Literal["open", "in progress", "done", "dropped"]
+
+
+@frozen
+class Command:
+    """A shell line is run."""
+
+    line: str
+    background: bool = False
+
+
+@frozen
+class FileUse:
+    """Something is done to a file, or a file is read."""
+
+    path: str
+    verb: FileVerb
+    to: str = ""
+    """Where it is moved to."""
+    size: int = 0
+    """Characters that are written."""
+
+
+@frozen
+class TaskEntry:
+    """One task that a tool is given, or a new state of one that it knows."""
+
+    text: str
+    state: TaskState
+    id: str = ""
+
+
+@frozen
+class TaskUpdate:
+    """The whole list of tasks, or changes to single ones."""
+
+    entries: tuple[TaskEntry, ...]
+    whole: bool = True
+
+
+@frozen
+class HandleUse:
+    """A background command is looked at or stopped."""
+
+    handle: str
+    stops: bool = False
+
+
+@frozen
+class Question:
+    """The user is asked, or shown a plan to accept."""
+
+    text: str
+    plan: bool = False
+
+
+@frozen
+class Look:
+    """Something is looked at, searched or thought: nothing changes."""
+
+
+Operation = Command | FileUse | TaskUpdate | HandleUse | Question | Look
+
+
+def operations(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
+    """What a call does, in order.
+
+    Args:
+        tool: The tool's name in whichever program.
+        args: Its arguments.
+
+    Returns:
+        Nothing where the call is not understood: it may have done anything.
+    """
+    named = name_words(tool)
+    if own := _own_tool(tool, args):
+        return own
+    if (short := _NO_LETTER.sub("", tool.lower())) in _QUESTIONS:
+        return (Question(_question(args), plan="plan" in short),)
+    return tuple(_runs(named, args)) or tuple(_others(named, args))
+
+
+def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]:
+    """What is run, in a shell or by a script."""
+    if (code := first_text(args, CODE_ARGUMENTS)) and "tools." in code and named & (_COMMANDS | _CODE):
+        yield from _script(code)
+    elif patches := list(_patches(named, args)):
+        yield from patches
+    elif (
+        named & (_HANDLES | _COMMANDS)
+        and not command_line(args)
+        and (handle := _id(args, _HANDLE_ARGUMENTS if named & _HANDLES else _HANDLE_ARGUMENTS[:-3]))
+    ):
+        yield HandleUse(handle, stops=bool(named & {"kill", "stop"}))
+    elif named & _CODE and (code := first_text(args, CODE_ARGUMENTS)):
+        yield from _cell(code)
+    elif named & _COMMANDS and (line := command_line(args)):
+        yield Command(line, background=any(args.get(name) is True for name in _BACKGROUND_ARGUMENTS))
+
+
+def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]:
+    if named & _TASKS and (update := _task_update(named, args)):
+        yield update
+    elif moved := _move(named, args):
+        yield moved
+    elif (path := target_path(args)) and (verb := _file_verb(named, args)):
+        yield FileUse(path, verb, size=len(first_text(args, (*FILE_ARGUMENTS, *NEW_TEXT_ARGUMENTS))))
+    elif named & _LOOKS:
+        yield Look()
+    elif line := first_text(args, ("command", "cmd")):
+        yield Command(line)
+
+
+def name_words(tool: str) -> frozenset[str]:
+    """The words of a tool's name in small letters, without the server that offers it."""
+    return frozenset(word.lower() for word in _NAME_WORD.findall(re.split(r"__|[./:]", tool)[-1]))
+
+
+def _own_tool(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
+    match tool:
+        case TASKS.name:
+            return (HandleUse(_id(args), stops=args.get("action") == "stop"),)
+        case ASK_USER.name:
+            return (Question(_question(args)),)
+        case PLAN.name:
+            return (Question(first_text(args, ("text", "plan", "content")), plan=True),)
+        case SEARCH_HISTORY.name:
+            return (Look(),)
+        case READ_FILE.name | WRITE_FILE.name | EDIT_FILE.name | RUN_COMMAND.name | TODO.name:
+            return ()  # as any program's
+        case _:
+            return (Look(),) if tool in TOOLS else ()
+
+
+def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first non-empty text among the named arguments, else an empty string."""
+    for name in names:
+        value = args.get(name)
+        if isinstance(value, str) and value.strip():
+            return without_pointer(value.strip())
+    return ""
+
+
+def without_pointer(text: str) -> str:
+    """An argument's text; of one that a pointer has replaced, the beginning that the pointer shows."""
+    match = _POINTER.fullmatch(text)
+    return match[1] if match else text
+
+
+def argument_texts(args: Mapping[str, Any]) -> Iterator[str]:
+    """Every text inside a call's arguments, nested ones too, in order; numbers and flags with their names."""
+    stack: list[Any] = [args]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            yield without_pointer(value)
+        elif isinstance(value, Mapping):
+            stack += reversed(
+                [
+                    f"{name}: {json.dumps(each)}" if isinstance(each, int | float) else each
+                    for name, each in value.items()
+                ]
+            )
+        elif isinstance(value, list | tuple):
+            stack += reversed(value)
+
+
+def target_path(args: Mapping[str, Any]) -> str:
+    """The path a call is about, or an empty string."""
+    path = first_text(args, PATH_ARGUMENTS).removeprefix("file://")
+    return path if "\n" not in path and len(path) < 500 else ""
+
+
+def command_line(args: Mapping[str, Any]) -> str:
+    """The shell line of a call: a text, or the words of one behind ``bash -lc``."""
+    for name in COMMAND_ARGUMENTS:
+        words = args.get(name)
+        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+            is_shell = len(words) == 3 and words[1] in {"-c", "-lc", "-ic"}
+            return str(words[-1]) if is_shell else shlex.join(words)
+    return first_text(args, COMMAND_ARGUMENTS)
+
+
+def _id(args: Mapping[str, Any], names: Sequence[str] = _HANDLE_ARGUMENTS) -> str:
+    return next((str(args[name]) for name in names if args.get(name) not in (None, "")), "")
+
+
+def _file_verb(named: frozenset[str], args: Mapping[str, Any]) -> FileVerb | None:
+    subcommand = args.get("command")
+    if isinstance(subcommand, str) and subcommand in _SUBCOMMANDS:
+        return _SUBCOMMANDS[subcommand]
+    if named & _LOOKS - {"directory"} and not first_text(args, NEW_TEXT_ARGUMENTS):
+        return None
+    verb = next((verb for verb, words in _VERBS if named & words), None)
+    return "edited" if verb == "moved" else verb  # what is moved where has been looked at
+
+
+def _move(named: frozenset[str], args: Mapping[str, Any]) -> FileUse | None:
+    old, new = first_text(args, SOURCE_ARGUMENTS), first_text(args, TARGET_ARGUMENTS)
+    is_move = named & _VERBS[0][1] and old and new and "\n" not in old + new
+    return FileUse(old, "moved", to=new) if is_move else None
+
+
+def _patches(named: frozenset[str], args: Mapping[str, Any]) -> list[FileUse]:
+    """Files of a patch that is applied; one that is only written into a file changes nothing."""
+    found: list[FileUse] = []
+    texts = list(argument_texts(args))
+    # The program and its patch may be two words of one command.
+    run = named & (_COMMANDS | _CODE) and any("apply_patch" in text for text in texts)
+    for text in texts if named & _PATCHES or run else ():
+        if "*** " in text:
+            for kind, path in _PATCH_LINE.findall(text):
+                if kind == "Move to" and found:
+                    found[-1] = FileUse(found[-1].path, "moved", to=path.strip())
+                else:
+                    found.append(FileUse(path.strip(), _PATCH_VERBS[kind]))
+        elif text.startswith(("--- ", "diff --git ")):
+            found += [FileUse(path.strip(), "edited") for path in _DIFF_FILE.findall(text)]
+    return found
+
+
+def _task_update(named: frozenset[str], args: Mapping[str, Any]) -> TaskUpdate | None:
+    for name in TASK_LIST_ARGUMENTS:
+        value = args.get(name)
+        if isinstance(value, list):
+            entries = (
+                _task(entry) if isinstance(entry, Mapping) else TaskEntry(str(entry).strip(), "open")
+                for entry in value
+            )
+            return TaskUpdate(tuple(entry for entry in entries if entry.text))
+        if isinstance(value, str) and (boxes := CHECKBOX.findall(value)):
+            return TaskUpdate(tuple(TaskEntry(text, _BOXES.get(mark, "open")) for mark, text in boxes))
+    # Tools that make and change tasks one by one.
+    if named & {"create", "add", "new"} and (text := first_text(args, _TASK_TEXTS)):
+        return TaskUpdate((TaskEntry(text, "open"),), whole=False)
+    if named & {"update", "complete", "set"} and (id := _id(args)):
+        state = _state(args)
+        return TaskUpdate((TaskEntry("", state, id),) if state else (), whole=False)
+    return None
+
+
+def _task(entry: Mapping[str, Any]) -> TaskEntry:
+    return TaskEntry(first_text(entry, _TASK_TEXTS), _state(entry) or "open", str(entry.get("id", "")))
+
+
+def _state(entry: Mapping[str, Any]) -> TaskState | None:
+    if any(entry.get(name) is True for name in ("done", "completed", "complete", "checked", "finished")):
+        return "done"
+    word = first_text(entry, _STATE_ARGUMENTS).casefold().replace("_", " ").replace("-", " ")
+    return _STATES.get(word, "open") if word else None
+
+
+def _question(args: Mapping[str, Any]) -> str:
+    asked = first_text(args, ("question", "text", "plan", "message", "prompt"))
+    questions = args.get("questions")
+    if not asked and isinstance(questions, list):
+        asked = " ".join(first_text(each, ("question",)) for each in questions if isinstance(each, Mapping))
+    return asked
+
+
+_CELL_COMMAND = re.compile(r"(?m)^[ \t]*[!%](?:sx |system |bash )?[ \t]*([^\n]+)$")
+
+
+def _cell(code: str) -> Iterator[Operation]:
+    """Code of a notebook: its shell lines are read, the rest is run as it stands."""
+    if code.lstrip().startswith("%%bash"):
+        yield Command(code.lstrip().partition("\n")[2])
+        return
+    lines = _CELL_COMMAND.findall(code)
+    yield from map(Command, lines)
+    if not lines:
+        yield Command(f"python -c {' '.join(code.split())[:200]!r}")
+
+
+# Commands inside a program that the agent writes, as in Codex's ``exec``: calls of ``tools`` with literals.
+
+_TOOL_CALL = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
+    r"|\btools\.([A-Za-z_]\w*)\s*\(",
+    re.DOTALL,
+)
+"""A call, outside of comments and texts."""
+
+
+def _script(code: str) -> Iterator[Operation]:
+    found: list[Operation] = []
+    for match in filter(itemgetter(1), _TOOL_CALL.finditer(code)):
+        try:
+            value, _ = _literal(code, match.end())
+        except (ValueError, IndexError, RecursionError):
+            return  # made by the program while it runs: nobody knows what it did
+        args = value if isinstance(value, dict) else {"input": value}
+        inner = operations(match[1], args)
+        if not inner:
+            return
+        found += inner
+    yield from found
+
+
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_BARE = re.compile(r"[A-Za-z_$][\w$]*")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`", re.DOTALL)
+_CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "null": None, "undefined": None}
+
+
+def _literal(code: str, at: int) -> tuple[Any, int]:
+    """The literal of JavaScript at a place, and where it ends.
+
+    Raises:
+        ValueError: if there is anything else, such as a variable.
+        IndexError: if the code ends inside of it.
+    """
+    at = _skip(code, at)
+    if code[at] in "{[":
+        return _collection(code, at)
+    if quoted := _QUOTED.match(code, at):
+        return _unescaped(quoted[0]), _end(code, quoted.end())
+    if number := _NUMBER.match(code, at):
+        return float(number[0]), _end(code, number.end())
+    if (bare := _BARE.match(code, at)) and bare[0] in _CONSTANTS:
+        return _CONSTANTS[bare[0]], _end(code, bare.end())
+    raise ValueError(code[at : at + 20])
+
+
+def _collection(code: str, at: int) -> tuple[Any, int]:
+    is_object, closing = code[at] == "{", "}" if code[at] == "{" else "]"
+    items: list[tuple[Any, Any]] = []
+    at = _skip(code, at + 1)
+    while code[at] != closing:
+        key: Any = len(items)
+        if is_object:
+            name = _BARE.match(code, at) or _QUOTED.match(code, at)
+            if name is None:
+                raise ValueError(code[at : at + 20])
+            key, at = name[0].strip("\"'`"), _skip(code, name.end())
+            if code[at] != ":":
+                raise ValueError(code[at : at + 20])
+            at += 1
+        value, at = _literal(code, at)
+        items.append((key, value))
+        at = _skip(code, at + 1) if code[at] == "," else at
+    return (dict(items) if is_object else [value for _, value in items]), _skip(code, at + 1)
+
+
+def _skip(code: str, at: int) -> int:
+    match = _SPACE.match(code, at)
+    return match.end() if match else at
+
+
+def _end(code: str, at: int) -> int:
+    """Where a value ends, if nothing is added to it."""
+    at = _skip(code, at)
+    if at < len(code) and code[at] not in ",)}]":
+        raise ValueError(code[at : at + 20])
+    return at
+
+
+def _unescaped(quoted: str) -> str:
+    inner = quoted[1:-1]
+    if quoted[0] != '"':
+        inner = re.sub(r"\\(['`$])", r"\1", inner).replace('"', '\\"')
+    try:
+        return str(json.loads(f'"{inner}"', strict=False))
+    except ValueError:
+        return inner

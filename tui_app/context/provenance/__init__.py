@@ -1,1 +1,0 @@
-"""What a summary says, against what was really said."""
