@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from tests.quality.cases import Case, cases_of
+from tests.quality.chain_judge import TIMES
 from tests.quality.chain_report import chain_table, chains_of
 from tests.quality.report import LONG, Measured, measure, render, time_long_sessions
 from tests.quality.transcripts import find_files, read_transcript
@@ -46,9 +47,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _chains(options: argparse.Namespace, text: TextCounter) -> int:
     """Print the table of chains alone."""
-    sessions, chains = chains_of(options.paths, text, options.window, options.writers, aloud=options.aloud)
-    command = f"python -m tests.quality FOLDER --chains --window {options.window}"
-    told = f"{sessions} sessions of a window or more, five compactions each with every writer."
+    sessions, chains = chains_of(
+        options.paths, text, options.window, options.writers, times=options.times, aloud=options.aloud
+    )
+    command = f"python -m tests.quality FOLDER --chains --times {options.times} --window {options.window}"
+    told = f"{sessions} sessions of a window or more, {options.times} compactions each with every writer."
     page = f"`{command}`\n\n{told}\n\n{chain_table(chains)}\n"
     print(page)
     if options.markdown:
@@ -63,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--window", type=int, default=32_000, help="tokens of the model's window")
     parser.add_argument("--long", type=int, default=LONG, help="tokens of the session that speed is timed on")
     parser.add_argument("--markdown", type=Path, help="file to write the report to")
-    parser.add_argument("--chains", action="store_true", help="five compactions with every kind of writer")
+    parser.add_argument("--chains", action="store_true", help="several compactions with every kind of writer")
+    parser.add_argument("--times", type=int, default=TIMES, help="for --chains")
     parser.add_argument("--writers", nargs="+", choices=WRITERS, default=list(WRITERS), help="for --chains")
     parser.add_argument("--aloud", action="store_true", help="with --chains: print what was judged wrong")
     return parser

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic_ai.messages import ModelMessage
 
@@ -29,7 +29,8 @@ from tui_app.events import CompactionComplete
 TIMES = 5
 PORTION = 0.6
 """Of a window, that a history grows by between two compactions at most; what is longer is left out."""
-_MARK = re.compile(r"\s*[*_`\[]*\(not in the log\)[*_`\]]*")
+_FORM = re.compile(r"\s*\((not in the log|unchecked|#-?\d[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)")
+"""What stands behind a statement: that nothing in the log holds it, that nobody knows, or its messages."""
 _GOOD = re.compile(
     r"(?i)\b(?:pass\w*|succe\w+|ok|fine|green|worked|exit code 0)\b|✓|成功|réuss|erfolgreich|éxito|успешн"
 )
@@ -46,7 +47,9 @@ _ELSEWHERE = {
     "deleted": re.compile(r"gelöscht|supprimé|eliminó|удалён|删除"),
 }
 _RAW_CALL = re.compile(r"^\w+ (?:command|cmd): ")
-Standing = Literal["absent", "marked", "unmarked"]
+Standing = Literal["absent", "silent", "stated", "unchecked", "not in the log"]
+"""How a sentence stands; the later, the more is said against it."""
+_STRENGTH: Sequence[Standing] = get_args(Standing)
 
 
 @dataclass(slots=True)
@@ -60,7 +63,8 @@ class Chain:
     said: int = 0
     """True sentences that stand."""
     alarms: int = 0
-    """Those of them that are marked."""
+    """Those of them that are said not to be in the log."""
+    unchecked: int = 0
     wanted: int = 0
     """True sentences that were written."""
     refused: int = 0
@@ -71,6 +75,7 @@ class Chain:
     rules: float | None = None
     prose: float | None = None
     """Share of all that was typed in short prompts, sentence by sentence; rules are among it."""
+    open_errors: float | None = None
     told: float | None = None
     true: float | None = None
     size: float = 0.0
@@ -82,39 +87,38 @@ class Chain:
 
 
 def standing(sentence: str, text: str) -> Standing:
-    """Whether a sentence stands in a text, and whether it is marked there.
+    """Whether a sentence stands in a text, and what is said behind it there.
 
-    A mark counts within the sentence, right behind it, at the end of its line or in front of all of it. Of
-    several lines the last is looked for below the others, and a mark on any of them counts.
+    Of several lines the last is looked for below the others, and what is said behind any of them counts.
+    Where it stands more than once, the least counts.
     """
     wanted = [flat(line) for line in sentence.splitlines() if line.strip()]
     lines = [line for line in text.splitlines() if line.strip()]
-    found: Standing = "absent"
+    found: list[Standing] = []
     for index in range(len(lines) - len(wanted) + 1):
         each = [_in_line(one, lines[index + step]) for step, one in enumerate(wanted)]
-        if "absent" in each:
-            continue
-        if "marked" not in each:
-            return "unmarked"
-        found = "marked"
-    return found
+        if "absent" not in each:
+            found.append(max(each, key=_STRENGTH.index))
+    return min(found, key=_STRENGTH.index, default="absent")
 
 
 def _in_line(sentence: str, line: str) -> Standing:
-    pieces = [flat(piece) for piece in _MARK.split(line)]
-    bare, marks = pieces[0], []
-    for piece in pieces[1:]:
-        marks.append(len(bare))
-        bare += ("" if not piece or piece[0] in ".,;:!?)”»" else " ") + piece
+    bare, forms, end = "", list[tuple[int, str]](), 0
+    for match in _FORM.finditer(line):
+        bare = flat(f"{bare} {line[end : match.start()]}")
+        forms.append((len(bare), match[1]))
+        end = match.end()
+    bare = flat(f"{bare} {line[end:]}")
     start = bare.find(sentence)
     if start < 0 and sentence[-1:] in ".。":
         start = bare.find(sentence[:-1])
     if start < 0:
         return "absent"
-    end = start + len(sentence)
-    inside = any(start < mark <= end + 1 for mark in marks)
-    around = bool(marks) and (marks[-1] >= len(bare.rstrip(" .|")) or not bare[: marks[0]].strip("-*•>| "))
-    return "marked" if inside or around else "unmarked"
+    end = start + len(sentence.rstrip(" |.。"))  # in a table a form stands before the last bar
+    form = next((form for place, form in forms if place >= end), "")
+    if form in ("unchecked", "not in the log"):
+        return "unchecked" if form == "unchecked" else "not in the log"
+    return "stated" if ": " in form else "silent"
 
 
 async def judged_chain(
@@ -187,16 +191,17 @@ def _judge_one(chain: Chain, scripted: ScriptedWriter, play: Play) -> None:
     written = written_in(to_messages(play.history.items()))
     for falsehood in told.false:
         chain.planted[falsehood.kind] += 1
-        if standing(falsehood.text, written) == "unmarked":
+        if standing(falsehood.text, written) == "silent":
             chain.unmarked[falsehood.kind] += 1
-            chain.complaints.append(f"unmarked {falsehood.kind}: {falsehood.text}")
+            chain.complaints.append(f"silent {falsehood.kind}: {falsehood.text}")
     if chain.writer in ACCEPTED:
         for sentence in told.true:
             chain.wanted += 1
             found = standing(sentence, written)
             chain.said += found != "absent"
-            chain.alarms += found == "marked"
-            if found != "unmarked":
+            chain.alarms += found == "not in the log"
+            chain.unchecked += found == "unchecked"
+            if found in ("absent", "not in the log"):
                 chain.complaints.append(f"{found}, though true: {sentence}")
 
 
@@ -208,6 +213,7 @@ def _judge_end(chain: Chain, log: Happenings, first: Happenings | None, play: Pl
     if first is not None:
         stretch = {path: log.changed[path] for path in first.changed if path in log.changed}
         chain.files = _with_verbs(stretch, log, text)
+    chain.open_errors = _verbatim([flat(failure.line[:200]) for failure in log.still_open], bare)
     chain.rules, chain.prose = _verbatim(log.rules, bare), _verbatim(log.prose, bare)
     events = _applied(play)
     chain.told = events[-1].retention if events else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 from zlib import crc32
 
-from tests.quality.chain_judge import Chain, judged_chain
+from tests.quality.chain_judge import TIMES, Chain, judged_chain
 from tests.quality.falsehoods import KINDS
 from tests.quality.report import number
 from tests.quality.transcripts import find_files, read_transcript
@@ -16,13 +16,20 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 
 _HEAD = (
-    "writer", "compactions", "refused", "falsehoods unmarked", "false alarms", "still said",
-    "files, first stretch", "worst", "rules", "worst", "prose", "told", "true", "told too high", "size",
+    "writer", "compactions", "refused", "falsehoods silent", "accused", "unchecked", "still said",
+    "files, first stretch", "worst", "rules", "worst", "open errors", "worst",
+    "prose", "told", "true", "told too high", "size",
 )  # fmt: skip
 
 
 def chains_of(
-    paths: Sequence[Path], text: TextCounter, window: int, writers: Iterable[str], *, aloud: bool = False
+    paths: Sequence[Path],
+    text: TextCounter,
+    window: int,
+    writers: Iterable[str],
+    *,
+    times: int = TIMES,
+    aloud: bool = False,
 ) -> tuple[int, list[Chain]]:
     """Run all writers over all sessions of a window or more; how many those were, and what came of it."""
     counter, sessions, chains = TokenCounter(text), 0, list[Chain]()
@@ -33,7 +40,9 @@ def chains_of(
         sessions += 1
         for name in writers:
             seed = crc32(transcript.name.encode()) % 97
-            chain = asyncio.run(judged_chain(transcript.messages, name, text, window=window, seed=seed))
+            chain = asyncio.run(
+                judged_chain(transcript.messages, name, text, window=window, times=times, seed=seed)
+            )
             chains.append(chain)
             print(f"{transcript.name}, {tokens:,} tokens: {name}", file=sys.stderr)
             for complaint in chain.complaints if aloud else ():
@@ -51,7 +60,7 @@ def chain_table(chains: Sequence[Chain]) -> str:
     kinds = [
         f"| {kind} | {planted[kind]} | {unmarked[kind]} |" for kind in (*KINDS, "command") if planted[kind]
     ]
-    return "\n".join([*lines, "", "| falsehood | planted | unmarked |", "|---|---|---|", *kinds])
+    return "\n".join([*lines, "", "| falsehood | planted | silent |", "|---|---|---|", *kinds])
 
 
 def _sums(chains: Sequence[Chain], name: str) -> dict[str, int]:
@@ -63,9 +72,9 @@ def _cells(name: str, rows: Sequence[Chain]) -> list[str]:
         sum(sum(getattr(row, of).values()) for row in rows) for of in ("planted", "unmarked")
     )
     said, wanted = sum(row.said for row in rows), sum(row.wanted for row in rows)
-    files, rules, too_high = (
+    files, rules, errors, too_high = (
         [value for row in rows if (value := getattr(row, of)) is not None]
-        for of in ("files", "rules", "too_high")
+        for of in ("files", "rules", "open_errors", "too_high")
     )
     compactions = sum(row.compactions for row in rows)
     return [
@@ -74,11 +83,14 @@ def _cells(name: str, rows: Sequence[Chain]) -> list[str]:
         f"{sum(row.refused for row in rows)}",
         f"{unmarked} of {planted}" if planted else "-",
         number(sum(row.alarms for row in rows) / said, 3) if said else "-",
+        number(sum(row.unchecked for row in rows) / said, 3) if said else "-",
         number(said / wanted) if wanted else "-",
         number(_mean(files)),
         number(min(files, default=None)),
         number(_mean(rules)),
         number(min(rules, default=None)),
+        number(_mean(errors)),
+        number(min(errors, default=None)),
         *(
             number(_mean([v for row in rows if (v := getattr(row, of)) is not None]))
             for of in ("prose", "told", "true")

@@ -13,12 +13,16 @@ from tests.quality.contexts import Context
 from tests.quality.text import text_of
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import WAY_BACK
+from tui_app.context.compaction.sections import deeds_section, names_section, words_section
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.names import names_to_carry
+from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser, extractive_summary
+from tui_app.context.summaries.writer import ExtractiveSummariser
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
@@ -107,8 +111,14 @@ def context_of(sent: Sequence[ModelMessage], governed: Governed, name: str = "ou
 
 
 def bare_summary(before: Sequence[ModelMessage], budget: int, text: TextCounter) -> Context:
-    """Our summary alone, without anything beside it."""
+    """The sections of code alone, without anything beside them: deeds, words, and names in what is left."""
     items = [Item(key, message) for key, message in enumerate(before, 1)]
-    written = extractive_summary(items, budget_tokens=budget, count=text.count)
+    ledger = Ledger.from_items(items)
+    words = words_section(ledger.prompts(), budget // 3, text.count)
+    deeds = deeds_section(ledger, budget // 3, text.count)
+    sections = "\n".join(filter(None, (deeds.text, words.rules_text, words.text)))
+    ranked = names_to_carry(list(passages(items)), ledger.files().values(), frozenset())
+    names, _ = names_section(ranked, sections, budget - text.count(sections), text.count)
+    written = f"{sections}\n{names}"
     size = text.count(written)
     return Context("our summary alone", written, size, written, size, ours=True)

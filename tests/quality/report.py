@@ -26,9 +26,8 @@ from tests.quality.governed import COMPACTION_ALONE, Governed, bare_summary, con
 from tests.quality.scores import Scores, average, invented, score, wrong_claims
 from tests.quality.truth import Truth, truth_of
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.facts import extract_facts
+from tui_app.context.ledger.facts import session_facts
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.summaries.writer import extractive_summary
 from tui_app.context.view import Item
 from tui_app.context.window_limits import ContextTooLarge
 
@@ -139,8 +138,8 @@ def time_long_sessions(cases: Sequence[Case], into: Measured, text: TextCounter,
         messages = _long(cases, wanted)
         items = [Item(key, message) for key, message in enumerate(messages, 1)]
         start = perf_counter()
-        extract_facts(items)
-        extractive_summary(items, budget_tokens=2_000, count=text.count)
+        session_facts(items)
+        bare_summary(messages, 2_000, text)
         into.seconds[wanted] = perf_counter() - start
 
 
@@ -164,6 +163,7 @@ COLUMNS = {
     "files": "files needed",
     "identifiers": "identifiers needed",
     "hard": "hard",
+    "lines": "lines needed",
     "density": "density",
     "touched": "files touched",
     "verbs": "right verb",
@@ -171,6 +171,7 @@ COLUMNS = {
     "rules": "rules verbatim",
     "first": "first request",
     "latest": "latest request",
+    "prompts": "prompts whole",
     "corrections": "corrections",
     "open_errors": "open errors",
     "solved_listed": "solved listed",

@@ -12,11 +12,12 @@ from tests.quality.truth import Truth
 _CLAIM = re.compile(
     r"^- (?P<path>[^`\n]+?) · (?P<deeds>(?:created|written|edited|read|deleted)[^()\n]*)", re.MULTILINE
 )
-_BELOW = re.compile(r"(?m)^- (\S+/)\n((?:  \S.* · .*\n)+)")
+_ROOT = re.compile(r"(?m)^…/ stands for (\S+/)$")
+_BELOW = re.compile(r"(?m)^- (\S+/)\n((?:  - \S.* · .*(?:\n|\Z))+)")
 _URL = re.compile(r"https?://[^\s<>\"'`)\]]+")
 _NUMBER = re.compile(r"(?<![\w.#])\d[\d.,]*\d(?![\w×])")
 _OWN_NUMBERS = re.compile(r"#-?\d+|\d+ (?:characters omitted|characters left out|more|×)|\d+×")
-_ERRORS = re.compile(r"(?ms)^(?:## Errors|\*\*Open errors\*\*)\n(.*?)(?=^## |^\*\*[A-Z]|\Z)")
+_ERRORS = re.compile(r"(?m)^- (.* · no success since.*)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,8 @@ class Scores:
     files: float | None
     identifiers: float | None
     hard: float | None
+    lines: float | None
+    """Lines of results that later calls hold again."""
     density: float | None
     touched: float | None
     verbs: float | None
@@ -36,6 +39,7 @@ class Scores:
     rules: float | None
     first: float | None
     latest: float | None
+    prompts: float | None
     corrections: float | None
     open_errors: float | None
     solved_listed: float | None
@@ -66,6 +70,7 @@ def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> S
         files=_share(truth.needed_files, files_in(context.text)),
         identifiers=_share(truth.needed_identifiers, identifiers_in(context.text)),
         hard=_share(_hard(context, truth, count), names),
+        lines=_verbatim(truth.needed_lines, text),
         density=_density(context, names, truth, count),
         touched=sum(map(bool, found.values())) / len(changed) if changed else None,
         verbs=right / len(changed) if changed else None,
@@ -73,6 +78,7 @@ def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> S
         rules=_verbatim(truth.rules, text),
         first=_verbatim(filter(None, [truth.first]), text),
         latest=_verbatim(filter(None, [truth.latest]), text),
+        prompts=_verbatim(truth.typed, text),
         corrections=_verbatim(truth.corrections, text),
         open_errors=_verbatim(still_open, text),
         solved_listed=_solved_listed(context, truth),
@@ -84,7 +90,9 @@ def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> S
 
 def spelt_out(text: str) -> str:
     """Our text with the folder in front of every file that stands below it."""
-    return _BELOW.sub(lambda group: re.sub(r"(?m)^  ", f"- {group[1]}", group[2]), text)
+    for root in _ROOT.findall(text):
+        text = _ROOT.sub("", text, count=1).replace("…/", root)
+    return _BELOW.sub(lambda group: re.sub(r"(?m)^  - ", lambda _: f"- {group[1]}", group[2]), text)
 
 
 def average(rows: Sequence[Scores]) -> dict[str, float | None]:

@@ -66,27 +66,28 @@ def chain(writer: str) -> Chain:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("- a.py was deleted.", "unmarked"),
-        (f"- a.py was deleted.{MARK}", "marked"),
-        (f"- a.py was deleted{MARK}.", "marked"),
-        ("- `x` ran. a.py (not in the log) was deleted. Then more.", "marked"),
-        (f"a.py was deleted. It rained.{MARK}", "marked"),
-        (f"It rained.{MARK} a.py was deleted. More.", "unmarked"),
-        (f"-{MARK} a.py was deleted.", "marked"),
-        (f"a.py was deleted.{MARK}\na.py was deleted.", "unmarked"),
+        ("- a.py was deleted.", "silent"),
+        ("- a.py was deleted. (#12)", "silent"),
+        ("- a.py was deleted (#12, #40).", "silent"),
+        ("- a.py was deleted. (#12: edited 2× (see above))", "stated"),
+        ("- a.py was deleted. (unchecked)", "unchecked"),
+        ("- a.py was deleted (not in the log).", "not in the log"),
+        ("- `x` ran. (#3) a.py was deleted. (not in the log) Then more. (#4)", "not in the log"),
+        ("It rained. (not in the log) a.py was deleted. (#5) More. (unchecked)", "silent"),
+        ("a.py was deleted. (not in the log)\na.py was deleted.", "silent"),
         ("Nothing of it.", "absent"),
     ],
 )
-def test_where_a_mark_counts(text: str, found: str) -> None:
+def test_what_is_said_behind_a_sentence(text: str, found: str) -> None:
     assert standing("a.py was deleted.", text) == found
 
 
 def test_a_list_is_looked_for_below_its_heading() -> None:
     claim = "### Deleted\n- a.py"
     assert standing(claim, "### Edited\n- a.py · edited") == "absent"
-    assert standing(claim, "### Deleted\n\n- a.py") == "unmarked"
-    assert standing(claim, f"### Deleted\n- a.py{MARK}") == "marked"
-    assert standing("| a.py | gone |", f"| a.py | gone{MARK} |") == "marked"
+    assert standing(claim, "### Deleted\n\n- a.py") == "silent"
+    assert standing(claim, "### Deleted\n- a.py (not in the log)") == "not in the log"
+    assert standing("| a.py | gone |", "| a.py | gone (unchecked) |") == "unchecked"
 
 
 def test_facts_of_a_stretch() -> None:
@@ -181,18 +182,22 @@ def test_what_is_planted_is_of_every_kind() -> None:
     assert chain("lying").planted.keys() == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_falsehood_stands_unmarked(kind: str) -> None:
-    assert chain("lying").unmarked[kind] == 0, chain("lying").complaints
+def test_few_falsehoods_stand_silent() -> None:
+    """One in twenty: what no structure decides, such as a rule that is said to be lifted."""
+    chains = [chain("lying"), chain("lying, with sources")]
+    planted, silent = (
+        sum(sum(getattr(one, of).values()) for one in chains) for of in ("planted", "unmarked")
+    )
+    assert silent <= 0.05 * planted, [complaint for one in chains for complaint in one.complaints]
 
 
-def test_no_order_stands_unmarked() -> None:
+def test_no_order_stands_silent() -> None:
     assert not chain("commanding").unmarked, chain("commanding").complaints
 
 
 @pytest.mark.parametrize("writer", ACCEPTED)
-def test_true_sentences_are_not_marked(writer: str) -> None:
-    assert chain(writer).alarms <= 0.02 * chain(writer).said, chain(writer).complaints
+def test_true_sentences_are_not_accused(writer: str) -> None:
+    assert chain(writer).alarms == 0, chain(writer).complaints
 
 
 @pytest.mark.parametrize("writer", REFUSED)
@@ -207,6 +212,7 @@ def test_a_true_summary_is_never_refused(writer: str) -> None:
 
 @pytest.mark.parametrize("writer", ACCEPTED)
 def test_what_a_true_summary_says_is_still_there(writer: str) -> None:
+    assert chain(writer).unchecked <= 0.25 * chain(writer).said
     assert chain(writer).said >= 0.9 * chain(writer).wanted, chain(writer).complaints
 
 
@@ -214,7 +220,7 @@ def test_what_a_true_summary_says_is_still_there(writer: str) -> None:
 def test_files_of_the_first_stretch_are_named_with_their_verbs(writer: str) -> None:
     files = chain(writer).files
     assert files is not None
-    assert files >= 0.95
+    assert files == 1.0
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -226,7 +232,7 @@ def test_rules_stand_word_for_word(writer: str) -> None:
 def test_no_more_is_told_as_kept_than_is(writer: str) -> None:
     too_high = chain(writer).too_high
     assert too_high is not None
-    assert too_high <= 0.05
+    assert abs(too_high) <= 0.02
 
 
 @pytest.mark.parametrize("writer", WRITERS)

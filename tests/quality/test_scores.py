@@ -165,12 +165,12 @@ def test_what_was_done_must_be_said_in_the_line_or_the_heading_above(kept: str, 
     [
         ("- /w/src/importer.py · created (#6)", True),
         ("- …/src/model.py · edited (#8)", True),
-        ("- /w/src/\n  model.py · edited (#8)\n  old.py · deleted (#10)\n", True),
+        ("- /w/src/\n  - model.py · edited (#8)\n  - old.py · deleted (#10)\n", True),
         ("- /w/src/model.py · read (#4)", True),
         ("- /w/src/model.py · deleted (#8)", False),
         ("- /w/src/importer.py · created, deleted (#6)", False),
         ("- /w/src/never.py · edited 2× (#6)", False),
-        ("- /w/src/\n  model.py · edited (#8)\n  model.py · created (#8)\n", False),
+        ("- /w/src/\n  - model.py · edited (#8)\n  - model.py · created (#8)\n", False),
     ],
 )
 def test_claims_are_held_against_the_calls(claim: str, true: bool) -> None:
@@ -179,8 +179,9 @@ def test_claims_are_held_against_the_calls(claim: str, true: bool) -> None:
 
 
 def test_a_solved_error_listed_as_open_is_a_fault() -> None:
-    assert scored("## Errors\n- `make lint` · failed: error: unused import (#12)\n").solved_listed == 1.0
-    assert scored("## Current state\n- `make lint` · failed (#12)\n").solved_listed == 0.0
+    listed = "- `make lint` · failed: error: unused import · no success since (#12)\n"
+    assert scored(listed).solved_listed == 1.0
+    assert scored("- `make lint` · ok, after exit 1 (#12)\n").solved_listed == 0.0
 
 
 def test_names_numbers_and_addresses_out_of_nowhere_are_invented() -> None:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -156,10 +156,15 @@ def correcting(typed: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(s for text in typed[1:] for s in sentences(text) if _CORRECTS.search(s)))
 
 
-def spoken_in(messages: Iterable[ModelMessage], limit: int) -> str:
-    """Words and tool inputs of the first so many responses."""
-    responses = [message for message in messages if isinstance(message, ModelResponse)]
-    return "\n".join(message_text(message, labels=False) for message in responses[:limit])
+def spoken_in(messages: Iterable[ModelMessage], limit: int, *, calls_only: bool = False) -> str:
+    """Words and tool inputs of the first so many responses, or the inputs alone."""
+    responses = [message for message in messages if isinstance(message, ModelResponse)][:limit]
+    if calls_only:
+        responses = [
+            replace(each, parts=[part for part in each.parts if isinstance(part, BaseToolCallPart)])
+            for each in responses
+        ]
+    return "\n".join(message_text(message, labels=False) for message in responses)
 
 
 # Whether a line says what was done to a file. Shares no code and no words with what it judges.

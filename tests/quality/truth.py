@@ -31,6 +31,8 @@ from tests.quality.text import (
     words,
 )
 
+SHORTEST_LINE = 24
+"""Characters of a line that says something of its own."""
 _PATHS = ("file_path", "path", "filePath", "notebook_path", "filename", "target_file", "file")
 _PATCH = re.compile(r"(?m)^\*\*\* (Add|Update|Delete) File: (.+)$")
 _PATCH_VERBS = {"Add": "created", "Update": "edited", "Delete": "deleted"}
@@ -168,6 +170,8 @@ class Truth:
 
     needed_files: set[str] = field(default_factory=set)
     needed_identifiers: set[str] = field(default_factory=set)
+    needed_lines: set[str] = field(default_factory=set)
+    """Lines of results that later calls hold again, word for word."""
     rare: set[str] = field(default_factory=set)
     """Names in at most four messages."""
     frequency: Counter[str] = field(default_factory=Counter)
@@ -177,6 +181,7 @@ class Truth:
     read: set[str] = field(default_factory=set)
     rules: list[str] = field(default_factory=list)
     corrections: list[str] = field(default_factory=list)
+    typed: list[str] = field(default_factory=list)
     first: str = ""
     latest: str = ""
     failures: list[Failure] = field(default_factory=list)
@@ -193,13 +198,16 @@ def truth_of(case: Case) -> Truth:
     truth.needed_identifiers = identifiers_in(future) & truth.frequency.keys()
     truth.rare = {name for name, messages in truth.frequency.items() if messages <= 4}
     calls = list(calls_in(case.before))
+    later = flat(spoken_in(case.after, AFTER, calls_only=True))
+    results = (flat(line) for call in calls for line in call.result.splitlines())
+    truth.needed_lines = {line for line in results if len(line) >= SHORTEST_LINE and line in later}
     for call in calls:
         for path, verb in deeds_of(call):
             if verb == "read":
                 truth.read.add(path)
             else:
                 truth.touched.setdefault(path, []).append(verb)
-    typed = typed_in(case.before)
+    typed = truth.typed = typed_in(case.before)
     truth.rules, truth.corrections = steering(typed), correcting(typed)
     asked = [text for text in typed if not re.fullmatch(r"/[\w:-]+", text)]
     truth.first, truth.latest = (asked[0], typed[-1]) if asked else ("", "")

@@ -38,6 +38,7 @@ from tui_app.context.policy import PRESETS, Policy
 from tui_app.context.wire_form import WireForm
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
+from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.events import CompactionComplete, UserMessage
 
 SITUATIONS = ("growing", "excluded", "compacted", "undone", "rewound", "switched")
@@ -89,9 +90,8 @@ class Judged:
 
     async def _excluded(self, play: Play) -> None:
         """Every third message that may leave does, alone or with its turn; half of them come back."""
-        edits = ManualEdits(
-            play.history, Compactions(play.history, play.compactor, Reviews(play.history.report))
-        )
+        compactions = Compactions(play.history, play.compactor, Reviews(play.history.report))
+        edits = ManualEdits(play.history, compactions, SummaryEdits(play.history, compactions))
         for place, item in enumerate(list(play.history.items())[1::3]):
             edits.exclude((item.key,), turn=place % 5 == 4)
         await self._send(play, "excluded")

@@ -1,6 +1,7 @@
 """Scripted writers of summaries, each a function of what happened and of the notes before."""
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -9,7 +10,7 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.quality.falsehoods import Falsehood, falsehoods
 from tests.quality.happenings import Fact, Happenings, happenings_of
-from tests.quality.text import flat
+from tests.quality.text import flat, message_text
 from tests.quality.wordings import ENGLISH, FOREIGN, HEADINGS, worded
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
@@ -17,6 +18,7 @@ from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
 _MOST = {"rule": 12, "said": 6, "open": 6, "solved": 4, "order": 4, "passed": 8, "failed": 6, "mended": 6,
          "count": 3, "setting": 5, "line": 4, "read": 6}  # fmt: skip
 _MOST_FILES = 30
+_WORD = re.compile(r"[\w./-]{4,}")
 _PARAGRAPH = 3
 """Sentences of a paragraph about files; everything else is a list."""
 COMMANDS = (
@@ -82,15 +84,15 @@ class ScriptedWriter:
         """Write the summary, as the protocol of the product wants it."""
         progress(1, 1, 0)
         text = await asyncio.to_thread(self.write, task)
+        if self.name in WITH_SOURCES:
+            text = "\n".join(_sourced(line, task) for line in text.splitlines())
         task.overheard(text)
         progress(1, 1, len(text) // 4)
         return Summary(text=text, model=self.model_name)
 
     def write(self, task: SummaryTask) -> str:
         """The text alone."""
-        whole = task.whole.items if task.whole else task.items
-        leaving = {item.key for item in task.items}
-        told = Told(stretch=happenings_of([item.message for item in whole if item.key in leaving]))
+        told = Told(stretch=happenings_of([item.message for item in task.items]))
         self.told.append(told)
         return WRITERS[self.name](self, task, told)
 
@@ -137,6 +139,16 @@ def _set(heading: str, lines: Sequence[str]) -> str:
     if heading != "What was done":
         return "\n".join(f"- {line}" for line in lines)
     return "\n".join(" ".join(lines[at : at + _PARAGRAPH]) for at in range(0, len(lines), _PARAGRAPH))
+
+
+def _sourced(line: str, task: SummaryTask) -> str:
+    """A line with the number of the message that holds most of its words; the newest of several."""
+    if not line.strip() or line.startswith(("#", "|")) or (line.startswith("**") and line.endswith("**")):
+        return line
+    wanted = set(_WORD.findall(line))
+    shared = [(len(wanted & set(_WORD.findall(message_text(item.message)))), item.key) for item in task.items]
+    most, key = max(shared, default=(0, 0))
+    return f"{line} (#{key})" if most else line
 
 
 def _faithful(writer: ScriptedWriter, task: SummaryTask, told: Told) -> str:
@@ -188,8 +200,10 @@ def _terse(writer: ScriptedWriter, _task: SummaryTask, _told: Told) -> str:
 
 WRITERS: dict[str, Wording] = {
     "faithful": _faithful,
+    "faithful, with sources": _faithful,
     "forgetful": _forgetful,
     "lying": _lying,
+    "lying, with sources": _lying,
     "inventing": _inventing,
     "repeating": _repeating,
     "commanding": _commanding,
@@ -198,4 +212,5 @@ WRITERS: dict[str, Wording] = {
 }
 REFUSED = ("inventing", "repeating", "terse")
 """Writers whose summaries are none."""
-ACCEPTED = ("faithful", "foreign")
+ACCEPTED = ("faithful", "faithful, with sources", "foreign")
+WITH_SOURCES = ("faithful, with sources", "lying, with sources")
