@@ -166,7 +166,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
         watch.reach(compaction, WorkQueue, "enqueue", lambda _, work: isinstance(work, Compact))
         watch.reach(compaction, asyncio, "create_task", lambda _, name="": name.startswith("compaction"))
         watch.reach(compaction, Agent, "run_stream_events")
-        watch.reach(compaction, proposal, "extract_facts")
+        watch.reach(compaction, proposal, "ledger_facts")
         watch.reach(compaction, SqlStore, "append_many")
         await deck.press("ctrl+g")
         await deck.until(lambda: "compaction" in deck.kinds, "the compaction")

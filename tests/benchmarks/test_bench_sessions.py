@@ -16,9 +16,14 @@ from tests.benchmarks.sessions import words, write_long_session, write_session
 from tests.conversation.simulating_kit import prompt, session
 from tests.conversation.simulating_kit import words as bench_replay_words
 from tui_app.api_keys import ApiKeys
+from tui_app.context.binding.bind import Binder
 from tui_app.context.counting.encodings import NEAREST, TextCounter
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.ledger.facts import session_facts
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import PLIMSOLL
+from tui_app.context.view import Item
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.replay import Replay
@@ -372,3 +377,30 @@ async def test_a_replay_grows_with_the_conversation_and_no_faster(text: TextCoun
         )
         print(f"\n{found}")
         assert found.good
+
+
+NOTES = "\n".join(f"- `words{n}.py` was read, and {n} rows are in it. (#{n})" for n in range(1, 40))
+
+
+def per_message(turns: int) -> float:
+    """Seconds of processor time, for each message, in which a session is folded and notes on it are bound."""
+    items = [Item(key, message) for key, message in enumerate(session(turns), 1)]
+    started = process_time()
+    session_facts(items)
+    Binder(Ledger.from_items(items), list(passages(items))).bind(NOTES)
+    return (process_time() - started) / len(items)
+
+
+@pytest.mark.benchmark
+def test_facts_and_sources_grow_with_the_session_and_no_faster() -> None:
+    turns = 2 * BENCH_REPLAY_TURNS
+    ours, baseline = in_turn(lambda: per_message(8 * turns), lambda: per_message(turns), 5)
+    found = Comparison(
+        name="facts and sources of a session eight times as long, per message",
+        ours=ours,
+        baseline=baseline,
+        unit="s",
+        most=2,
+    )
+    print(f"\n{found}")
+    assert found.good
