@@ -139,25 +139,20 @@ DRAFT = "and which other checks take zero for missing?"
 SUMMARY = """\
 ## Intent
 
-Find out why the import of the ferry timetable drops the sailings on Sundays, and what else takes zero for
-missing.
+- Find out why the import drops the sailings on Sundays. (#21)
 
-## Constraints and preferences of the user
+## Findings
 
-- "Never touch the files under legacy/."
+- `timetable/parser.py:88` says `if not weekday`, and Sunday is weekday 0 (`docs/format.md:12`).
+- `timetable/board.py:52` leaves out every sailing within 40 minutes of a low water.
+- The warning names the row, so the log lists all sailings that were lost. (#28)
 
-## Done so far
+## Where it stands
 
-- Read `data/summer.csv` and `data/winter.csv`; `timetable/board.py:52` leaves out sailings near low water.
-- Found the cause: `timetable/parser.py:88` says `if not weekday`, and Sunday is weekday 0
-  (`docs/format.md:12`).
+- Nothing is changed yet; the check should be `if weekday is None`.
 
-## Current state
+## Next
 
-Nothing is changed yet. The check should be `if weekday is None`.
-
-## Next steps
-
-- Look for other checks of the same kind.
-- Add the test that `tests/test_parser.py:41` asks for."""
+- Look for other checks that take zero for missing. (#28)
+- Add the test that `tests/test_parser.py:41` has only a note about. (#24)"""
 SUMMARY_TITLE = "Sundays in the ferry import"

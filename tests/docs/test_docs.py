@@ -34,7 +34,7 @@ from tui_app.chat_keys import KEYS
 from tui_app.cli.output import print_json
 from tui_app.cli.program import COMMANDS, screen_parser
 from tui_app.context.compaction.plan import FORCED
-from tui_app.context.policy import PLIMSOLL
+from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
 from tui_app.events import (
@@ -237,10 +237,9 @@ def test_numbers_of_the_governance_are_those_of_the_policy() -> None:
         marks = [PLIMSOLL.background_mark(window), PLIMSOLL.blocking_mark(window)]
         assert written == [window.reserve, window.effective, *marks]
     shares = {
-        "up to {} of the window": PLIMSOLL.recent_share,
-        "the summary: at most {}": PLIMSOLL.summary_share,
-        "the newest, at most {}": PLIMSOLL.user_share,
-        "the summary lacks: at most {}": PLIMSOLL.facts_share,
+        "up to {} of the window": OFF.recent_share,
+        "ends at {} of what the window has": PLIMSOLL.target_share,
+        "a quarter of it and {} of the window": PLIMSOLL.summary_share,
         "aim is {} below the limit": PLIMSOLL.safety_margin,
         "freed less than {}": PLIMSOLL.minimum_gain,
     }
@@ -462,8 +461,9 @@ def test_policies_and_keys_are_described_in_their_order() -> None:
 
 def test_table_of_keys_is_fresh() -> None:
     script = load_script(DOCS / "make_policies.py")
-    text = page("docs/settings.md")
-    assert script.filled(text) == text, "run: python docs/make_policies.py"
+    for path in script.PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert script.filled(text) == text, "run: python docs/make_policies.py"
 
 
 # The example on the page about simulating is what the program prints and draws.
