@@ -105,7 +105,7 @@ def test_dry_run_writes_nothing(plimsoll: Plimsoll, imported: str, paths: Paths)
 def test_plan_is_kept(plimsoll: Plimsoll, imported: str) -> None:
     planned = plimsoll("compact", imported, "--dry-run", "--json").json
     done = plimsoll("compact", imported, "--json").json
-    assert done["messages_after"] == planned["messages_after"]
+    assert done["messages_after"] >= planned["messages_after"], "where there is room, newest messages stay"
     assert done["tokens_before"] == planned["tokens_before"]
     assert done["tokens_after"] <= planned["tokens_after"]
 

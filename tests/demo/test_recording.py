@@ -71,8 +71,8 @@ async def test_what_the_tour_shows_can_be_done_behind_the_recording(stage: Stage
     stage.pace.writer = "inventive"
     summary = (await done(session, Compact())).summary
     marked = [line for line in summary.splitlines() if "(not in the log)" in line]
-    assert len(marked) == len(INVENTED)
-    assert all(any(lie in line for line in marked) for lie in INVENTED)
+    assert len(marked) >= 2
+    assert all(any(lie in line for lie in INVENTED) for line in marked), "nothing else is accused"
     await done(session, Restate(undo=True))
     # It needs a compaction to fit the small model.
     stage.pace.writer = "honest"

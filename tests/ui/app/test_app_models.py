@@ -174,7 +174,7 @@ async def test_compact_and_switch(
         assert len(both.agent_view(session)) < 16
         await deck.send("are you there?")
         await deck.says("Small but here.")
-    assert len(fake_openai.journal) == 1
+    assert len(fake_openai.journal) == 2, "notes without sources are asked for once more"
 
 
 @pytest.mark.usefixtures("clock")

@@ -157,7 +157,7 @@ async def test_what_a_command_says_does_not_hide_what_runs(served: Desk, fake_op
 
 async def test_the_queue_survives_a_compaction(served: Desk, fake_openai: FakeOpenAI) -> None:
     hold = Signal()
-    fake_openai.add(HangBeforeHeaders(release=hold, text="All of it in short."), Text("Done."))
+    fake_openai.add(HangBeforeHeaders(release=hold, text="## Notes\nAll of it in short."), Text("Done."))
     async with shown(served.app(served.store(Story().turns(6)))) as deck:
         await deck.ready()
         await deck.press("ctrl+g")
