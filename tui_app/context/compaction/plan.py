@@ -389,7 +389,7 @@ _LEAST_RECENT = 1 / 8
 """What the newest messages have in any case."""
 _LEAST_NAMES = 0.03
 """Share of the window that names have in any case, however much must stay."""
-_BEYOND = 1 / 2
+_BEYOND = 1 / 3
 """Of what the window has left, what words and deeds may take before they are clipped."""
 
 
