@@ -115,8 +115,8 @@ async def test_resumed_elsewhere_it_goes_on_from_what_was_read(at: Enter, server
         await turn(opened.conversation, RULE)
     second = at("laptop")
     async with open_on(second, server, session) as opened:
-        assert of(await turn(opened.conversation, "Always sign your commits."), MemoryInbox) == []
-    assert set(standing(second, server)) == {RULE, "Always sign your commits."}
+        assert of(await turn(opened.conversation, "Always sign commits of `tides.py`."), MemoryInbox) == []
+    assert set(standing(second, server)) == {RULE, "Always sign commits of `tides.py`."}
     assert len(logged(server, session, MemoryAdded)) == 2
 
 
@@ -222,7 +222,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     async with open_on(here, server, memory={"min_turns": 9}) as opened:
         session = opened.conversation.session
         await turn(opened.conversation, RULE)
-        await turn(opened.conversation, "Always sign your commits.")
+        await turn(opened.conversation, "Always sign commits of `tides.py`.")
     want(server, session)
     kept = boards_in(server)
     process = await asyncio.to_thread(
@@ -237,7 +237,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     async with open_on(here, server) as opened:
         opened.remembering.catch_up()
         await opened.remembering.settle()
-    assert set(standing(here, server)) == {RULE, "Always sign your commits."}
+    assert set(standing(here, server)) == {RULE, "Always sign commits of `tides.py`."}
     told = [each.entry for each in logged(server, session, MemoryAdded) if isinstance(each, MemoryAdded)]
     assert sorted(told) == sorted(entry.id for entry in kept.entries(None))
     assert (kept.due(), kept.untold()) == ([], [])
