@@ -66,7 +66,7 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 MOST_CODE = {
     "agent": 8_234,
     "cli": 3_619,
-    "context": 12_231,
+    "context": 12_224,
     "conversation": 7_097,
     "demo": 325,
     "editors": 1_072,

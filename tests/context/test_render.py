@@ -53,7 +53,7 @@ from tui_app.context.counting.tokens import (
     part_costs,
 )
 from tui_app.context.message_marks import inbox_message, inbox_text
-from tui_app.context.summaries.prompt import clip, message_text, part_text, prompts_of, transcript_lines
+from tui_app.context.summaries.prompt import clip, message_text, part_text, transcript_lines
 from tui_app.context.tool_results.archive import digest_message
 from tui_app.usage import CATEGORIES, Breakdown
 
@@ -106,7 +106,6 @@ def test_a_transcript_has_handles_and_skips_silence() -> None:
     )
     assert transcript_lines(items) == ["#1 User: hi", "#3 Assistant: ho\nTool call read: {}"]
     assert message_text(items[1].message) == ""
-    assert prompts_of(items) == [(1, "hi")]
 
 
 # Parts and attachments: every type, under its heading.

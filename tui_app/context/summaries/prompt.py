@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.counting.attachments import file_name
-from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
+from tui_app.context.message_marks import is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import one_line, sentences
 from tui_app.context.view import Item
 from tui_app.context.web_searches import as_text
@@ -113,16 +113,6 @@ def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) ->
     """
     texts = ((item.key, message_text(item.message, limit)) for item in items)
     return [f"#{key} {text}" for key, text in texts if text]
-
-
-def prompts_of(items: Iterable[Item]) -> list[tuple[int, str]]:
-    """Handle and text of every user prompt."""
-    return [
-        (item.key, prompt_text(part))
-        for item in items
-        for part in item.message.parts
-        if isinstance(part, UserPromptPart) and not is_given_part(part)
-    ]
 
 
 SECTIONS = ("Intent", "Approach and why", "Findings", "Where it stands", "Next")
