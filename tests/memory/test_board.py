@@ -19,7 +19,6 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.message_marks import inbox_message, is_inbox
-from tui_app.context.summaries.prompt import prompts_of
 from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.memory import read_out
@@ -450,7 +449,6 @@ def test_the_message_is_nobodys_words_and_is_counted_as_memory() -> None:
     assert is_system(message), "it stays at the front like a system prompt"
     assert not is_prompt(message)
     assert not is_request(message)
-    assert prompts_of([item]) == []
     assert Ledger.from_items([item]).prompts() == []
     counted = TokenCounter(TextCounter("o200k_base")).message(message)
     assert counted.memory == counted.total > 0

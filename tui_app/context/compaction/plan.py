@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
-from pydantic_ai.messages import ToolReturnPart
+from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
 from tui_app.context.history import History, Sizes, Weigh, sizes_of
 from tui_app.context.ledger.ledger import Ledger
@@ -390,7 +390,7 @@ _LEAST_RECENT = 1 / 8
 _LEAST_NAMES = 0.03
 """Share of the window that names have in any case, however much must stay."""
 _BEYOND = 1 / 3
-"""Of what the window has left, what words and deeds may take before they are clipped."""
+"""Of what the window has left, what words, deeds and files may take beyond the target."""
 
 
 def _target(policy: Policy, window: ContextWindow, carried: int) -> int:
@@ -516,13 +516,14 @@ def worked_on(items: Sequence[Item]) -> dict[str, str]:
     return found
 
 
-def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFile) -> Plan:
+def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFile, weigh: Weigh) -> Plan:
     """Give back the files worked on last, the newest first, whole, as far as the policy has room for them.
 
-    Files that what stays still shows, and those that cannot be read, are left out.
+    Files that what stays still shows, and those that cannot be read, are left out. They are weighed, not
+    guessed by their characters: a tokenizer that spells most of a text makes three times as much of it.
     """
     budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget + tokens_of(plan.additions)
-    spare = (plan.target - plan.floor - budgets) // 2
+    spare = int((plan.target - max(plan.aim, plan.floor + budgets)) * _BEYOND)
     room = min(int(window.limit * policy.restore_files_share), plan.old // 4, spare)
     if room <= 0:
         return plan
@@ -537,7 +538,8 @@ def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFil
         whole = not text.rpartition("\n")[2].startswith("[")
         changed = whole and _NUMBERS.sub("", known).strip() not in _NUMBERS.sub("", text)
         file = Addition(f"File {path}, as it is on disk{_CHANGED if changed else ''}", text)
-        if (cost := tokens_of([file])) <= room:
+        message = ModelRequest(parts=[UserPromptPart(file.worded)])
+        if (cost := plan.sizes.estimate(weigh(Item(0, message)))) <= room:
             room -= cost
             files[path] = file
     return replace(plan, additions=(*plan.additions, *reversed(files.values())), files=tuple(files))
@@ -588,10 +590,14 @@ def plan_of(
 ) -> Plan | Refusal:
     """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
     usage = history.usage()
+
+    def weigh(item: Item) -> int:
+        return history.weigh(item).total
+
     plan = plan_compaction(
         history.items(),
         usage,
-        lambda item: history.weigh(item).total,
+        weigh,
         policy,
         trigger=trigger,
         pinned=history.pinned(),
@@ -601,5 +607,6 @@ def plan_of(
     if isinstance(plan, Refusal):
         return plan
     behind = tuple(each for item in plan.split.old for each in history.behind(item))
-    plan = with_files(_with_additions(plan, policy, usage.window, additions), policy, usage.window, read)
+    plan = _with_additions(plan, policy, usage.window, additions)
+    plan = with_files(plan, policy, usage.window, read, weigh)
     return replace(plan, focus=focus, behind=behind)
