@@ -45,7 +45,7 @@ from tui_app.context.overflow.error_text import (
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
-from tui_app.event_streams import PAGE, SIGN_IN
+from tui_app.agent.wires.event_streams import PAGE, SIGN_IN
 from tui_app.events import Error
 
 _Wording = Callable[[BaseException, str], Error]
