@@ -31,6 +31,7 @@ from tui_app.agent import error_sentences as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
+from tui_app.agent.wires.event_streams import PAGE, SIGN_IN
 from tui_app.context.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 from tui_app.context.overflow.error_text import (
@@ -45,7 +46,6 @@ from tui_app.context.overflow.error_text import (
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
-from tui_app.agent.wires.event_streams import PAGE, SIGN_IN
 from tui_app.events import Error
 
 _Wording = Callable[[BaseException, str], Error]
