@@ -115,7 +115,8 @@ _RUNNERS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 _PYTHON = re.compile(r"python(?:3(?:\.\d{1,2})?)?$")
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?$")
-_SKIPPED = frozenset({"-y", "--yes", "--"})
+_TIMEOUT_VALUES = frozenset({"-k", "-s", "--kill-after", "--signal"})
+_SKIPPED = frozenset({"-y", "--yes", "--", "-p"})
 """Options of runners that take no value."""
 
 
@@ -123,8 +124,11 @@ def _runner(words: Sequence[str]) -> int:
     """How many words at the beginning only run what follows."""
     program = posixpath.basename(words[0])
     if program == "timeout":
-        rest = next((at for at, word in enumerate(words) if at and _DURATION.match(word)), 0)
-        return rest + 1 if rest else 0
+        # Its options first; -k and -s take a value.
+        at = 1
+        while at < len(words) and words[at].startswith("-"):
+            at += 2 if words[at] in _TIMEOUT_VALUES else 1
+        return at + 1 if at < len(words) and _DURATION.match(words[at]) else 0
     if _PYTHON.match(program) and words[1:2] == ("-m",):
         return 2
     for row in _RUNNERS:

@@ -32,6 +32,7 @@ from tui_app.context.ledger.effects import file_effects, tells_failure
         ("cd w && rm a.py; ls", ["w/a.py deleted"]),
         ("make && rm a.py && make | tail", ["a.py deleted"]),
         # What only tells, asks, or leaves what is there.
+        ("rm -rf src/; mv docs/ manual/", ["src deleted", "docs moved manual/"]),
         ("rm --help; mv --help a b; cp --version a b; git rm --help a", []),
         ("rm -i a.py; rm -ri src; rm --interactive a.py; mv -n a b; cp -n a b; rm --dry-run a.py", []),
         ("touch -c a.py; install -d bin", []),

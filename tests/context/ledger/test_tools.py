@@ -129,6 +129,9 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("ask_followup_question", {"question": "Which?"}, ["ask: Which?"]),
     ("run_command", {"CommandLine": "make", "Cwd": "/w"}, ["$ make"]),
     ("view_file", {"AbsolutePath": "/w/a.py"}, ["/w/a.py read"]),
+    # A patch and what else stands on its line.
+    ("shell", {"command": ["bash", "-lc", f"cd /w && apply_patch <<'EOF'\n{PATCH}\nEOF\nnpm test"]},
+     [*PATCHED, "$ npm test"]),
     # Tools of servers.
     ("mcp__shell__execute_command", {"command": "make"}, ["$ make"]),
     ("mcp__fs__write_file", {"path": "a.py", "content": "x"}, ["a.py written"]),
@@ -137,6 +140,7 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("mcp__fs__list_directory", {"path": "."}, ["look"]),
     # Whatever nobody knows.
     ("mcp__gh__create_issue", {"title": "x"}, []),
+    ("mcp__db__query", {"sql": "drop table reef"}, []),
     ("frobnicate", {"x": 1}, []),
     ("deploy", {"env": "prod"}, []),
     ("multi_replace", {"replacements": [{"filePath": "a.py"}]}, []),

@@ -52,7 +52,11 @@ def file_effects(line: str) -> Iterator[Effect]:
         if words[0] in _FOLDERS:
             places.change(words)
             continue
-        effects = list(_program_effects(words))
+        # A folder that is deleted or moved may be written with its slash.
+        effects = [
+            replace(each, path=each.path.rstrip("/")) if each.deed in {"deleted", "moved"} else each
+            for each in _program_effects(words)
+        ]
         effects += [Effect(path, "edited" if appended else "written") for path, appended in command.writes]
         for effect in effects:
             if effect.deed in ON_EARLIER and effect.path in {WHOLE_TREE, "./", ":/", "*"}:

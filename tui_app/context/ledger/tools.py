@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Literal
 
+from tui_app.context.shell_line import simple_commands
 from tui_app.records import frozen
 from tui_app.text import words
 from tui_app.tool_specs import (
@@ -67,7 +68,7 @@ _VERBS: tuple[tuple["FileVerb", frozenset[str]], ...] = (
 _LOOKS = words(
     "grep search find list ls glob rg diagnostics directory folder tree screenshot image fetch web "
     "browse browser think thought ask question agent task subagent delegate explore research skill "
-    "finish memory todoread webfetch websearch codesearch history compact lookup query docs "
+    "finish memory todoread webfetch websearch codesearch history compact lookup docs "
     "definition references hover symbols intent"
 )
 _QUESTIONS = words(
@@ -76,6 +77,8 @@ _QUESTIONS = words(
 )
 """Names, without what is no letter, of tools that the user answers; another server's tool is none of them."""
 _PATCHES = words("patch diff")
+_PATCHERS = words("apply_patch applypatch cd cat echo")
+"""Programs of a shell line that are the patch, or bring it."""
 _NO_LETTER = re.compile(r"[^a-z]")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SUBCOMMANDS: Mapping[str, "FileVerb"] = {
@@ -187,6 +190,9 @@ def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]
         yield from _script(code)
     elif patches := list(_patches(named, args)):
         yield from patches
+        beside = [each for each in simple_commands(command_line(args)) if each.program not in _PATCHERS]
+        if beside:
+            yield Command(" && ".join(each.text for each in beside))
     elif (
         named & (_HANDLES | _COMMANDS)
         and not command_line(args)
