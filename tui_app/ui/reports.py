@@ -70,7 +70,7 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     yield from _list("Open errors gone word for word", [fact["text"] for fact in found["errors_gone"]])
     if found["statements"]:
         claims: Sequence[str] = found["claims"]
-        yield from _list(f"Claims not in the log, of {count(found['statements'], 'statement')}", claims)
+        yield from _list(f"Lines not in the log, of {found['statements']:,}", claims)
 
 
 def total_lines(total: Mapping[str, Any], name: str) -> Iterator[str]:

@@ -480,6 +480,21 @@ async def test_a_key_leads_from_line_to_check_to_line_to_check_and_around() -> N
         assert "to check" not in str(pilot.app.screen.query_one("#dialog-hints").render())
 
 
+async def test_the_marked_line_is_dropped_from_the_notes_as_an_edit() -> None:
+    notes = "- One (#12)\n- Two (unchecked)"
+    done = replace(SOURCED, summary=notes)
+    app = Host(
+        replace(READABLE, done=done, can_edit=True, passages=(("model", notes), ("user", "- #9: Sail")))
+    )
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("d")
+        assert "drop" not in footer(app), "no line is marked"
+        await pilot.press("end", "up", "d")
+        assert "drop" not in footer(app), "words of the user are none of the notes"
+        await pilot.press("n", "d")
+    assert app.results == [EditSummary(READABLE.seq, "- One (#12)\n")]
+
+
 async def test_up_and_down_mark_lines_and_scroll_where_there_is_none() -> None:
     plain = "\n\n".join(f"Line {number}." for number in range(60))
     passages: tuple[tuple[Origin, str], ...] = (
@@ -644,7 +659,7 @@ async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) 
         while "Your words gone" not in area.text:
             await pilot.pause()
         assert f"\n- {RULE}" in area.text
-        assert f"Claims not in the log, of 4 statements: 1\n- {INVENTED}" in area.text
+        assert f"Lines not in the log, of 4: 1\n- {INVENTED}" in area.text
         facts = screen.query_one("#facts", OptionList)
         assert any(RULE in str(option.prompt) for option in facts.options)
         await pilot.press("left_square_bracket")

@@ -191,6 +191,28 @@ async def test_lines_are_checked_and_their_messages_read_before_it_is_applied() 
         assert app.results == []
 
 
+async def test_marked_lines_are_dropped_one_by_one_and_the_rest_is_applied() -> None:
+    notes = "- Sail. (#3)\n- Wind is fair. (unchecked) So it is. (#4)\n- `reef.py` is gone. (not in the log)"
+    app = Host(replace(CHECKED, summary=notes, passages=(("model", notes),)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        sent, keys = app.dialog.query_one(SentText), app.dialog.key_row
+        assert "drop" not in str(keys.render())
+        for left in ("1 to check", ""):
+            await pilot.press("n")
+            await pilot.pause()
+            assert "d drop the line" in str(keys.render())
+            await pilot.press("d")
+            await pilot.pause()
+            assert str(keys.render()).endswith(left)
+            assert app.dialog.query_one(SentView).display
+        rows = "\n".join(sent.render_line(y).text for y in range(sent.size.height))
+        assert "fair" not in rows
+        assert "reef.py" not in rows
+        await pilot.press("escape", "enter")
+    assert app.results == [Reviewed("- Sail. (#3)\n-  So it is. (#4)\n")]
+
+
 async def test_a_letter_adds_one_fact_after_the_other() -> None:
     app = Host()
     async with app.run_test(size=(80, 24)) as pilot:

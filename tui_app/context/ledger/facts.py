@@ -167,11 +167,6 @@ def _name_text(one: RankedName) -> str:
     return f"`{one.name}`{said}"
 
 
-def is_name(fact: Fact) -> bool:
-    """Whether a detail is a name or a value, and not a sentence about something."""
-    return fact.kind == "detail" and fact.text.startswith("`")
-
-
 # Which facts a text keeps.
 
 _MARKS = str.maketrans("", "", "`*\"'“”‘’")

@@ -576,6 +576,7 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
             "u": not self._refused(undone=True),
             "r": not self._refused(undone=False),
             "e": self._view.can_edit,
+            "d": self._drops,
             "c": self._view.checkpoint_text is not None,
             "left/right": self.app.size.width >= SLIM,
         }
@@ -638,6 +639,8 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
             return self._view.can_edit
         if action == "check":
             return bool(self.query_one(SentText).progress)
+        if action == "drop":
+            return self._drops
         if action == "checkpoint":
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
@@ -700,6 +703,19 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
                 self.dismiss(EditSummary(self._view.seq, text))
 
         self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), edited)
+
+    @property
+    def _drops(self) -> bool:
+        return self._view.can_edit and self._without_marked != self._view.done.summary
+
+    @property
+    def _without_marked(self) -> str:
+        """The notes without the line that is marked."""
+        line, notes = self.query_one(SentText).marked, self._view.done.summary
+        return line.dropped_from(notes) if line else notes
+
+    def action_drop(self) -> None:
+        self.dismiss(EditSummary(self._view.seq, self._without_marked))
 
     @on(OptionList.OptionSelected, "#facts")
     def _bring_back(self, event: OptionList.OptionSelected) -> None:

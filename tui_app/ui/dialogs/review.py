@@ -301,6 +301,8 @@ class ReviewScreen(Dialog[Reviewed]):
         """Which compaction this is about."""
         self._heard: CompactionProgress | None = None
         self._built = False
+        self._replacement, self._sent_notes = Replacement(), ""
+        """What would be sent as it is shown, and the notes in it."""
         self._area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
         self._stray = StrayKeys(clock)
@@ -371,7 +373,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._say("#review-problem", Content(self.problem(proposed)))
             self._say("#review-facts-line", facts_line(proposed, self._glyphs))
             self._area.complete(proposed.summary)
-            self._sent.text.show_sent(Replacement(proposed.passages, proposed.model))
+            self._show_sent(Replacement(proposed.passages, proposed.model))
             gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
             gauge.display = fill is not None
             if fill is not None:
@@ -393,6 +395,10 @@ class ReviewScreen(Dialog[Reviewed]):
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
 
+    def _show_sent(self, sent: Replacement) -> None:
+        self._replacement, self._sent_notes = sent, self._area.text
+        self._sent.text.show_sent(sent)
+
     def _show_head(self, proposed: CompactionProposed) -> None:
         width = self.app.size.width - INSETS
         head, below = head_rows(self.WORDS.ready, *self.numbers(proposed), width, self._glyphs)
@@ -406,7 +412,7 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def _show_text(self) -> None:
         """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
-        edits = self.writing or self._area.has_focus or self._area.edited
+        edits = self.writing or self._area.has_focus or self._area.text != self._sent_notes
         self._area.display = edits or self._proposed is None or not self._proposed.passages
         self._sent.display = not self._area.display
 
@@ -429,7 +435,7 @@ class ReviewScreen(Dialog[Reviewed]):
             keeps = Hint("enter", "keep it word for word", 0)
             self.key_row.hints = (keeps, *self.WORDS.hints[1:3], *self._ASIDE)
         else:
-            checks = place_hints("review", "n")
+            checks = place_hints("review", "n", *(["d"] if self._sent.text.marked else []))
             others = self.WORDS.hints if self._ways.has_focus else (*checks, *self._ASIDE)
             self._sent.hints(self.key_row, others, "in full")
 
@@ -446,7 +452,7 @@ class ReviewScreen(Dialog[Reviewed]):
                 event.stop()
                 self._area.insert(event.character)
         # Bindings act only after this.
-        elif self._stray.catch(event, {"a", "e", "f", "n"} if not self.writing else ()):
+        elif self._stray.catch(event, {"a", "d", "e", "f", "n"} if not self.writing else ()):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -504,6 +510,17 @@ class ReviewScreen(Dialog[Reviewed]):
         if self._sent.display and self._sent.text.progress:
             self.set_focus(self._sent.text)
             self._sent.text.action_check()
+
+    def action_drop(self) -> None:
+        """Leave the marked line out of what would be sent, and mark the next that is to be checked."""
+        line, sent = self._sent.text.marked, self._replacement
+        if line is None or not self._sent.display:
+            return
+        self._area.text = line.dropped_from(self._area.text)
+        passages = [
+            (origin, line.dropped_from(text) if origin == "model" else text) for origin, text in sent.passages
+        ]
+        self._show_sent(replace(sent, passages=passages))
 
     @on(SentView.Wanted)
     def _show_whole(self, event: SentView.Wanted) -> None:

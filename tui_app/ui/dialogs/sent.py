@@ -61,9 +61,18 @@ class SentLine:
     text: str
     form: str
     """What stands in brackets at its end."""
+    written: str = ""
+    """Both as they are written in the notes."""
     first: int = 0
     """The first of the rows it is painted in."""
     last: int = 0
+
+    def dropped_from(self, notes: str) -> str:
+        """The notes without it; the same where it is none of theirs, or all there is."""
+        alone = rf"(?m)^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*{re.escape(self.written)}[ \t]*$\n?"
+        without = re.sub(alone, "", notes, count=1) if self.written else notes
+        without = without if without != notes else notes.replace(self.written, "", 1)
+        return without if without.strip() else notes
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -216,12 +225,13 @@ def _with_places(passage: str, origin: Origin | None, most: int) -> tuple[str, l
             forms = [form for form in forms[-1:] if row[:2] == "- " and form.end() == len(row.rstrip())]
         text, start = "", 0
         for form in forms:
-            said, start = row[start : form.start()].rstrip(), form.end()
+            begin, said, start = start, row[start : form.start()].rstrip(), form.end()
             if not row[start:].strip(_ENDS):
                 said, start = said + row[start:].rstrip(), len(row)
+            whole = row[begin:start].strip().removeprefix("- ").removeprefix("* ").strip()
             inside = form[0].strip()[1:-1].replace(") (", _AND)
             text += f"{said} {chr(_FIRST + len(lines))}{_HELD * min(cell_len(inside) + 1, most)}"
-            lines.append(SentLine(said.strip(" -*+|>").lstrip(". "), inside))
+            lines.append(SentLine(said.strip(" -*+|>").lstrip(". "), inside, "" if prompts else whole))
         # Two spaces at its end keep a line apart from the next one.
         rows.append(f"{text}  " if forms and start == len(row) else text + row[start:])
     return "\n".join(rows), lines
