@@ -1,4 +1,4 @@
-"""Looks: whole screens kept as text with styles, and a few of them as pictures too.
+"""Looks: whole screens kept as text with styles. The main ones are pictures too, see ``test_snapshots``.
 
 A file of ``tests/ui/app/looks`` holds the looks of one test module. A look has a state's name, a size and
 themes, the lines of the screen, the styles on it, and for each row how many columns each style covers::
@@ -19,7 +19,6 @@ A blank belongs to the sign in front of it where no difference can be seen.
 import difflib
 import fcntl
 import re
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -42,7 +41,6 @@ from tests.ui.kit import USUAL, WIDE, Deck, unpainted
 from tui_app.ui.themes import THEMES
 
 LOOKS = Path(__file__).parent / "app" / "looks"
-PICTURES = Path(__file__).parent / "app" / "pictures"
 BOTH = ("dark", "light")
 ROLES = (
     *("foreground", "background", "surface", "panel", "primary", "secondary", "warning", "error", "success"),
@@ -67,8 +65,6 @@ HEAD, LINE = "━━━ ", "|"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HEAD = re.compile(f"^{HEAD}", re.MULTILINE)
 _RUN = re.compile(r"([A-Za-z]+)(\d+)")
-_UNIQUE = re.compile(r"\bterminal-\d+-")
-"""Ids in a picture differ with each drawing."""
 
 Look = Callable[..., Awaitable[None]]
 """``look(story, scene, sizes, themes)`` of a test."""
@@ -249,7 +245,7 @@ def _strips(app: "App[Any]") -> list[Strip]:
 
 
 @contextmanager
-def _painted_below() -> Iterator[None]:
+def painted_below() -> Iterator[None]:
     """Paint a screen once when another one opens above it."""
     push = App.push_screen
 
@@ -262,7 +258,7 @@ def _painted_below() -> Iterator[None]:
         yield
 
 
-async def _steady(pilot: Pilot[Any]) -> None:
+async def steady(pilot: Pilot[Any]) -> None:
     """Wait until a few looks in a row are the same, colours too: what threads find out comes later."""
     # Whoever looked at a dialog without what is below it has left nothing there.
     pilot.app.screen.refresh()
@@ -297,7 +293,7 @@ class Looks:
         """Run an app, do something with it, and look at it in these sizes and themes, one after the other."""
         async with app.run_test(size=sizes[0], tooltips=True, notifications=True) as pilot:
             if play is not None:
-                with unpainted(), _painted_below():
+                with unpainted(), painted_below():
                     await play(Deck(app, pilot))
             for size in sizes:
                 if app.size != size:
@@ -311,9 +307,8 @@ class Looks:
                     laying = [worker for worker in app.workers if worker.group == "wrap"]
                     if laying:
                         await app.workers.wait_for_complete(laying)
-                    await _steady(pilot)
+                    await steady(pilot)
                     screens.append(Painted.now(app))
-                    self.compare_picture(app, f"{self.state} {size[0]}x{size[1]} {theme}")
                 self.compare(f"{self.state} {size[0]}x{size[1]} {' '.join(themes)}", screens)
 
     def compare(self, head: str, screens: Sequence[Painted]) -> None:
@@ -327,23 +322,10 @@ class Looks:
 
     def keep(self, head: str, now: Screen) -> None:
         """Put a look into its file; other processes may do the same with others."""
-        with (PICTURES.parent / "conftest.py").open() as lock:
+        with (LOOKS.parent / "conftest.py").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             kept = kept_looks(self.file) if self.file.exists() else {}
             kept[head] = now.write()
             self.file.parent.mkdir(exist_ok=True)
             text = "\n".join(f"{HEAD}{each}\n{kept[each]}" for each in sorted(kept))
             self.file.write_text(text, encoding="utf-8")
-
-    def compare_picture(self, app: "App[Any]", name: str) -> None:
-        """Some looks are drawn as well, for people who look through them."""
-        file = PICTURES / f"{name.replace(' ', '-')}.svg"
-        if not file.exists():
-            return
-        now = _UNIQUE.sub("terminal-", app.export_screenshot(simplify=True))
-        if self.update:
-            file.write_text(now, encoding="utf-8")
-        elif now != file.read_text(encoding="utf-8"):
-            other = Path(tempfile.gettempdir()) / file.name
-            other.write_text(now, encoding="utf-8")
-            pytest.fail(f"{file.name} is drawn differently, see {other}", pytrace=False)

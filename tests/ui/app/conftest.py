@@ -90,13 +90,18 @@ def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 
 @pytest.fixture
-def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Looks:
-    """Compares an app with the looks of this test."""
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing on the screen depends on this run."""
     # What stands below a dialog is in the picture: it has to be painted before.
     monkeypatch.setattr(textual_screen, "UPDATE_PERIOD", 1 / 60)
     # The real ones name folders of this run, and the gauge counts them.
     monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
     monkeypatch.setattr(project_context, "surroundings_text", lambda *_: "")
+
+
+@pytest.fixture
+def looks(request: pytest.FixtureRequest, still: None) -> Looks:
+    """Compares an app with the looks of this test."""
     node = request.node
     ids = node.callspec.id.split("-") if hasattr(node, "callspec") else []
     state = [node.originalname.removeprefix("test_"), *(each for each in ids if not _SIZE.fullmatch(each))]
