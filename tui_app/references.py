@@ -4,7 +4,11 @@ The screen, the command line and the offline model read them alike.
 """
 
 import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from tui_app.records import frozen
 
@@ -60,6 +64,29 @@ def written(path: str) -> str:
     """A path as it stands in a prompt, quoted where it must be."""
     bare = not any(sign.isspace() for sign in path) and not path.endswith(tuple(AFTER))
     return f"@{path}" if bare else f'@"{path}"'
+
+
+_DRAGGED = re.compile(r"""(?:["']?(?:/|~/|file://))[^\n]{1,4000}""")
+
+
+def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
+    """The paths that a terminal pastes where files are dragged onto it; none for other text.
+
+    Args:
+        text: What was pasted: paths that are quoted or escaped as for a shell, or addresses of files.
+        wanted: Says of a path whether it is a file of the kind that is meant; all of them must be.
+    """
+    if not _DRAGGED.fullmatch(text.strip()):
+        return ()
+    try:
+        words = shlex.split(text.strip())
+    except ValueError:
+        return ()
+    paths = tuple(
+        Path(unquote(word.removeprefix("file://")) if word.startswith("file://") else word).expanduser()
+        for word in words
+    )
+    return paths if all(wanted(path.name) and path.is_file() for path in paths) else ()
 
 
 # Numbers of the log as people write them: ``#12``, or ``12``.

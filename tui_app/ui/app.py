@@ -27,6 +27,7 @@ from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
 from tui_app.ui.launch import Launch
 from tui_app.ui.screen import Carried, ChatScreen
+from tui_app.ui.terminal_output import discard_output
 from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.themes import (
     TERMINAL_COLOURS,
@@ -341,10 +342,7 @@ def end_by_signal(app: PlimsollApp, number: int) -> None:
     """Leave in order, or end the process after :data:`SIGNAL_LIMIT_S` when the loop is too busy."""
     screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
     if screen >= 0 and not os.isatty(screen):
-        # Once the terminal is gone, writes fail, and waiting for the writer never ends.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, screen)
-        os.close(nowhere)
+        discard_output(screen)  # the terminal is gone
     deadline = threading.Timer(SIGNAL_LIMIT_S, os._exit, (128 + number,))
     deadline.daemon = True
     deadline.start()

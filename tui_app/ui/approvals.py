@@ -34,7 +34,7 @@ from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, legible
-from tui_app.ui.type_ahead import QUIET_S, LoneLetter
+from tui_app.ui.type_ahead import QUIET_S, LoneLetter, in_sight
 from tui_app.ui.widgets import SEPARATOR, EdgedPanel, HintRow, LongText, Wrapped, fit_hints, wrapped
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
@@ -503,6 +503,8 @@ class AskBox(EdgedPanel, Vertical):
         self._clock = clock
         self._came = float("-inf")
         self._typed = float("-inf")
+        self._hidden = False
+        """Whether it could not be seen as a whole when its size changed last."""
         self._lone = LoneLetter(self)
 
     def typed(self) -> None:
@@ -535,7 +537,14 @@ class AskBox(EdgedPanel, Vertical):
 
     @property
     def _early(self) -> bool:
-        return self._clock() - self._came < QUIET_S
+        """Whether nobody can have read it yet: it came just now, or is not in sight as a whole."""
+        return self._clock() - self._came < QUIET_S or not in_sight(self)
+
+    def on_resize(self) -> None:
+        """What was hidden comes up anew."""
+        was_hidden, self._hidden = self._hidden, not in_sight(self)
+        if was_hidden and not self._hidden:
+            self._came = self._clock()
 
 
 class ApprovalBox(AskBox, can_focus=True):
@@ -701,7 +710,7 @@ class ApprovalBox(AskBox, can_focus=True):
         def answer() -> None:
             if self._detail is not None and not self._detail.end_seen:
                 self._detail.move(1, pages=True)
-            else:
+            elif in_sight(self):
                 act()
 
         keys = self.screen.active_bindings.items()
@@ -722,6 +731,7 @@ class ApprovalBox(AskBox, can_focus=True):
         self.query_one(ApprovalDetail).action_scroll_ends(end)
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._explain()
 
     async def action_back(self) -> None:
@@ -741,6 +751,8 @@ class ApprovalBox(AskBox, can_focus=True):
         asked = self.question
         if not self._editing:
             self._answer("no", reason=event.value)
+        elif not in_sight(self):
+            return
         elif asked is not None and session_rule(asked_action(asked), event.value) is not None:
             self._answer("always", pattern=event.value)
         else:

@@ -117,6 +117,7 @@ class QuestionBox(AskBox):
         self._explain()
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._explain()
 
     def on_descendant_focus(self) -> None:

@@ -1,12 +1,12 @@
 """Starting the screen: what it is started with, and the one call that runs it."""
 
-import contextlib
 import gc
 import os
 import sys
 from dataclasses import replace
 
 from tui_app.ui.launch import Launch
+from tui_app.ui.terminal_output import discard_output
 
 _COLOUR_SYSTEMS = ("auto", "standard", "256", "truecolor")
 _SWITCH_S = 0.001
@@ -83,8 +83,4 @@ def _say_goodbye(text: str, trouble: str) -> None:
         sys.stderr.flush()
     except OSError:
         # What is still buffered would fail again at the interpreter's end and change the exit code.
-        with contextlib.suppress(OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())
-            os.dup2(nowhere, sys.stderr.fileno())
-            os.close(nowhere)
+        discard_output(sys.stdout.fileno(), sys.stderr.fileno())

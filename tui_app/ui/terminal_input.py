@@ -14,21 +14,24 @@ import termios
 import tty
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
+from threading import Thread, get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import MouseDown
+from textual.events import Key, MouseDown
 from textual.message import Message
 
 from tui_app.chat_keys import in_force, key_labels
 from tui_app.files import repository_root, write_atomic
 from tui_app.trust import search_path
+from tui_app.ui.terminal_output import TerminalWriter, discard_output
 from tui_app.ui.terminal_title import Announcing
+from tui_app.ui.type_ahead import typed_key
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
@@ -99,6 +102,18 @@ _SHIFT, _ALT, _CTRL = 1, 2, 4
 _ESCAPE_KEY = "\x1b" if DISABLE_KITTY_KEY else "\x1b[27u"
 """In the form that can be no beginning of another key, unless the user has turned that form off."""
 _ENTER, _TAB, _ESC, _DELETE = 13, 9, 27, 127
+_KITTY_KEYS, _WITH_BASE_KEYS = "\x1b[>25u", "\x1b[>29u"
+"""What Textual asks of a terminal about keys, and the same with where they are on a Latin keyboard."""
+_LATIN = {
+    ord(letter): ord(key)
+    for letters, keys in (
+        ("йцукенгшщзхъфывапролджэячсмитьбюіїє", "qwertyuiop[]asdfghjkl;'zxcvbnm,.s]'"),
+        ("ςερτυθιοπασδφγηξκλζχψωβνμ", "wertyuiopasdfghjklzxcvbnm"),
+        ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
+    )
+    for letter, key in zip(letters, keys, strict=True)
+}
+"""Where letters of other scripts are on a Latin keyboard, for terminals that do not tell."""
 
 
 def _csi(key: int | str, modifiers: int, final: str) -> str:
@@ -115,7 +130,7 @@ def _numbers(field: str) -> list[int]:
     return [int(number) if number.isdecimal() and len(number) < 9 else -1 for number in field.split(":")]
 
 
-def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -1) -> str:
+def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -1, base: int = -1) -> str:
     """A key that is named by its code point: text, a key Textual knows, or nothing."""
     if not modifiers & ~(_SHIFT | _ALT) and (signs := "".join(map(chr, filter(_is_sign, text)))):
         return signs
@@ -127,7 +142,8 @@ def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -
     if not _is_sign(code):
         return ""
     if modifiers & ~_SHIFT:
-        return _csi(code, modifiers, "u")
+        named = code < _DELETE
+        return _csi(code if named else base if _is_sign(base) else _LATIN.get(code, code), modifiers, "u")
     upper = shifted if _is_sign(shifted) else ord(chr(code).upper()[0])
     return chr(upper if modifiers else code)
 
@@ -161,7 +177,7 @@ def _sequence_key(given: str, final: str, alt: int) -> str:
     if event[:1] == [3]:  # let go
         return ""
     if final == "u":
-        return _coded(code, modifiers, _numbers(fields[2]), alternates[0] if alternates else -1)
+        return _coded(code, modifiers, _numbers(fields[2]), *alternates[:2])
     if final in "~^@":
         if (code, final) == (27, "~"):
             return _coded(_numbers(fields[2])[0], modifiers)
@@ -370,9 +386,38 @@ class TerminalDriver(LinuxDriver):
         self._title = app.terminal_title if isinstance(app, Announcing) else None
         self._taken = self._has_terminal = False
         self._extends_keys = "TMUX" in os.environ
+        self._writer: TerminalWriter | None = None
+        self._painter = 0
+        """The thread that paints."""
+        self._held: AbstractContextManager[None] | None = None
+        """While frames are held back, as the terminal has not taken the ones before."""
+
+    def write(self, data: str) -> None:
+        """Have something written; while a line is slow, what changes meanwhile is painted as one frame."""
+        if self._writer is None:
+            screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
+            self._writer = TerminalWriter(screen, lambda: self._app.call_later(self._paint_again))
+        # Keys say where they are on a keyboard, too: a letter of another script is none of our keys.
+        behind = self._writer.put(_WITH_BASE_KEYS if data == _KITTY_KEYS else data)
+        if behind and self._held is None and get_ident() == self._painter:
+            self._held = self._app.batch_update()
+            self._held.__enter__()
+
+    def _paint_again(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.__exit__(None, None, None)
+
+    def close(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None and not writer.stop():
+            discard_output(*filter(os.isatty, (1, 2)))
+        super().close()
 
     def process_message(self, message: Message) -> None:
         """Send on what was read; a press beyond the screen would take the keys from the prompt."""
+        if isinstance(message, Key):
+            message = typed_key(message.key, message.character)
         if isinstance(message, MouseDown):
             wide, high = self._app.size
             if not (0 <= message.x < wide and 0 <= message.y < high):
@@ -388,6 +433,7 @@ class TerminalDriver(LinuxDriver):
         """
         if self._taken and not is_there():
             return
+        self._painter = get_ident()
         if self._has_terminal:
             self.suspend_application_mode()
         super().start_application_mode()  # type: ignore[no-untyped-call]

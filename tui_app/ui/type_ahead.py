@@ -1,5 +1,6 @@
 """Keys typed behind one that opens something: they belong to what opens, however long that takes."""
 
+import unicodedata
 from bisect import insort
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from operator import attrgetter
@@ -13,8 +14,28 @@ from textual.widget import Widget
 
 Flow = Callable[[], Coroutine[Any, Any, Any]]
 """Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
+_TEXT = frozenset({"Zs", "Cf", "Cn", "Co"})
+"""Categories of signs that are not called printable, and are text."""
 _NEVER_HELD = frozenset({"ctrl+c", "ctrl+q"})
 """Keys that stop or leave: they mean what is there now."""
+
+
+class TypedSign(events.Key):
+    """A key that writes a sign which Python does not call printable: a wide space, a joiner."""
+
+    @property
+    def is_printable(self) -> bool:
+        return True
+
+
+TypedSign.handler_name = events.Key.handler_name
+
+
+def typed_key(key: str, character: str | None) -> events.Key:
+    """The event of a key; whatever it writes is text, be it invisible."""
+    writes = character is not None and len(character) == 1 and not character.isprintable()
+    category = unicodedata.category(character) if writes and character else "Cc"
+    return (TypedSign if category in _TEXT else events.Key)(key, character)
 
 
 class TypeAhead:
@@ -113,7 +134,7 @@ class TypeAhead:
                 # Nothing has opened: what was meant for it is not to be sent to the model.
                 await self._app.on_event(events.Paste("\n"))
             else:
-                await self._app.on_event(events.Key(event.key, event.character))
+                await self._app.on_event(typed_key(event.key, event.character))
 
 
 # What is typed while there is no session to act on it.
@@ -196,6 +217,15 @@ class StrayKeys:
             self.text += "\n"
         self._quiet_since = now
         return True
+
+
+def in_sight(widget: Widget) -> bool:
+    """Whether all of a widget can be seen: no edge cuts it off, and nothing lies over a corner of it."""
+    screen, region = widget.screen, widget.region
+    if not region or not screen.is_current or not screen.region.contains_region(region):
+        return False
+    corners = ((x, y) for x in (region.x, region.right - 1) for y in (region.y, region.bottom - 1))
+    return all(widget in screen.get_widget_at(*corner)[0].ancestors_with_self for corner in corners)
 
 
 # A letter that answers a question, unless it begins a word.

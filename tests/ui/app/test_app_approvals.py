@@ -279,6 +279,26 @@ async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
 
 
 @pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("size", [(40, 10), (38, 20)])
+async def test_no_key_answers_what_is_not_on_the_screen(
+    served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
+) -> None:
+    fake_openai.add(write(), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await asked(deck)
+        await deck.pilot.resize_terminal(*size)
+        await deck.pilot.pause()
+        await deck.press("y")
+        await deck.until(lambda: deck.editor.text == "y", "what was typed")
+        assert decisions(served) == []
+        await deck.pilot.resize_terminal(*WIDE)
+        await deck.press("backspace", "f12", "y")
+        await deck.until((served.cwd / "plan.txt").exists, "the file")
+    assert [one.decision for one in decisions(served)] == ["allowed"]
+
+
+@pytest.mark.usefixtures("_at_once")
 async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:

@@ -398,3 +398,5 @@ async def test_a_picture_is_pasted_as_a_chip_sent_and_kept_in_the_history(
         served.env.pop("WAYLAND_DISPLAY")
         await deck.press("ctrl+v")
         await deck.says("No clipboard reader found")
+        deck.editor.post_message(Paste(f"'{programs}/shot.png' "))
+        await deck.until(lambda: deck.editor.text == "[picture 1] ", "a file that was dragged here")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from textual.app import ComposeResult
 
 from tests.ui.kit import ThemedApp
-from tui_app.references import Mention, is_writable, mention_at, mentions, written
+from tui_app.pictures import is_picture_name
+from tui_app.references import Mention, dropped, is_writable, mention_at, mentions, written
 from tui_app.ui.prompt import completion as file_finder
 from tui_app.ui.prompt.completion import FileFinder, Offer, OfferList, rank, scan
 
@@ -206,3 +207,15 @@ def test_hostile_names_are_not_offered() -> None:
     assert not is_writable("a\nb")
     assert not is_writable("a\x1b[31mb")
     assert not is_writable("abc\u202etxt")
+
+
+def test_pictures_that_are_dragged_onto_the_terminal_are_recognised(tmp_path: Path) -> None:
+    shot, plain, other = (tmp_path / name for name in ("Shot at 1.55\u202fPM (2).png", "b.jpg", "c.txt"))
+    for file in (shot, plain, other):
+        file.write_bytes(b"")
+    escaped = str(shot).replace(" ", "\\ ").replace("(", "\\(").replace(")", "\\)")
+    for pasted in (f"{escaped} ", f"'{shot}'", f'"{shot}"', shot.as_uri()):
+        assert dropped(pasted, is_picture_name) == (shot,)
+    assert dropped(f"{escaped} {plain}\n", is_picture_name) == (shot, plain)
+    for text in (str(other), f"{plain} {other}", f"look at {plain}", f"{plain}\n{plain}", "/no.png", "/'"):
+        assert dropped(text, is_picture_name) == ()

@@ -286,3 +286,21 @@ def test_a_long_path_folds_in_its_cell() -> None:
     lines = shown(f"| path | what |\n|---|---|\n| {path} | a word and another word and one more |\n", 40)
     cells = "".join(line.strip().split("  ")[0].strip() for line in lines[3:])
     assert path in cells.replace(" ", "")
+
+
+def test_code_in_a_list_has_a_blank_line_behind_it() -> None:
+    code = "1. One:\n\n   ```\n   code\n   ```\n\n2. Two\n3. Three"
+    assert shown(code, 40) == [" 1. One:", "      code", "", " 2. Two", " 3. Three"]
+
+
+def test_an_address_leads_to_all_of_itself_from_each_line_it_is_on() -> None:
+    long = f"https://example.org/{'a' * 60}/end?x=1"
+    lines = markdown_lines(f"See {long}, or [this](https://example.org/b). No `file:///x`.", painter(40))
+    linked = [
+        (segment.text, segment.style.link)
+        for line in lines
+        for segment in line.strip
+        if segment.style is not None and segment.style.link
+    ]
+    assert "".join(text for text, target in linked if target == long) == long
+    assert [text for text, target in linked if target != long] == ["https://example.org/b"]

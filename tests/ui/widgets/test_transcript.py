@@ -530,6 +530,7 @@ def test_clipping_keeps_head_and_tail(text: str, chars: int, lines: int | None) 
 def test_the_notes_count_what_is_left_out() -> None:
     assert clip("x" * 1_000_000, 60_000, 400)[1] == "940,000 more characters are not shown"
     assert clip("a\n" * 999 + "a", 60_000, 400)[1] == "600 more lines are not shown"
+    assert clip("x" * 500_000 + "\n\n", 60_000, 400)[1] == "440,002 more characters are not shown"
     assert clip("x" * 60_001, 60_000, 400)[1] == "1 more character is not shown"
 
 

@@ -37,7 +37,7 @@ from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
 from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
-from tui_app.ui.type_ahead import QUIET_S, Flow
+from tui_app.ui.type_ahead import QUIET_S, Flow, typed_key
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
 
@@ -448,7 +448,7 @@ class ChatPane(TellsFailures, Vertical):
 
     def on_ask_box_stray(self, event: "Stray") -> None:
         """Let a user who was writing when a question came up go on writing."""
-        self._write(events.Key(event.key, event.character))
+        self._write(typed_key(event.key, event.character))
 
     def action_answer(self) -> None:
         if self.questions is not None and (box := self.questions.box) is not None:
@@ -462,7 +462,7 @@ class ChatPane(TellsFailures, Vertical):
             event.stop()
         elif event.is_printable and bound is None:
             event.stop()
-            self._write(events.Key(event.key, event.character))
+            self._write(typed_key(event.key, event.character))
         # Not for the widgets within: what they post would end here, as if this had posted it.
         elif (
             bound is not None

@@ -30,7 +30,7 @@ from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.prompt.editor import normalise
 from tui_app.ui.text import UNICODE, clean, cut_cells, one_line
 from tui_app.ui.transcript.pieces import clip
-from tui_app.ui.type_ahead import LoneLetter, StrayKeys
+from tui_app.ui.type_ahead import LoneLetter, StrayKeys, in_sight
 from tui_app.ui.widgets import HintRow, ReadArea, SelectsWhatIsSeen, TellsFailures, WrittenLine
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ class ConfirmDialog(SuddenDialog[bool]):
 
     def action_answer(self, yes: bool) -> None:
         self._lone.take()
-        self.dismiss(yes)
+        if not yes or in_sight(self.query_one(".dialog")):
+            self.dismiss(yes)
 
     def action_other(self) -> None:
         self.focus_next(Button)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from rich.text import Text
@@ -12,8 +13,8 @@ from textual.reactive import reactive
 from textual.widgets import TextArea
 from textual.widgets.text_area import Document, Selection
 
-from tui_app.pictures import PASTED_MENTION
-from tui_app.references import mentions
+from tui_app.pictures import PASTED_MENTION, is_picture_name
+from tui_app.references import dropped, mentions
 from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
@@ -219,7 +220,11 @@ class PromptEditor(WrittenArea):
         """The draft was cleared by a key."""
 
     class PictureWanted(Message):
-        """The clipboard's picture was asked for, or a terminal had nothing else to paste."""
+        """Pictures are to be attached: those of files that were dragged here, or the clipboard's."""
+
+        def __init__(self, paths: Sequence[Path] = ()) -> None:
+            super().__init__()
+            self.paths = paths
 
     class UndoWanted(Message):
         """``ctrl+z`` was pressed on an empty prompt."""
@@ -492,6 +497,9 @@ class PromptEditor(WrittenArea):
             self.post_message(self.PictureWanted())
         elif not self._waits(event):
             body = normalise(event.text)
+            if paths := dropped(body, is_picture_name):
+                self.post_message(self.PictureWanted(paths))
+                return
             shown = self._chips.add(body) if is_large(body) else clean(body, keep_tabs=True)
             self.replace(shown, *self.selection, maintain_selection_offset=False)
 

@@ -67,18 +67,28 @@ def weigh(
     )
 
 
-def _kept_picture(env: Mapping[str, str], folder: Path | None) -> tuple[str, str]:
-    """The name of the clipboard's picture, now kept, and why there is none, one of them empty; blocks."""
+def _kept_picture(env: Mapping[str, str], folder: Path | None, dragged: Path | None) -> tuple[str, str]:
+    """The name of a picture, now kept, and why there is none, one of them empty; blocks.
+
+    Args:
+        env: Says how the clipboard is read.
+        folder: Where it is kept.
+        dragged: The file; None for the clipboard's picture.
+    """
     from tui_app.pictures import UnusablePicture, fitted, keep_pasted
     from tui_app.ui.clipboard import NO_READER, read_picture
 
-    found = read_picture(env)
+    what = "The clipboard's picture" if dragged is None else dragged.name
+    try:
+        found = read_picture(env) if dragged is None else dragged.read_bytes()
+    except OSError as error:
+        return "", f"{what} cannot be read: {error.strerror or error}."
     if isinstance(found, str) or folder is None:
         return "", found if isinstance(found, str) else NO_READER
     try:
         return keep_pasted(folder, fitted(found)), ""
     except UnusablePicture as unusable:
-        return "", f"The clipboard's picture cannot be attached: {unusable}."
+        return "", f"{what} cannot be attached: {unusable}."
     except OSError as error:
         return "", f"The picture cannot be kept: {error.strerror or error}."
 
@@ -260,15 +270,16 @@ class PromptRow(TellsFailures, Vertical):
 
     @on(PromptEditor.PictureWanted)
     @work(group="picture", exclusive=True, exit_on_error=False)
-    async def _paste_picture(self) -> None:
-        """Attach the clipboard's picture; without one paste what was copied here, or say why not."""
-        name, why = await asyncio.to_thread(_kept_picture, self.env, self.pasted)
-        if name:
-            self.editor.add_picture(name)
-        elif self.app.clipboard:
-            self.editor.action_paste()
-        else:
-            self._offers.say(why)
+    async def _paste_picture(self, event: PromptEditor.PictureWanted) -> None:
+        """Attach pictures; without one in the clipboard paste what was copied here, or say why not."""
+        for dragged in event.paths or (None,):
+            name, why = await asyncio.to_thread(_kept_picture, self.env, self.pasted, dragged)
+            if name:
+                self.editor.add_picture(name)
+            elif dragged is None and self.app.clipboard:
+                self.editor.action_paste()
+            else:
+                self._offers.say(why)
 
     def _name_keys(self) -> None:
         """Name the keys for a paste, by where the cursor is."""

@@ -1,8 +1,8 @@
 """Markdown laid out as lines: rich does the block structure, this module the lines and the colours.
 
 Nothing is interpreted that a model could abuse or that would be lost: HTML is shown as text, links show
-their target and are not clickable, reference definitions stay visible. Parser and lexers are slow to import,
-so this module is loaded behind the first frame.
+their target, and only an address that is shown leads somewhere; reference definitions stay visible. Parser
+and lexers are slow to import, so this module is loaded behind the first frame.
 """
 
 import re
@@ -28,6 +28,8 @@ _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
 """Put on the first content segment of a line: how it continues the line before, and where content begins."""
 CODE_INDENT = 2
+_ADDRESS = re.compile(r"https?://[!-;=?-~]*[\w/#=&%~+-]")
+"""An address without the signs behind it that belong to the sentence."""
 _BOX = re.compile(r"\[[ xX]\] ")
 _ROOMY_COLUMN = 20
 """Room for each from which on the columns stand further apart."""
@@ -46,6 +48,9 @@ class _Wrapped:
         room = options.max_width - self.indent if self.indent else min(options.max_width, PROSE_CELLS)
         spans = list(wrap_spans(self.text.plain, max(1, room)))
         cuts = sorted({cut for start, stop, _ in spans for cut in (start, stop)} - {0})
+        for address in _ADDRESS.finditer(self.text.plain):
+            # Whole in each line that holds a part of it.
+            self.text.stylize(Style(link=address[0]), *address.span())
         parts = self.text.divide(cuts)
         begins = dict(zip([0, *cuts], parts, strict=False))
         for start, stop, join in spans:
@@ -87,10 +92,11 @@ class _Code(markdown.CodeBlock):
 class _Item(markdown.ListItem):
     """A list item whose sign is copied as Markdown; one with a box needs no other sign."""
 
-    boxed = False
+    boxed = stands_apart = ends_in_code = False
 
     def on_child_close(self, context: markdown.MarkdownContext, child: markdown.MarkdownElement) -> bool:
         self.boxed |= isinstance(child, _Paragraph) and _BOX.match(child.text.plain) is not None
+        self.ends_in_code = isinstance(child, _Code)
         return super().on_child_close(context, child)
 
     def render_bullet(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -105,6 +111,8 @@ class _Item(markdown.ListItem):
         yield from self._with_sign(sign, "markdown.item.number", console, options)
 
     def _with_sign(self, sign: str, style: str, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self.stands_apart:
+            yield Segment.line()
         inner = options.update(width=max(1, options.max_width - len(sign)))
         for number, line in enumerate(
             console.render_lines(self.elements, inner, style=self.style, pad=False)
@@ -112,6 +120,16 @@ class _Item(markdown.ListItem):
             yield Segment(" " * len(sign)) if number else Segment(sign, console.get_style(style))
             yield from line
             yield Segment.line()
+
+
+class _List(markdown.ListElement):
+    """A list in which code has a blank line behind it, as in front of it."""
+
+    def on_child_close(self, context: markdown.MarkdownContext, child: markdown.MarkdownElement) -> bool:
+        before = self.items[-1] if self.items else None
+        if isinstance(child, _Item) and isinstance(before, _Item):
+            child.stands_apart = before.ends_in_code
+        return super().on_child_close(context, child)
 
 
 class _Table(markdown.TableElement):
@@ -143,6 +161,8 @@ class _Markdown(markdown.Markdown):
         "heading_open": _Heading,
         "fence": _Code,
         "code_block": _Code,
+        "bullet_list_open": _List,
+        "ordered_list_open": _List,
         "list_item_open": _Item,
         "table_open": _Table,
     }

@@ -418,12 +418,17 @@ def clip(
     return head, _left_out(text, head, tail, chars, max_lines), tail
 
 
+_LONGEST_LINE = 500
+"""Characters of a line, on average, up to which lines say how much is missing."""
+
+
 def _left_out(text: str, head: str, tail: str, chars: int, max_lines: int | None) -> str:
     """Say how much is missing; empty when nothing is."""
     lines = 0
     if chars and max_lines is not None and len(text) <= COUNTED_CHARS:
         lines = text.count("\n") - head.count("\n") - tail.count("\n")
-    if lines > 1:
+    # Of a line that has no end, its number says nothing.
+    if lines > 1 and chars <= lines * _LONGEST_LINE:
         return _more(lines - 1, "line")
     return _more(chars, "character") if chars else ""
 
