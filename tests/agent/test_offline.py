@@ -23,25 +23,18 @@ from pydantic_ai.messages import (
     TextPartDelta,
     ToolCallPart,
     ToolReturnPart,
+    UserContent,
     UserPromptPart,
 )
 
 from tui_app.agent.instructions import system_instructions
+from tui_app.agent.offline.answer import ranked, term_pattern
 from tui_app.agent.offline.model import CannotAnswerOffline, OfflineModel
-from tui_app.agent.offline.turn import (
-    INTRODUCTION,
-    MAX_TERMS,
-    Found,
-    Passage,
-    passages,
-    ranked,
-    term_pattern,
-    understand,
-)
+from tui_app.agent.offline.turn import INTRODUCTION, MAX_TERMS, Found, Passage, Question, passages, understand
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.toolset import build_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.counting.attachments import file_content
+from tui_app.context.counting.attachments import file_content, piped_content
 from tui_app.conversation.approvals import Approvals
 
 # The offline assistant through a real agent over a real folder, with every connection refused.
@@ -144,26 +137,27 @@ def assert_quotes_are_real(project: Path, text: str) -> list[str]:
 async def test_what_a_project_does_is_answered_from_its_own_files(project: Path) -> None:
     text, calls, _ = await ask(project, "What does this project do?")
     paths = assert_quotes_are_real(project, text)
-    assert paths[0] == "README.md"
+    assert paths[-1] == "README.md", "at the end, where it is seen"
     assert "Ledger reads bank statements and sorts payments into budgets." in text
     assert 'description = "Sorts payments into budgets"' in text
-    assert {call.tool_name for call in calls} == {"ls", "glob", "read_file"}
+    assert "ls" in {call.tool_name for call in calls}
 
 
 @pytest.mark.usefixtures("no_network")
 async def test_any_folder_of_text_files_has_an_answer(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
-    (tmp_path / "letters" / "one.txt").write_text("Dear Ann,\nthe roof leaks.\n")
     text, _, _ = await ask(tmp_path, "what does this project do?")
-    assert assert_quotes_are_real(tmp_path, text) == ["letters/one.txt"]
+    assert "letters/" in text, "what it holds"
+    (tmp_path / "one.txt").write_text("Dear Ann,\nthe roof leaks.\n")
+    text, _, _ = await ask(tmp_path, "Was macht dieses Projekt?")
+    assert assert_quotes_are_real(tmp_path, text) == ["one.txt"]
 
 
 @pytest.mark.usefixtures("no_network")
 async def test_an_empty_folder_is_said_to_hold_nothing(tmp_path: Path) -> None:
     text, calls, _ = await ask(tmp_path, "what does this project do?")
     assert calls
-    assert "This folder has no files that I could search." in text
-    assert "/model" in text, "and how to go on"
+    assert "This folder has no files to search." in text
     assert not quotes(text)
 
 
@@ -191,17 +185,16 @@ async def test_quotes_that_hold_fences_stay_quotes(project: Path) -> None:
 @pytest.mark.usefixtures("no_network")
 async def test_nothing_found_is_said_with_where_it_looked(project: Path) -> None:
     text, calls, _ = await ask(project, "How does the flubberwock work?")
-    assert "I found nothing for `flubberwock`" in text
-    assert "in the files, among the file names and in this conversation" in text
-    assert not quotes(text)
-    assert len(calls) == 3
+    assert "I found nothing for `flubberwock`, `work`" in text
+    assert assert_quotes_are_real(project, text)[-1] == "README.md", "what the folder is about"
+    assert {call.tool_name for call in calls} == {"grep", "glob", "ls", "search_history", "read_file"}
 
 
 @pytest.mark.usefixtures("no_network")
 async def test_a_file_is_found_by_its_name_when_no_line_fits(project: Path) -> None:
     (project / "notes" / "zebra.txt").write_text("black and white\n")
     text, _, _ = await ask(project, "anything on zebra?")
-    assert assert_quotes_are_real(project, text) == ["notes/zebra.txt"]
+    assert assert_quotes_are_real(project, text)[0] == "notes/zebra.txt"
 
 
 @pytest.mark.usefixtures("no_network")
@@ -210,11 +203,9 @@ async def test_a_file_is_found_by_its_name_when_no_line_fits(project: Path) -> N
     [
         ("list files", ("ls", {"path": "."})),
         ("ls ledger", ("ls", {"path": "ledger"})),
-        ("show me the files in notes", ("ls", {"path": "notes"})),
         ("read notes/todo.txt", ("read_file", {"path": "notes/todo.txt", "start": 1, "lines": 200})),
-        ("please show README.md lines 1-3", ("read_file", {"path": "README.md", "start": 1, "lines": 3})),
-        ("show lines 2 to 4 of README.md", ("read_file", {"path": "README.md", "start": 2, "lines": 3})),
-        ("cat ledger/budget.py:2", ("read_file", {"path": "ledger/budget.py", "start": 2, "lines": 1})),
+        ("read README.md:2-4", ("read_file", {"path": "README.md", "start": 2, "lines": 3})),
+        ("read ledger/budget.py:2", ("read_file", {"path": "ledger/budget.py", "start": 2, "lines": 1})),
         ("find *.py", ("glob", {"pattern": "*.py"})),
         ("grep limit", ("grep", {"pattern": "limit", "ignore_case": True, "limit": 60})),
     ],
@@ -228,7 +219,7 @@ async def test_plain_commands_are_done_with_one_call(
 
 @pytest.mark.usefixtures("no_network")
 async def test_a_range_is_quoted_exactly(project: Path) -> None:
-    text, _, _ = await ask(project, "show ledger/budget.py lines 2-4")
+    text, _, _ = await ask(project, "read ledger/budget.py:2-4")
     assert quotes(text) == [
         ("ledger/budget.py", 2, 4, ["    limit = 100", "", "    def overdrawn(self, spent):"])
     ]
@@ -252,10 +243,10 @@ async def test_a_path_outside_is_refused_and_said(project: Path) -> None:
 @pytest.mark.parametrize(
     ("prompt", "sentence"),
     [
-        ("read nope.py", "There is no file 'nope.py'. No file here has that name."),
-        ("show me notes/nope.py", "There is no file 'notes/nope.py'. No file here has that name."),
-        ("read ../../etc/passwd", "'../../etc/passwd' is outside the workspace. No file here has that name."),
-        ("read notes", "'notes' is a folder. No file here has that name."),
+        ("read nope.py", "There is no file 'nope.py'."),
+        ("read notes/nope.py", "There is no file 'notes/nope.py'."),
+        ("read ../../etc/passwd", "'../../etc/passwd' is outside the workspace."),
+        ("read notes", "'notes' is a folder."),
         ("ls nowhere", "There is no folder 'nowhere'."),
         ("what is in nope.py?", "There is no file 'nope.py'."),
     ],
@@ -288,7 +279,7 @@ async def test_the_turn_under_way_is_no_find_in_the_conversation(project: Path) 
 @pytest.mark.usefixtures("no_network")
 async def test_a_question_about_the_conversation_searches_it(project: Path) -> None:
     text, calls, _ = await ask(project, "What did I say earlier about the budget year?")
-    assert calls[0].tool_name == "search_history"
+    assert "search_history" in {call.tool_name for call in calls}
     assert "#7 user: Our budget year starts in April." in text
 
 
@@ -469,13 +460,12 @@ async def offline_mentions_ask(
     [
         ("read @notes.txt", "notes.txt"),
         ("read @./notes.txt", "./notes.txt"),
-        ("please read @notes.txt.", "notes.txt"),
+        ("read @notes.txt.", "notes.txt"),
         ("read @notes.txt?", "notes.txt"),
         ("read (@notes.txt)!", "notes.txt"),
-        ("cat `@notes.txt`", "notes.txt"),
+        ("read `@notes.txt`", "notes.txt"),
         ('read "@notes.txt"', "notes.txt"),
         ('read @"my file.py"', "my file.py"),
-        ('show me @"my file.py".', "my file.py"),
         ("read @Makefile", "Makefile"),
     ],
 )
@@ -500,13 +490,13 @@ async def test_a_mention_is_the_path_without_its_sign(
 @pytest.mark.parametrize("attached", [True, False])
 async def test_all_files_that_are_mentioned_are_quoted(folder: Path, prompt: str, attached: bool) -> None:
     text, calls = await offline_mentions_ask(folder, prompt, ["notes.txt", "my file.py"] if attached else [])
-    assert calls[:2] == ["read_file notes.txt", "read_file my file.py"]
+    assert ("read_file notes.txt" in calls) != attached, "what came along is there"
     assert assert_quotes_are_real(folder, text)[:2] == ["notes.txt", "my file.py"]
 
 
 async def test_of_several_files_the_missing_one_is_named(folder: Path) -> None:
     text, _ = await offline_mentions_ask(folder, "read @notes.txt and @gone.txt", ["notes.txt"])
-    assert "There is no file 'gone.txt'. No file here has that name." in text
+    assert "There is no file 'gone.txt'." in text
     assert assert_quotes_are_real(folder, text) == ["notes.txt"]
     text, _ = await offline_mentions_ask(folder, "read @lost.txt and @gone.txt")
     assert "There is no file 'lost.txt'." in text
@@ -522,7 +512,7 @@ async def test_an_empty_file_is_said_to_be_empty(folder: Path) -> None:
 
 
 async def test_lines_of_a_range_are_those_of_the_mention(folder: Path) -> None:
-    for prompt in ('read @"my file.py" lines 2-2', 'read @"my file.py":2', 'show line 2 of @"my file.py"'):
+    for prompt in ('read @"my file.py":2-2', 'read @"my file.py":2'):
         text, _ = await offline_mentions_ask(folder, prompt, ["my file.py"])
         assert quotes(text) == [("my file.py", 2, 2, ["    return 'oil'"])]
 
@@ -533,16 +523,8 @@ async def test_a_question_is_answered_from_the_mentioned_file_first(folder: Path
     assert quotes(text)[0][3][0] == "The tide turns at noon."
     text, _ = await offline_mentions_ask(folder, "what does @notes.txt say?", ["notes.txt"])
     assert assert_quotes_are_real(folder, text)[0] == "notes.txt"
-    text, _ = await offline_mentions_ask(folder, "search for lamp in @notes.txt", ["notes.txt"])
+    text, _ = await offline_mentions_ask(folder, "lamp in @notes.txt", ["notes.txt"])
     assert quotes(text)[0][:2] == ("notes.txt", 2)
-
-
-async def test_a_question_about_the_conversation_reads_the_mentioned_file_too(folder: Path) -> None:
-    text, _ = await offline_mentions_ask(
-        folder, "what did I say about the budget year, see @notes.txt", ["notes.txt"]
-    )
-    assert "#7 user: Our budget year starts in April." in text
-    assert assert_quotes_are_real(folder, text) == ["notes.txt"]
 
 
 async def test_signs_belong_to_a_file_that_is_called_so(folder: Path) -> None:
@@ -581,46 +563,46 @@ async def test_a_decorator_of_the_project_is_not_said_to_be_missing(folder: Path
 
 
 def test_orders_take_a_mention_for_its_path() -> None:
-    assert understand("write @notes.txt: one").path == "notes.txt"
-    assert understand('write @"my notes.txt": one').path == "my notes.txt"
-    assert understand("ls @src/").path == "src/"
-    assert understand("run: pip install a @ b").pattern == "pip install a @ b"
+    assert order("write @notes.txt: one")["path"] == "notes.txt"
+    assert order('write @"my notes.txt": one')["path"] == "my notes.txt"
+    assert order("ls @src/")["path"] == "src/"
+    assert order("run: pip install a @ b")["command"] == "pip install a @ b"
+
+
+def order(prompt: str) -> dict[str, object]:
+    found = understand(prompt).order
+    assert found is not None
+    return found.args
 
 
 # Sorting prompts into kinds, and ranking lines.
 
 
 @pytest.mark.parametrize(
-    ("prompt", "kind"),
+    ("prompt", "tool"),
     [
-        ("what does this project do?", "overview"),
-        ("Explain this codebase", "overview"),
-        ("summarize the repository", "overview"),
-        ("what is this folder about", "overview"),
-        ("list all files", "list"),
-        ("which files are there?", "list"),
-        ("open Makefile", "read"),
-        ("show errors", "general"),
-        ("show me the parser", "general"),
-        ("find all **/*.md", "find"),
-        ("search for overdraft fee", "search"),
-        ("what did you tell me about taxes?", "conversation"),
-        ("do you remember the port?", "conversation"),
-        ("how is the window measured?", "general"),
-        ("what does ledger/budget.py do in this project?", "general"),
-        ("", "general"),
+        ("list files", "ls"),
+        ("list all the files", ""),
+        ("read Makefile", "read_file"),
+        ("read the Makefile", ""),
+        ("find **/*.md", "glob"),
+        ("find the port", ""),
+        ("grep overdraft fee", "grep"),
+        ("what was in #12?", "search_history"),
+        ("", ""),
     ],
 )
-def test_kinds(prompt: str, kind: str) -> None:
-    assert understand(prompt).kind == kind
+def test_commands_have_one_form(prompt: str, tool: str) -> None:
+    found = understand(prompt).order
+    assert (found.tool if found else "") == tool
 
 
 def test_terms_are_the_telling_words_code_names_first() -> None:
     question = understand(
         "How does the importer handle `sunday rule` when parse_row() sees dates in import.py?"
     )
-    assert question.terms[:3] == ("sunday rule", "parse_row", "import.py")
-    assert {"importer", "handle"} & set(question.terms)
+    assert question.terms[:3] == ("sunday rule", "import.py", "parse_row")
+    assert "importer" in question.terms
     assert question.files == ("import.py",)
 
 
@@ -662,6 +644,10 @@ def test_lines_are_collected_once_and_the_whole_line_wins() -> None:
     ]
 
 
+def asked(*terms: str) -> Question:
+    return Question(terms=terms, words=terms)
+
+
 def test_rare_words_and_definitions_rank_first() -> None:
     lines = [
         Passage("a.py", 1, "budget budget budget"),
@@ -671,25 +657,24 @@ def test_rare_words_and_definitions_rank_first() -> None:
         Passage("c.py", 1, "nothing of it"),
         *(Passage("d.py", number, f"budget {number}") for number in range(1, 6)),
     ]
-    order = ranked(lines, ["overdraft", "budget"])
+    order = ranked(lines, asked("overdraft", "budget"))
     assert order[0] == lines[3]
     assert lines[4] not in order
-    assert ranked([], ["x"]) == []
-    assert ranked(lines, []) == []
+    assert ranked([], asked("x")) == []
+    assert ranked(lines, asked()) == []
 
 
 @pytest.mark.parametrize(
-    ("prompt", "kind", "path", "pattern"),
+    ("prompt", "args"),
     [
-        ("run: pytest -q", "run", ".", "pytest -q"),
-        ("Run:ls | wc -l", "run", ".", "ls | wc -l"),
-        ("write notes.md: one\ntwo", "write", "notes.md", "one\ntwo\n"),
-        ("write a/b.txt:\nx", "write", "a/b.txt", "x\n"),
+        ("run: pytest -q", {"command": "pytest -q"}),
+        ("Run:ls | wc -l", {"command": "ls | wc -l"}),
+        ("write notes.md: one\ntwo", {"path": "notes.md", "content": "one\ntwo\n"}),
+        ("write a/b.txt:\nx", {"path": "a/b.txt", "content": "x\n"}),
     ],
 )
-def test_orders_have_just_one_form(prompt: str, kind: str, path: str, pattern: str) -> None:
-    question = understand(prompt)
-    assert (question.kind, question.path, question.pattern) == (kind, path, pattern)
+def test_orders_have_just_one_form(prompt: str, args: dict[str, object]) -> None:
+    assert order(prompt) == args
 
 
 @pytest.mark.parametrize(
@@ -705,81 +690,7 @@ def test_orders_have_just_one_form(prompt: str, kind: str, path: str, pattern: s
     ],
 )
 def test_nothing_is_read_into_prose(prompt: str) -> None:
-    assert understand(prompt).kind not in ("run", "write")
-
-
-# What a newcomer asks first.
-
-LICENSE = (
-    "MIT License\n\nPermission is hereby granted to any person obtaining a copy of this software to deal\n"
-    "in the Software without restriction.\n"
-)
-
-
-@pytest.mark.usefixtures("no_network")
-async def test_a_greeting_is_answered_with_what_can_be_asked_here(project: Path) -> None:
-    for greeting in ("hello", "Hi!", "help"):
-        text, calls, _ = await ask(project, greeting)
-        assert {call.tool_name for call in calls} == {"ls"}
-        assert "`list files`, `read README.md`" in text
-        assert "what does this project do?" in text
-        assert not quotes(text)
-
-
-@pytest.mark.usefixtures("no_network")
-@pytest.mark.parametrize(
-    ("prompt", "page", "words"),
-    [
-        ("how do I undo a compaction?", "context-governance.md", "`/undo`"),
-        ("How can I switch the model?", "context-governance.md", "switch"),
-        ("how do I pin a message?", "transcript.md", "word for word"),
-        ("what does ctrl+g do?", "keys.md", "Compact the conversation"),
-        ("where are my API keys kept?", "api-keys.md", "environment"),
-        ("what does /rewind do?", "sessions.md", "prompt"),
-        ("where does Plimsoll keep its sessions?", "sessions.md", "keep"),
-        ("what is a policy?", "context-governance.md", "how much stays"),
-    ],
-)
-async def test_questions_about_the_program_are_answered_from_its_pages(
-    project: Path, prompt: str, page: str, words: str
-) -> None:
-    text, _, _ = await ask(project, prompt)
-    assert f"`docs/{page}`" in text
-    assert words in text
-
-
-@pytest.mark.usefixtures("no_network")
-async def test_what_plimsoll_is_needs_no_search(project: Path) -> None:
-    text, calls, _ = await ask(project, "What is Plimsoll?")
-    assert "never outgrows its model" in text
-    assert not calls
-
-
-@pytest.mark.usefixtures("no_network")
-@pytest.mark.parametrize(
-    "prompt", ["how do I run the tests?", "how do I change the budget limit?", "how can I parse a statement?"]
-)
-async def test_questions_about_the_project_stay_with_its_files(project: Path, prompt: str) -> None:
-    (project / "README.md").write_text("# Ledger\n\nRun `make check` for the tests.\n")
-    text, _, _ = await ask(project, prompt)
-    assert "Plimsoll's own pages" not in text
-    assert_quotes_are_real(project, text)
-
-
-@pytest.mark.usefixtures("no_network")
-async def test_a_licence_answers_only_who_asks_for_it(project: Path) -> None:
-    (project / "LICENSE").write_text(LICENSE)
-    text, calls, _ = await ask(project, "what's the deal with the importer?")
-    assert quotes(text)[0][0] == "ledger/importer.py"
-    assert "LICENSE" not in assert_quotes_are_real(project, text)
-    assert "`deal`" not in text
-    text, _, _ = await ask(project, "what's the deal?")
-    assert not quotes(text)
-    text, _, _ = await ask(project, "which license is this under?")
-    assert assert_quotes_are_real(project, text)[0] == "LICENSE"
-    text, _, _ = await ask(project, "what does this project do?")
-    assert "LICENSE" not in [path for path, *_ in quotes(text)]
-    assert calls
+    assert understand(prompt).order is None
 
 
 @pytest.mark.usefixtures("no_network")
@@ -791,16 +702,51 @@ async def test_a_search_that_is_cut_still_finds_what_ranks_first(project: Path) 
     assert quotes(text)[0][0] == "zz.md"
 
 
-def test_phrases_prose_and_words_as_written_rank_first() -> None:
+def test_phrases_and_words_as_written_rank_first() -> None:
     lines = [
-        Passage("a.py", 1, "from ferry.importer import read"),
         Passage("a.py", 2, "spring = tide"),
         Passage("b.py", 1, "the spring tide"),
-        Passage("c.md", 1, "an importer"),
-        Passage("d.py", 1, "an import"),
-        Passage("LICENSE", 1, "spring tide importer"),
+        Passage("c.md", 1, "an import"),
+        Passage("d.py", 1, "an importer"),
     ]
-    assert ranked(lines, ["spring", "tide"], [("spring", "tide")])[0] == lines[2]
-    assert ranked(lines, ["importer"])[0] == lines[3]
-    assert ranked(lines, ["importer"])[-1] in (lines[0], lines[4])
-    assert lines[5] not in ranked(lines, ["spring", "importer"])
+    assert ranked(lines, asked("spring", "tide"))[0] == lines[1]
+    assert ranked(lines, asked("importer"))[0] == lines[3]
+
+
+# What came with the prompt is searched as it is, before the folder.
+
+
+async def ask_about(folder: Path, prompt: str, *came: UserContent) -> str:
+    return (await agent_over(folder).run([prompt, *came])).output
+
+
+@pytest.mark.parametrize(
+    "prompt", ["what is the tide?", "wann ist tide?", "tide", "What does @notes.txt say about the tide?"]
+)
+async def test_piped_input_and_attachments_answer(tmp_path: Path, prompt: str) -> None:
+    piped = "Harbour report\n\nThe tide is high at noon.\nFog later.\n"
+    text = await ask_about(tmp_path, prompt, piped_content(piped))
+    assert ("stdin", 3, 4, ["The tide is high at noon.", "Fog later."]) in quotes(text)
+    text = await ask_about(tmp_path, prompt, file_content("notes.txt", piped))
+    assert quotes(text)[0][:3] == ("notes.txt", 3, 4)
+
+
+async def test_what_came_along_is_quoted_before_what_the_folder_holds(folder: Path) -> None:
+    came = (piped_content("The tide turned at six.\n"), file_content("b.md", "x\n"))
+    text = await ask_about(folder, "when did the tide turn?", *came)
+    assert [path for path, *_ in quotes(text)] == ["stdin", "b.md"], "which say as much"
+    text = await ask_about(folder, "see the harbour tide", *came)
+    assert [path for path, *_ in quotes(text)] == ["stdin", "b.md", "shore.md"]
+    text = await ask_about(folder, "summarise this", piped_content("one\ntwo\n"))
+    assert quotes(text)[0] == ("stdin", 1, 2, ["one", "two"]), "at least how it begins"
+
+
+async def test_piped_input_alone_is_a_prompt(folder: Path) -> None:
+    text = await ask_about(folder, "", piped_content("The tide turned at six.\n"))
+    assert quotes(text)[0][0] == "stdin"
+
+
+async def test_it_is_not_introduced_again_after_a_compaction(project: Path) -> None:
+    summary = ModelRequest(parts=[CompactionPart("The files were listed.")])
+    text, _, _ = await ask(project, "list files", [summary])
+    assert INTRODUCTION not in text

@@ -313,13 +313,14 @@ def test_what_is_piped_in_joins_the_prompt(
     assert "-low\\\\n+high @tides.txt" in json.dumps(sent), "without colours, and naming no file"
 
 
-def test_the_built_in_search_takes_what_is_piped_in_for_no_file(
+def test_the_built_in_search_quotes_what_is_piped_in(
     plimsoll: Plimsoll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    piped(monkeypatch, "low water at nine\n")
+    piped(monkeypatch, "Harbour\nlow water at nine\n")
     result = plimsoll(*QUESTION)
     assert result.code == 0
-    assert "stdin" not in result.out + result.err
+    assert "`stdin:2`\n```text\nlow water at nine\n```" in result.out
+    assert "There is no file" not in result.out + result.err
 
 
 def test_what_is_piped_in_alone_is_the_prompt(
@@ -652,7 +653,7 @@ SECRET = "TOKEN=hunter2"
     [
         ("read .env", "read_file .env", 'Not done: the rule "read_file .env" forbids it.'),
         ("grep hunter2", "read_file .env", "Files left out by rules of the user: 1."),
-        ("grep hunter2", "grep", 'Not done: the rule "grep" forbids it. I found nothing'),
+        ("grep hunter2", "grep", 'Not done: the rule "grep" forbids it.'),
         ("list files", "ls", 'Not done: the rule "ls" forbids it.'),
     ],
 )

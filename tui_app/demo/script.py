@@ -85,13 +85,13 @@ class ScriptedModel(OfflineModel):
             invents = self._pace.writer == "inventive"
             return [TextPart(data_file("invented.md" if invents else "summary.md").read_text("utf-8"))]
         turn = read_turn(messages)
-        answers = self._answers.get(_plain(turn.question), ())
+        answers = self._answers.get(_plain(turn.prompt), ())
         if turn.rounds >= len(answers):
             return super().respond(messages, parameters)
         answer = answers[turn.rounds]
         parts: list[ModelResponsePart] = [TextPart(answer.text)] if answer.text else []
         for at, (tool, args) in enumerate(answer.calls):
-            seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at])
+            seed = json.dumps([turn.prompt, turn.asked_at, turn.rounds, at])
             id = f"{PROVIDER}_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
             parts.append(ToolCallPart(tool, dict(args), id))
         return parts

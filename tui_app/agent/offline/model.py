@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,71 +13,25 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
-    CompactionPart,
     ModelMessage,
     ModelRequest,
-    ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
     ModelResponseStreamEvent,
-    SystemPromptPart,
-    TextContent,
     TextPart,
-    ThinkingPart,
     ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
 from tui_app.agent.offline.answer import answer, next_steps
-from tui_app.agent.offline.manual import about_program
-from tui_app.agent.offline.turn import read_turn, understand
+from tui_app.agent.offline.turn import read_turn
+from tui_app.context.counting.encodings import TextCounter, estimate
 from tui_app.context.counting.prices import PricedProfile
+from tui_app.context.counting.tokens import part_costs
 from tui_app.providers import OFFLINE, OFFLINE_MODEL
 from tui_app.settings import OFFLINE_WINDOW
-
-# The offline model's own measure: one token for every four characters of everything it was sent.
-
-
-def text_tokens(text: str) -> int:
-    """Tokens of one piece of text: its characters by four, rounded up."""
-    return -(-len(text) // 4)
-
-
-def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
-    """Tokens of a whole request: instructions, tool definitions, and every message part."""
-    texts = [text for message in messages for part in message.parts for text in _texts(part)]
-    texts += [part.content for part in parameters.instruction_parts or []]
-    if parameters.instruction_parts is None:
-        requests = [message for message in messages if isinstance(message, ModelRequest)]
-        texts += [requests[-1].instructions or ""] if requests else []
-    for tool in parameters.function_tools:
-        texts += [tool.name, tool.description or "", json.dumps(tool.parameters_json_schema)]
-    return sum(text_tokens(text) for text in texts)
-
-
-def _texts(part: ModelRequestPart | ModelResponsePart) -> Iterator[str]:
-    match part:
-        case UserPromptPart():
-            content = [part.content] if isinstance(part.content, str) else part.content
-            yield from (item for item in content if isinstance(item, str))
-            yield from (item.content for item in content if isinstance(item, TextContent))
-        case SystemPromptPart() | TextPart() | ThinkingPart():
-            yield part.content
-        case CompactionPart():
-            yield part.content or ""
-        case ToolCallPart():
-            yield part.tool_name
-            yield part.args_as_json_str()
-        case ToolReturnPart():
-            yield part.tool_name
-            yield part.model_response_str()
-        case _:
-            return  # other parts carry no text this model reads
-
 
 MODEL_NAME = "extractive"
 CONTEXT_WINDOW = OFFLINE_WINDOW
@@ -123,22 +77,10 @@ class OfflineModel(Model[None]):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        """Answer in one piece.
-
-        Raises:
-            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
-        """
-        _, parameters = self.prepare_request(model_settings, model_request_parameters)
-        parts = self.respond(messages, parameters)
-        return ModelResponse(
-            parts=parts,
-            usage=RequestUsage(
-                input_tokens=input_tokens(messages, parameters), output_tokens=_written(parts)
-            ),
-            model_name=self.model_name,
-            provider_name=OFFLINE,
-            finish_reason="stop" if all(isinstance(part, TextPart) for part in parts) else "tool_call",
-        )
+        async with self.request_stream(messages, model_settings, model_request_parameters) as stream:
+            async for _ in stream:
+                pass
+            return stream.get()
 
     @asynccontextmanager
     async def request_stream(
@@ -148,11 +90,6 @@ class OfflineModel(Model[None]):
         model_request_parameters: ModelRequestParameters,
         run_context: RunContext[Any] | None = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """Answer in small pieces.
-
-        Raises:
-            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
-        """
         _, parameters = self.prepare_request(model_settings, model_request_parameters)
         yield OfflineStream(
             model_request_parameters=parameters,
@@ -170,7 +107,18 @@ class OfflineModel(Model[None]):
         Raises:
             CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
         """
-        return respond(messages, parameters)
+        tools = {tool.name for tool in parameters.function_tools}
+        if not tools or not parameters.allow_text_output:
+            raise CannotAnswerOffline(
+                f"{OFFLINE_MODEL} finds and quotes passages; it cannot write summaries or structured output."
+            )
+        turn = read_turn(messages)
+        calls: list[ModelResponsePart] = []
+        for at, step in enumerate(next_steps(turn, tools)):
+            seed = json.dumps([turn.prompt, turn.asked_at, turn.rounds, at, step.tool, step.args])
+            id = f"offline_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
+            calls.append(ToolCallPart(step.tool, step.args, id))
+        return calls or [TextPart(answer(turn))]
 
     def pause_s(self, parameters: ModelRequestParameters) -> float:
         """Seconds between two pieces of a streamed answer."""
@@ -206,7 +154,7 @@ class OfflineStream(StreamedResponse):
                         return
                     for event in self._parts_manager.handle_text_delta(vendor_part_id=index, content=chunk):
                         yield event
-        self._usage = RequestUsage(input_tokens=self.input_tokens, output_tokens=_written(self.parts))
+        self._usage = RequestUsage(input_tokens=self.input_tokens, output_tokens=_tokens(self.parts))
         is_text = all(isinstance(part, TextPart) for part in self.parts)
         self.finish_reason = "stop" if is_text else "tool_call"
 
@@ -230,36 +178,19 @@ class OfflineStream(StreamedResponse):
         return self.created
 
 
-def respond(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> list[ModelResponsePart]:
-    """Decide the next response to a history: tool calls, or one text.
-
-    Raises:
-        CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
-    """
-    tools = {tool.name for tool in parameters.function_tools}
-    if not tools or not parameters.allow_text_output:
-        raise CannotAnswerOffline(
-            f"{OFFLINE_MODEL} finds and quotes passages; it cannot write summaries or structured output."
-        )
-    turn = read_turn(messages)
-    question = understand(turn.question, turn.attached)
-    told = about_program(question)
-    steps = next_steps(question, turn, tools, told)
-    if not steps:
-        return [TextPart(answer(question, turn, told))]
-    calls: list[ModelResponsePart] = []
-    for at, step in enumerate(steps):
-        seed = json.dumps([turn.question, turn.asked_at, turn.rounds, at, step.tool, step.args])
-        id = f"offline_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
-        calls.append(ToolCallPart(step.tool, step.args, id))
-    return calls
+def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
+    """Tokens of a whole request: instructions, tool definitions, and every message part."""
+    texts = [part.content for part in parameters.instruction_parts or []]
+    if parameters.instruction_parts is None:
+        texts += [
+            message.instructions or "" for message in messages[-1:] if isinstance(message, ModelRequest)
+        ]
+    for tool in parameters.function_tools:
+        texts += [tool.name, tool.description or "", json.dumps(tool.parameters_json_schema)]
+    return sum(map(estimate, texts)) + sum(_tokens(message.parts) for message in messages)
 
 
-def _written(parts: Sequence[ModelResponsePart]) -> int:
-    total = 0
-    for part in parts:
-        if isinstance(part, TextPart):
-            total += text_tokens(part.content)
-        elif isinstance(part, ToolCallPart):
-            total += text_tokens(part.tool_name) + text_tokens(part.args_as_json_str())
-    return total
+def _tokens(parts: Iterable[object]) -> int:
+    """Its own measure, for nothing here has a tokenizer: a token for every four bytes."""
+    counter = TextCounter(None)
+    return sum(tokens for part in parts for _, tokens in part_costs(part, counter, unknown=""))

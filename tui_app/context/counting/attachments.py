@@ -245,12 +245,9 @@ def piped_content(text: str) -> TextContent:
 
 def piped_in(message: ModelMessage) -> str:
     """What was piped in with a prompt; empty where nothing was."""
-    for part in message.parts if isinstance(message, ModelRequest) else ():
-        content = part.content if isinstance(part, UserPromptPart) else ""
-        for item in () if isinstance(content, str) else content:
-            if isinstance(item, TextContent) and file_name(item) == PIPED:
-                return item.content.partition("\n")[2].partition("\n")[2].rpartition("\n")[0]
-    return ""
+    parts = message.parts if isinstance(message, ModelRequest) else ()
+    items = [item for part in parts if isinstance(part, UserPromptPart) for item in part.content]
+    return next((file_text(item) for item in items if file_name(item) == PIPED), "")
 
 
 def picture_content(path: str, data: bytes, media_type: str) -> tuple[TextContent, BinaryContent]:
@@ -269,6 +266,12 @@ def file_name(item: object) -> str:
     """Path of the file that a piece of a prompt is the content of; empty for everything else."""
     metadata = item.metadata if isinstance(item, TextContent) else None
     return str(metadata.get(_FILE_KEY, "")) if isinstance(metadata, dict) else ""
+
+
+def file_text(item: object) -> str:
+    """What stands between the marks around the content of a text file or of piped input; else empty."""
+    text = item.content if isinstance(item, TextContent) and file_name(item) else ""
+    return text.partition("\n")[2].partition("\n")[2].rpartition("\n")[0]
 
 
 def text_of(item: MultiModalContent) -> str | None:
