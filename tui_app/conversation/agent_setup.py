@@ -75,7 +75,7 @@ class AgentSetup:
         workspace, tools = describe_tools(opening, self.tooling, extras)
         explore = explore_settings(settings.explore)
         if explore.enabled:
-            looking = Looking(workspace, gate)
+            looking = Looking(workspace, gate, self.tooling.seen)
             agents = self._sub_agents(explore, looking)
             tools += [explore_toolset(agents), delegate_toolset(agents, agents.files)]
         ours = {name for each in tools for name in each.tools}
@@ -205,7 +205,9 @@ def describe_tools(
         added=opening.added,
     )
     tools = [
-        build_toolset(workspace, tooling.search, tooling.approvals, tooling.working, tooling.project),
+        build_toolset(
+            workspace, tooling.search, tooling.approvals, tooling.working, tooling.project, tooling.seen
+        ),
         skill_toolset(lambda: extras.project.skills),
     ]
     explore = explore_settings(opening.settings.explore)

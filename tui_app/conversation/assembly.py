@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
-from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.commands import ProcessRunner, unattended
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded, RetryRules
@@ -409,7 +409,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     host.queue = turns.queue
     shell = UserShell(
         history=history,
-        runner=ProcessRunner(opening.cwd, opening.env, secrets),
+        runner=ProcessRunner(opening.cwd, unattended(opening.env), secrets),
         policy=lambda: compactor.policy,
     )
     work_runner = WorkRunner(

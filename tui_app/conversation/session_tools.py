@@ -10,7 +10,8 @@ from pydantic_ai import RunContext
 
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, AgentGate, Judge
-from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.commands import ProcessRunner, plain_shell, unattended
+from tui_app.agent.tools.seen_files import SeenFiles
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import (
     AskTool,
@@ -54,6 +55,8 @@ class Tooling:
     files: FileKeeper
     search: SessionSearch
     project: RepositorySearch
+    seen: SeenFiles
+    """What is known of files."""
     working: tuple[Callable[..., Any], ...]
     """The tools themselves; none in read-only mode."""
     lent: Callable[[str], Sequence[Callable[..., Any]]] = lambda _: ()
@@ -118,23 +121,22 @@ def make_tooling(
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)
+    seen = SeenFiles(folder.seen_file)
     if settings.read_only:
-        return Tooling(approvals, questions, files, search, project, (), asking=FILE_LOOKERS)
+        return Tooling(approvals, questions, files, search, project, seen, (), asking=FILE_LOOKERS)
 
     def show(call: str, text: str) -> None:
         history.append(ToolOutput(tool_call_id=call, text=text))
 
     cut_short: dict[str, str] = {}
     secrets = opening.secrets()
-    # By CDPATH `cd docs` leads to another folder of that name, and rules know nothing of it.
-    env = {name: value for name, value in opening.outward_env().items() if name != "CDPATH"}
-    runner = ProcessRunner(opening.cwd, env, secrets)
+    runner = ProcessRunner(opening.cwd, unattended(plain_shell(opening.outward_env())), secrets)
     tasks = BackgroundTasks(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )
 
     def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
-        writing = FileTools(workspace, gate, files, tasks.written)
+        writing = FileTools(workspace, gate, files, seen, tasks.written)
         command = CommandTool(
             runner,
             gate,
@@ -174,6 +176,7 @@ def make_tooling(
         files,
         search,
         project,
+        seen,
         tuple(working),
         lambda agent: asking_tools(AgentGate(approvals, agent)),
         asking,

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.models import ModelRequestContext
 
-from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner
+from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.toolset import SHELL, command_result
+from tui_app.agent.tools.toolset import command_result
 from tui_app.command_parent import parented
 from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import shell_message, tasks_text
@@ -67,8 +67,8 @@ class UserShell:
 
         # The user's own shell, where there is one.
         own = self.runner.env.get("SHELL", "")
-        shell = own if Path(own).is_absolute() and os.access(own, os.X_OK) else SHELL
-        words = parented((shell, "-c", work.command))
+        program = own if Path(own).is_absolute() and os.access(own, os.X_OK) else shell()
+        words = parented((program, "-c", work.command))
         self._running = asyncio.create_task(self.runner.run(words, None, show), name="shell")
         try:
             ended = await self._running

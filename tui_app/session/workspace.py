@@ -75,6 +75,11 @@ class SessionFolder:
         return self.path / "todo"
 
     @property
+    def seen_file(self) -> Path:
+        """What is known of files of the workspace, so that none is overwritten unseen."""
+        return self.path / "seen_files.json"
+
+    @property
     def lock_file(self) -> Path:
         """Held by the one process that may write."""
         return self.path / "writer.lock"

@@ -288,6 +288,9 @@ END = "\\ No newline at end of file"
         ("a\u2028b\x85c", "a\u2028b\x85d", ["-a\u2028b\x85c", END, "+a\u2028b\x85d", END]),
         ("a\n", "a", ["[only line ends at the end of the file change]", "-a", "+a", END]),
         ("a\r\nb\r\n", "a\nb\n", ["[only line ends change: CRLF to LF]", "-a\r", "-b\r", "+a", "+b"]),
+        (None, "z", ["+z", "\\ No newline at end of file"]),
+        (None, "a\r\nb", ["[lines end in CRLF]", "+a", "+b", "\\ No newline at end of file"]),
+        ("a\r\n", "b", ["-a\r", "+b", "\\ No newline at end of file"]),
         ("a\r\nb\r\n", "a\r\nc\r\n", ["[lines end in CRLF]", " a", "-b", "+c"]),
         ("\ufeffa\n", "a\n", ["[the byte order mark at the start goes]", "-\ufeffa", "+a"]),
         ("a b\n", "a\tb\n", ["[only white space changes]", "-a b", "+a\tb"]),
@@ -333,3 +336,24 @@ def test_a_name_cannot_write_rows_of_a_diff() -> None:
         "--- /dev/null",
         r"+++ b/x\n+++ b\n@@ y",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after"),
+    [
+        (b"one\r\ntwo\r\n", "one\nTWO\n", b"one\r\nTWO\r\n"),
+        (b"one\r\ntwo\r\n", "zero\none\ntwo", b"zero\r\none\r\ntwo"),
+        (b"one\r\ntwo\nthree\r\n", "one\ntwo\n2\nthree\n", b"one\r\ntwo\n2\r\nthree\r\n"),
+        (b"one\ntwo\n", "one\nTWO\n", b"one\nTWO\n"),
+        (b"one\r\n", "one\rTWO\n", b"one\rTWO\n"),
+        (b"\xef\xbb\xbfone\r\n", "two\n", b"\xef\xbb\xbftwo\r\n"),
+        (b"\xef\xbb\xbfone\n", "\ufefftwo\n", b"\xef\xbb\xbftwo\n"),
+        (b"one\r\n", "", b""),
+        (b"", "one\n", b"one\n"),
+    ],
+)
+def test_a_file_that_is_written_anew_keeps_its_line_ends(
+    tmp_path: Path, before: bytes, content: str, after: bytes
+) -> None:
+    (tmp_path / "a.txt").write_bytes(before)
+    assert plan_write(Workspace(tmp_path), "a.txt", content).after == after

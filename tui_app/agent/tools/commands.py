@@ -4,12 +4,14 @@ import asyncio
 import codecs
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
 
@@ -232,6 +234,49 @@ class ProcessRunner:
             raise CommandStopped(text)
         code = None if timed_out else group.transport.get_returncode()
         return Ended(text, code, monotonic() - started, timed_out)
+
+
+# What a command line means, and the environment in which it runs.
+
+_SYSTEM_PATH = "/bin:/usr/bin:/usr/local/bin:/run/current-system/sw/bin"
+"""Not the user's, which a project may lead."""
+_EDITORS = (
+    "EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR HGEDITOR JJ_EDITOR SUDO_EDITOR SVN_EDITOR SYSTEMD_EDITOR"
+)
+_PAGERS = "PAGER GIT_PAGER MANPAGER SYSTEMD_PAGER"
+_ANSWERS = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "DEBIAN_FRONTEND": "noninteractive"}
+_SHELL_START = frozenset({"CDPATH", "BASH_ENV", "ENV", "BASHOPTS", "SHELLOPTS", "GLOBIGNORE"})
+
+
+@cache
+def shell() -> str:
+    """Bash, whose language models write, or what the system has instead."""
+    return shutil.which("bash", path=_SYSTEM_PATH) or "/bin/sh"
+
+
+def shell_words(command: str) -> tuple[str, ...]:
+    """What runs a command line, whatever is in it: a shell alone says what a line means."""
+    return (shell(), "-c", command)
+
+
+def unattended(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which programs wait for nobody: without a terminal no editor or pager can be left.
+
+    An editor closes at once and keeps what it was given, so that `git rebase -i` takes its list as it is and
+    `git commit` without a message ends.
+    """
+    editors = {*_EDITORS.split(), *(name for name in env if name.endswith("EDITOR"))}
+    pagers = {*_PAGERS.split(), *(name for name in env if name.endswith("PAGER"))}
+    return {**env, **dict.fromkeys(editors, "true"), **dict.fromkeys(pagers, "cat"), **_ANSWERS}
+
+
+def plain_shell(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which a line means to the shell what it says: rules know nothing of more."""
+    return {
+        name: value
+        for name, value in env.items()
+        if name not in _SHELL_START and not name.startswith("BASH_FUNC_")
+    }
 
 
 # When a blocking tool has to give up: the turn was cancelled, or it took too long.

@@ -268,14 +268,12 @@ def diff_of(before: str | None, after: str | None, path: str) -> str:
     """
     name, end = visible(path), "/dev/null" if after is None else f"b/{visible(path)}"
     remarks = [] if after is None else list(_remarks(before, after))
-    after = after or ""
-    old, new = _rows_of(before or ""), _rows_of(after)
-    if before is None or "\r\n" in before:
-        ends = after if before is None else before + after
-        if ends and ends.count("\r") == ends.count("\r\n") == ends.count("\n"):
-            # As all of them do, it is said once; where some do not, each line shows its own.
-            old, new = ([row.replace("\r", "") for row in rows] for rows in (old, new))
-            remarks.append("[lines end in CRLF]")
+    texts = [text for text in (before, after) if text is not None]
+    old, new = _rows_of(before or ""), _rows_of(after or "")
+    if all(text.count("\r") == text.count("\n") == text.count("\r\n") > 0 for text in texts):
+        # As all of them do, it is said once; where some do not, each line shows its own.
+        old, new = ([row.replace("\r", "") for row in rows] for rows in (old, new))
+        remarks.append("[lines end in CRLF]")
     start = "/dev/null" if before is None else f"a/{name}"
     return "\n".join((f"--- {start}", f"+++ {end}", *remarks, *_hunks(old, new)))
 
@@ -367,7 +365,7 @@ def counts_of(diff: str) -> str:
 
 MAX_BYTES = 4_000_000
 """A file that is written or edited may be this large."""
-CHANGED = "{} has changed since; read it again before you change it."
+CHANGED = "{} has changed since you read it; read it again before you change it."
 
 
 @frozen(kw_only=True)
@@ -385,6 +383,8 @@ class FileChange:
     """Rights of the file as it is."""
     diff: str
     note: str
+    whole: bool = False
+    """Whether nothing stays of what it holds now."""
 
 
 def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
@@ -394,18 +394,39 @@ def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
         ToolProblem: if the path is none that may be written.
     """
     real = ws.writable(path)
-    after = _encoded(content)
     before, mode = _present(real)
+    text = None if before is None else _decoded(before)
+    content = content if text is None else like_before(text, content)
+    after = _encoded(content)
     if before == after:
         raise ToolProblem(f"{ws.display(real)} already has exactly this content; nothing was written.")
-    text = None if before is None else _decoded(before)
     diff = diff_of(text, content, ws.display(real))
     note = "new file" if before is None else f"overwrites, {counts_of(diff)}"
     if before is not None and text is None:
         note = f"replaces a binary file of {len(before):,} bytes"
     return FileChange(
-        path=real, shown=ws.display(real), before=before, after=after, mode=mode, diff=diff, note=note
+        path=real,
+        shown=ws.display(real),
+        before=before,
+        after=after,
+        mode=mode,
+        diff=diff,
+        note=note,
+        whole=True,
     )
+
+
+def like_before(before: str, content: str) -> str:
+    """A new content with the line ends and the mark at the start of the old one, which no model is shown.
+
+    Lines that stay keep their ends; a content that has such ends itself is taken as it is.
+    """
+    if before.startswith(_BOM) and not content.startswith(_BOM):
+        content = _BOM + content
+    if "\r" in content or "\r\n" not in before:
+        return content
+    ends, text = re.findall(r"\r?\n", before), before.replace("\r\n", "\n")
+    return _put(text, ends, [(0, len(text), content)])
 
 
 def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = False) -> FileChange:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tui_app import command_parent, output_drain
-from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.autorun import Stamp
@@ -583,8 +582,7 @@ def _runs_since(pid: int, command: str) -> float | None:
     except (OSError, IndexError):
         return None
     own = os.fsencode(command_parent.__file__) in words
-    plain = [os.fsencode(word) for word in plain_words(command) or (command,)]
-    return int(start) / os.sysconf("SC_CLK_TCK") if own and words[-len(plain) :] == plain else None
+    return int(start) / os.sysconf("SC_CLK_TCK") if own and words[-1:] == [os.fsencode(command)] else None
 
 
 @frozen(kw_only=True)

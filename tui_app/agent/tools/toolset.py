@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import shutil
 import threading
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action, Gate, Judge
-from tui_app.agent.approvals.shell import plain_words
 from tui_app.agent.instructions import Skills, use_skill
 from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import (
@@ -28,6 +26,7 @@ from tui_app.agent.tools.commands import (
     MadePlaces,
     ProcessRunner,
     Stop,
+    shell_words,
     take_away,
 )
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
@@ -43,10 +42,12 @@ from tui_app.agent.tools.history import (
     search_history,
     search_project,
 )
+from tui_app.agent.tools.seen_files import SeenFiles
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.command_parent import parented
 from tui_app.files import Refused, write_atomic
+from tui_app.pictures import Picture
 from tui_app.processes import NotStarted
 from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, Confinement, refused
@@ -62,6 +63,7 @@ class Looking:
 
     workspace: Workspace
     gate: Judge
+    seen: SeenFiles = field(default_factory=SeenFiles)
 
     async def declined(self, ctx: RunContext[Any], path: str, *like: str, tool: str = "") -> str:
         """Ask whether a tool may look at a path.
@@ -107,6 +109,11 @@ class Looking:
             given = given.relative_to(self.workspace.root)
         spelled = () if given.is_absolute() or str(given) == shown else (str(given),)
         return _action(tool, ctx, shown, spelled, like)
+
+
+def _agent(ctx: RunContext[Any]) -> str:
+    """Who calls: a sub-agent knows other files than the one that has sent it."""
+    return ctx.agent.name or "" if ctx.agent is not None else ""
 
 
 def _name(ctx: RunContext[Any]) -> str:
@@ -173,7 +180,12 @@ class ReadTools:
             raise ModelRetry(str(problem)) from problem
         if message is not None:
             return message
-        picture = await _on_thread(lambda stop: files.read_picture(self._files, path))
+
+        def noted(_: Stop) -> Picture | None:
+            self.looking.seen.note(_agent(ctx), self._files.file(path))
+            return files.read_picture(self._files, path)
+
+        picture = await _on_thread(noted)
         if picture is not None:
             return [
                 f"[picture {path}, {picture.about}]",
@@ -275,6 +287,7 @@ def build_toolset(
     gate: Judge,
     working: Sequence[Callable[..., Any]] = (),
     project: ProjectSearch | None = None,
+    seen: SeenFiles | None = None,
 ) -> FunctionToolset[object]:
     """Build the read-only tools over a workspace and a conversation.
 
@@ -284,8 +297,9 @@ def build_toolset(
         gate: Says what rules leave them to see.
         working: Further tools, which ask for themselves before they change anything.
         project: The sessions of the repository.
+        seen: What is known of files, shared with the tools that change them.
     """
-    looking = tools_of(ReadTools(search, Looking(ws, gate), project))
+    looking = tools_of(ReadTools(search, Looking(ws, gate, seen or SeenFiles()), project))
     return FunctionToolset([*looking, *working], max_retries=MAX_RETRIES, docstring_format="google")
 
 
@@ -343,8 +357,6 @@ async def _on_thread(work: Callable[[Stop], T]) -> T:
 
 # The tools that change something, as the model sees them. First each asks its gate with what it would do.
 
-SHELL = "/bin/sh"
-
 LONGEST_COMMAND = 20_000
 """Characters."""
 LONGEST_S = 3_600.0
@@ -372,6 +384,7 @@ class FileTools:
     workspace: Workspace
     gate: Judge
     keeper: Keeper
+    seen: SeenFiles
     written: MutableMapping[Path, str] = field(default_factory=dict)
     """SHA-256 of what was written, for whoever asks about what others write."""
     locks: FileLocks = field(default_factory=FileLocks)
@@ -417,12 +430,15 @@ class FileTools:
                 if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
                     return ToolDenied(declined)
                 change = await on_thread(plan)
+                if change.whole:
+                    await on_thread(lambda: self.seen.check(_agent(ctx), change))
                 action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "", path)
                 if declined := await self.gate(action):
                     return ToolDenied(declined)
                 await on_thread(lambda: check_unchanged(self.workspace, change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
                 await on_thread(lambda: carry_out(self.workspace, change))
+                await on_thread(lambda: self.seen.note_change(_agent(ctx), change))
                 self.written[change.path] = hashlib.sha256(change.after).hexdigest()
         shown = change.diff if change.before is not None else ""
         if len(shown) > _RESULT_DIFF:
@@ -491,7 +507,6 @@ class CommandTool:
         with told():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
-            words = plain_words(command) or (SHELL, "-c", command)
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
             kept = await asyncio.to_thread(self.confinement)
             inside = kept if kept is not None and kept.is_kept_in and not outside else None
@@ -512,7 +527,8 @@ class CommandTool:
             if declined := await self.gate(action):
                 return ToolDenied(declined)
             inside = await asyncio.to_thread(inside.found) if inside is not None else None
-            wrapped = await asyncio.to_thread(self._wrapped, words, inside)
+            words = shell_words(command)
+            wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
                 if inside is not None:
@@ -540,12 +556,6 @@ class CommandTool:
         if self.tasks is not None:
             made.answered, made.written = self.tasks.answered, self.tasks.written
         return made
-
-    def _wrapped(self, words: Sequence[str], inside: Confinement | None) -> Sequence[str]:
-        program = self.runner.cwd / words[0] if "/" in words[0] else words[0]
-        if shutil.which(program, path=self.runner.env.get("PATH")) is None:
-            return words  # that it cannot be started is said as of any other
-        return parented(words) if inside is None else inside.words(words)
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:
