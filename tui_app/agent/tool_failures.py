@@ -27,7 +27,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from tui_app.agent.error_sentences import plain, reason
 from tui_app.context.answer_end import half_call, why_not_whole
@@ -215,7 +215,7 @@ class StepWatch(OutermostCapability):
         args: RawToolArgs,
         handler: WrapToolValidateHandler,
     ) -> dict[str, Any]:
-        """Take a call, unless its answer was stopped in it.
+        """Take a call without its nulls, unless its answer was stopped in it.
 
         Raises:
             HalfCall: if it was; a few times in a row end the turn.
@@ -224,7 +224,7 @@ class StepWatch(OutermostCapability):
         half = half_call(last) if last is not None else None
         if last is not None and half is not None and half.tool_call_id == call.tool_call_id:
             raise HalfCall(why_not_whole(last))
-        return await handler(args)
+        return await handler(without_nulls(args, tool_def.parameters_json_schema))
 
     async def wrap_tool_execute(
         self,
@@ -263,6 +263,38 @@ class StepWatch(OutermostCapability):
         self._last = seen
         if self._same >= SAME_STOPS:
             raise GoesInCircles(tool)
+
+
+def without_nulls(args: RawToolArgs, schema: Mapping[str, Any]) -> RawToolArgs:
+    """Arguments without those that are null where null is no value and none is needed.
+
+    Many models write every argument of a tool; one that is optional is left out by that.
+    """
+    try:
+        given = from_json(args) if isinstance(args, str) else args
+    except ValueError:
+        return args
+    if not isinstance(given, dict):
+        return args
+    required, known = schema.get("required", ()), schema.get("properties", {})
+    left_out = {
+        name
+        for name, value in given.items()
+        if value is None and name in known and name not in required and not _takes_null(known[name])
+    }
+    return {name: given[name] for name in given if name not in left_out} if left_out else args
+
+
+def _takes_null(schema: Any) -> bool:
+    """Whether null may be a value by a schema; by one that says nothing of it, it may."""
+    if not isinstance(schema, dict):
+        return True
+    if isinstance(kinds := schema.get("type"), str | list):
+        return "null" in ([kinds] if isinstance(kinds, str) else kinds)
+    if isinstance(values := schema.get("enum"), list):
+        return None in values
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    return any(map(_takes_null, choices)) if isinstance(choices, list) else True
 
 
 # Telling a damaged answer of a provider from a mistake of our own.

@@ -1,6 +1,7 @@
 """The tools as an agent runs them."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
+from tui_app.agent.tool_failures import StepWatch, without_nulls
 from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import Cancelled, Stop
 from tui_app.agent.tools.files import ShowsFile
@@ -35,26 +37,63 @@ class Talk:
         return next((hit for hit in self.hits if hit.seq == seq), None)
 
 
-def agent_calling(ws: Workspace, tool: str, args: dict[str, object]) -> Agent[object, str]:
+def agent_calling(
+    ws: Workspace, tool: str, args: str | dict[str, object], *watching: StepWatch
+) -> Agent[object, str]:
     def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         if len(messages) == 1:
             return ModelResponse(parts=[ToolCallPart(tool, args)])
         return ModelResponse(parts=[TextPart("done")])
 
-    return Agent(FunctionModel(model), toolsets=[build_toolset(ws, Talk(), Approvals(print))])
+    return Agent(
+        FunctionModel(model), toolsets=[build_toolset(ws, Talk(), Approvals(print))], capabilities=watching
+    )
+
+
+async def returns_of(
+    ws: Workspace, tool: str, args: str | dict[str, object], *watching: StepWatch
+) -> list[ToolReturnPart]:
+    run = await agent_calling(ws, tool, args, *watching).run("go")
+    return [part for m in run.all_messages() for part in m.parts if isinstance(part, ToolReturnPart)]
 
 
 async def result_of(ws: Workspace, tool: str, args: dict[str, object]) -> ToolReturnPart:
-    run = await agent_calling(ws, tool, args).run("go")
-    returns = [part for m in run.all_messages() for part in m.parts if isinstance(part, ToolReturnPart)]
-    assert len(returns) == 1
-    return returns[0]
+    (found,) = await returns_of(ws, tool, args)
+    return found
 
 
 @pytest.fixture
 def ws(tmp_path: Path) -> Workspace:
     (tmp_path / "a.txt").write_text("first\nsecond\n")
     return Workspace(tmp_path)
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+async def test_null_for_an_optional_argument_is_none(ws: Workspace, as_text: bool) -> None:
+    args: dict[str, object] = {"path": "a.txt", "start": None, "lines": None}
+    (read,) = await returns_of(ws, "read_file", json.dumps(args) if as_text else args, StepWatch())
+    assert read.model_response_str() == "1\tfirst\n2\tsecond"
+    (refused,) = await returns_of(ws, "read_file", {"path": None}, StepWatch())
+    assert "Input should be a valid string" in refused.model_response_str()
+
+
+def test_null_is_left_where_it_is_a_value() -> None:
+    schema = {
+        "properties": {
+            "needed": {"type": "integer"},
+            "number": {"type": "integer", "default": 1},
+            "either": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "listed": {"type": ["string", "null"]},
+            "chosen": {"enum": ["a", "b"]},
+            "whatever": {"$ref": "#/$defs/x"},
+        },
+        "required": ["needed"],
+    }
+    given = dict.fromkeys([*schema["properties"], "unknown"])
+    left = without_nulls(given, schema)
+    assert given.keys() - dict(left) == {"number", "chosen"}  # type: ignore[arg-type]
+    assert without_nulls('{"number":nul', schema) == '{"number":nul'
+    assert without_nulls('{"number":2}', schema) == '{"number":2}'
 
 
 async def test_every_tool_answers_through_an_agent(ws: Workspace) -> None:
