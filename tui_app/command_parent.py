@@ -1,8 +1,9 @@
 """The parent of a command: nothing that it starts outlives it, or grows beyond what a machine can bear.
 
 On Linux this file is that parent, as a program of the standard library only, and of little of it, since each
-command waits for it: ``python -I -S command_parent.py PARENT ABI NETWORK COUNT FOLDER … COUNT ABSENT …
-PROGRAM …``. With a version of Landlock it also keeps the command from writing outside of the folders.
+command waits for it: ``python -I -S command_parent.py PARENT ABI NETWORK TEMPORARY COUNT FOLDER …
+COUNT ABSENT … PROGRAM …``. With a version of Landlock it also keeps the command from writing outside of
+the folders.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 MOST_PROCESSES = 1_000
 """So many may run below a command at once."""
@@ -30,26 +31,35 @@ _KEPT_CAPABILITIES = 0b1111
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_CHILD_SUBREAPER = 1, 38, 36
 
 
+class Landlock(NamedTuple):
+    """What keeps a command in."""
+
+    abi: int = 0
+    """Its version; 0 for nothing."""
+    network: bool = True
+    temporary: str = ""
+    """Where the command keeps temporary files."""
+    folders: Sequence[str] = ()
+    """Where else it may write."""
+
+
+FREE = Landlock()
+
+
 def parented(
-    command: Sequence[str],
-    folders: Sequence[os.PathLike[str]] = (),
-    abi: int = 0,
-    *,
-    network: bool = True,
-    absent: Sequence[os.PathLike[str]] = (),
+    command: Sequence[str], inside: Landlock = FREE, absent: Sequence[os.PathLike[str]] = ()
 ) -> tuple[str, ...]:
     """A command below a parent that ends all of its children, where the system has such parents.
 
     Args:
         command: Program and arguments.
-        folders: Where it may write, with Landlock.
-        abi: Version of Landlock; 0 for none.
-        network: Whether it has a network.
+        inside: How it is kept in.
         absent: Files that are not there and must not come into being; they are removed.
     """
     if sys.platform != "linux":
         return tuple(command)
-    given = (os.getpid(), abi, int(network), len(folders), *folders, len(absent), *absent)
+    abi, network, temporary, folders = inside
+    given = (os.getpid(), abi, int(network), temporary, len(folders), *folders, len(absent), *absent)
     return (sys.executable, "-I", "-S", __file__, *map(str, given), *command)
 
 
@@ -58,14 +68,7 @@ def landlock_abi() -> int:
     return int(ctypes.CDLL(None).syscall(444, None, 0, 1))
 
 
-def main(
-    parent: int,
-    abi: int,
-    network: int,
-    folders: Sequence[str],
-    absent: Sequence[str],
-    command: Sequence[str],
-) -> NoReturn:
+def main(parent: int, inside: Landlock, absent: Sequence[str], command: Sequence[str]) -> NoReturn:
     """Run a command, end with it all that it has started, and end as it has ended.
 
     Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
@@ -80,7 +83,7 @@ def main(
         os.setsid()
         _adopt(me, _end_children)
         signal.signal(signal.SIGUSR1, _let_go)
-        _run(abi, network, folders, absent, command)
+        _run(inside, absent, command)
     # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
     signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
     status = _wait_for(below)
@@ -113,14 +116,7 @@ def _let_go(_signal: int, _frame: object) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
 
 
-def _run(
-    abi: int, network: int, folders: Sequence[str], absent: Sequence[str], command: Sequence[str]
-) -> NoReturn:
-    own = ""
-    if abi:
-        import tempfile
-
-        own = tempfile.mkdtemp(prefix="plimsoll-command-")
+def _run(inside: Landlock, absent: Sequence[str], command: Sequence[str]) -> NoReturn:
     first = os.fork()
     if first == 0:
         # A session of its own also has a share of the processor of its own, and leaves us ours.
@@ -128,15 +124,11 @@ def _run(
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         _limit_processes()
-        _become(abi, network, folders, own, command)
+        _become(inside, command)
     _watch(first, absent)
     status = _wait_for(first)
     _end_children()
     _remove(absent)
-    if own:
-        import shutil
-
-        shutil.rmtree(own, ignore_errors=True)
     _end_as(status)
 
 
@@ -297,13 +289,13 @@ def _has_room() -> bool:
 # Becoming the command.
 
 
-def _become(abi: int, network: int, folders: Sequence[str], own: str, command: Sequence[str]) -> NoReturn:
+def _become(inside: Landlock, command: Sequence[str]) -> NoReturn:
     """Become the command, kept in by Landlock where that is wanted."""
     try:
         env = dict(os.environ)
-        if abi:
-            env["TMPDIR"] = own
-            _restrict([*folders, own], abi, network=bool(network))
+        if inside.abi:
+            env["TMPDIR"] = inside.temporary
+            _restrict([*inside.folders, inside.temporary], inside.abi, network=inside.network)
         os.execvpe(command[0], list(command), env)
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
@@ -367,7 +359,8 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
 
 if __name__ == "__main__":
     _parent, _abi, _network = map(int, sys.argv[1:4])
-    _first = 5 + int(sys.argv[4])
+    _first = 6 + int(sys.argv[5])
     _second = _first + 1 + int(sys.argv[_first])
-    _folders, _absent = sys.argv[5:_first], sys.argv[_first + 1 : _second]
-    main(_parent, _abi, _network, _folders, _absent, sys.argv[_second:])
+    _folders, _absent = sys.argv[6:_first], sys.argv[_first + 1 : _second]
+    _inside = Landlock(_abi, bool(_network), sys.argv[4], _folders)
+    main(_parent, _inside, _absent, sys.argv[_second:])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.autorun import GIT_OBEYS, MOST_PLACES, AutorunPlaces, find_autorun, within_git
-from tui_app.command_parent import NETWORK_ABI, landlock_abi, parented
+from tui_app.command_parent import NETWORK_ABI, Landlock, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
 from tui_app.records import frozen
 
@@ -40,10 +40,17 @@ class Sandbox:
     why: str = ""
     """Why there is nothing better."""
 
+    def sentence(self, *, network: bool) -> str:
+        """What a model has to know of it; empty for no sandbox."""
+        place = "/tmp" if self.kind == "bubblewrap" else "$TMPDIR"
+        kept = f"they write in these folders and in {place} only, which lasts for the session"
+        kept = f"{kept}, {'' if network else 'have no network, '}and outside=true asks the user to leave it"
+        return "" if self.kind == "none" else f"Commands run in a sandbox: {kept}."
 
-def find_sandbox() -> Sandbox:
-    """What there is, tried once; blocking."""
-    return _tried()
+
+def find_sandbox(wanted: str = "auto") -> Sandbox:
+    """What there is, tried once, if the settings want one; blocking."""
+    return Sandbox("none", why="it is switched off") if wanted == "off" else _tried()
 
 
 @cache
@@ -85,6 +92,8 @@ class Confinement:
     """Folders of the program's own that may be read."""
     hidden: tuple[Path, ...] = ()
     """Those that may not."""
+    temporary: Path
+    """The ``/tmp`` of its commands: what one leaves there the next one finds."""
     network: bool = False
     sandbox: Sandbox
     held: tuple[Path, ...] = ()
@@ -131,6 +140,7 @@ class Confinement:
 
     def words(self, command: Sequence[str]) -> tuple[str, ...]:
         """The command that runs a command inside; blocking."""
+        self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         match self.sandbox.kind:
             case "bubblewrap":
                 absent = [
@@ -141,7 +151,9 @@ class Confinement:
             case "seatbelt":
                 return (self.sandbox.program, "-p", self._seatbelt(), *command)
             case "landlock":
-                return parented(command, self._open, self.sandbox.abi, network=self.network)
+                folders = [str(folder) for folder in self._open]
+                inside = Landlock(self.sandbox.abi, self.network, str(self.temporary), folders)
+                return parented(command, inside)
             case "none":
                 return parented(command)
 
@@ -154,7 +166,8 @@ class Confinement:
         covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
         covered = [each for each in covered if each.is_dir() and each != Path("/")]
         for folder in covered:
-            yield from ("--tmpfs", str(folder))
+            own = ("--bind", str(self.temporary)) if folder == Path("/tmp") else ("--tmpfs",)
+            yield from (*own, str(folder))
         for name in ("/run/systemd/resolve", "/run/current-system", "/run/wrappers"):
             yield from ("--ro-bind-try", name, name)
         for folder in self._needed(covered):

@@ -9,6 +9,7 @@ import pytest
 from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app import sandbox
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.project_context import DATE_VARIABLE
 from tui_app.conversation.work import Compact, Restate, Rewind
@@ -323,6 +324,15 @@ async def test_the_built_in_search_takes_them_for_no_question(desk: Desk) -> Non
         (answer,) = of(records, AssistantMessage)[-1:]
         assert isinstance(answer, AssistantMessage)
         assert "calm" in answer.text
+
+
+async def test_the_model_is_told_of_the_sandbox(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_tried", lambda: sandbox.Sandbox("landlock", abi=4))
+    told = {"on": {}, "off": {"sandbox": "off"}, "read-only": {"read_only": True}}
+    for name, settings in told.items():
+        async with desk.session(**{"read_only": False, **settings}) as opened:
+            text = opened.extras.project.surroundings()
+            assert ("Commands run in a sandbox: " in text) == (name == "on"), name
 
 
 # Further folders.

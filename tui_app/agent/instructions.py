@@ -91,7 +91,9 @@ def system_instructions(working: Collection[str] = (), *, kept: Sequence[Path] =
 # provider has cached of that serves in all of them.
 
 
-def surroundings_text(folder: Path, branch: str, today: date, added: Sequence[Path] = ()) -> str:
+def surroundings_text(
+    folder: Path, branch: str, today: date, added: Sequence[Path] = (), sandbox: str = ""
+) -> str:
     """Folder, branch, platform and date as the model reads them.
 
     Args:
@@ -99,11 +101,13 @@ def surroundings_text(folder: Path, branch: str, today: date, added: Sequence[Pa
         branch: What is checked out there; empty outside of a repository.
         today: The date.
         added: Further folders that the user has opened.
+        sandbox: What there is to know of how commands are kept in.
     """
     lines = [
         f"Working folder: {folder}",
         *([f"Git branch: {branch}"] if branch else []),
         *(f"Further folder, by absolute path: {each}" for each in added),
+        *filter(None, [sandbox]),
         f"Platform: {platform.system()} ({platform.machine()})",
         f"Date: {today:%A, %Y-%m-%d}",
     ]

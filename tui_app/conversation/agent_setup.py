@@ -75,7 +75,7 @@ class AgentSetup:
         workspace, tools = describe_tools(opening, self.tooling, extras)
         explore = explore_settings(settings.explore)
         if explore.enabled:
-            looking = Looking(workspace, gate, self.tooling.seen)
+            looking = Looking(workspace, gate)
             agents = self._sub_agents(explore, looking)
             tools += [explore_toolset(agents), delegate_toolset(agents, agents.files)]
         ours = {name for each in tools for name in each.tools}
@@ -197,17 +197,10 @@ def describe_tools(
     folder = history.archive.folder
     own = (folder.tool_outputs, folder.conversation_history)
     readable = (*own, *extras.project.skill_folders)
-    workspace = Workspace(
-        opening.cwd,
-        extra=readable,
-        closed=opening.paths.own_folders,
-        withheld=lambda: history.withheld,
-        added=opening.added,
-    )
+    closed, withheld = opening.paths.own_folders, lambda: history.withheld
+    workspace = Workspace(opening.cwd, readable, closed, withheld, opening.added, folder.path)
     tools = [
-        build_toolset(
-            workspace, tooling.search, tooling.approvals, tooling.working, tooling.project, tooling.seen
-        ),
+        build_toolset(workspace, tooling.search, tooling.approvals, tooling.working, tooling.project),
         skill_toolset(lambda: extras.project.skills),
     ]
     explore = explore_settings(opening.settings.explore)

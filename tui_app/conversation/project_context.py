@@ -55,6 +55,7 @@ from tui_app.events import (
 from tui_app.files import MayRead, Refused, anything, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
+from tui_app.sandbox import find_sandbox
 from tui_app.settings.spec import explore_settings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
@@ -99,6 +100,8 @@ class ProjectContext:
     agents: AgentFiles = field(default_factory=AgentFiles)
     delegates: bool = True
     """Whether the model may send sub-agents at all."""
+    sandbox: str = ""
+    """What there is to know of how commands are kept in."""
     _surroundings: str = ""
 
     @property
@@ -114,7 +117,7 @@ class ProjectContext:
         scope = scope_of(self.cwd)
         # A folder may point at git's files of another repository, whose names are nobody's here.
         branch = "" if scope.is_claimed else scope.branch
-        self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added)
+        self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added, self.sandbox)
         place = self.cwd if self.trusted else None
         self.skills = find_skills(place, self.config, self.may_read)
         self.agents = find_agents(place, self.config, self.may_read) if self.delegates else AgentFiles()
@@ -146,6 +149,7 @@ class ProjectContext:
 
 def project_of(opening: Opening) -> ProjectContext:
     """What the folder of a session may tell; nothing is read yet."""
+    wanted = "off" if opening.settings.read_only else opening.settings.sandbox
     return ProjectContext(
         opening.cwd,
         opening.paths.config,
@@ -156,6 +160,7 @@ def project_of(opening: Opening) -> ProjectContext:
         known=tuple(each for each in opening.added if trust_in(opening.paths, opening.env, each)),
         date=opening.env.get(DATE_VARIABLE, ""),
         delegates=explore_settings(opening.settings.explore).enabled,
+        sandbox=find_sandbox(wanted).sentence(network=opening.settings.sandbox_network),
     )
 
 

@@ -11,7 +11,6 @@ from pydantic_ai import RunContext
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, AgentGate, Judge
 from tui_app.agent.tools.commands import ProcessRunner, plain_shell, unattended
-from tui_app.agent.tools.seen_files import SeenFiles
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import (
     AskTool,
@@ -38,7 +37,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.sandbox import Confinement, find_sandbox
-from tui_app.session.workspace import KeptFiles, SessionFolder
+from tui_app.session.workspace import TEMPORARY, KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
 from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
 
@@ -55,8 +54,6 @@ class Tooling:
     files: FileKeeper
     search: SessionSearch
     project: RepositorySearch
-    seen: SeenFiles
-    """What is known of files."""
     working: tuple[Callable[..., Any], ...]
     """The tools themselves; none in read-only mode."""
     lent: Callable[[str], Sequence[Callable[..., Any]]] = lambda _: ()
@@ -101,6 +98,7 @@ def make_tooling(
             search=opening.env.get("PATH", ""),
             readable=(opening.paths.config,),
             hidden=(opening.paths.data, opening.paths.state, opening.paths.cache),
+            temporary=(folder.path / TEMPORARY).resolve(),
             network=settings.sandbox_network,
             sandbox=find_sandbox(),
         )
@@ -117,13 +115,14 @@ def make_tooling(
         yes=opening.yes,
     )
     questions = Questions(history.append, approvals.ahead, opening.attended)
-    workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
+    workspace = Workspace(
+        opening.cwd, (), opening.paths.own_folders, added=opening.added, session=folder.path
+    )
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)
-    seen = SeenFiles(folder.seen_file)
     if settings.read_only:
-        return Tooling(approvals, questions, files, search, project, seen, (), asking=FILE_LOOKERS)
+        return Tooling(approvals, questions, files, search, project, (), asking=FILE_LOOKERS)
 
     def show(call: str, text: str) -> None:
         history.append(ToolOutput(tool_call_id=call, text=text))
@@ -136,7 +135,7 @@ def make_tooling(
     )
 
     def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
-        writing = FileTools(workspace, gate, files, seen, tasks.written)
+        writing = FileTools(workspace, gate, files, tasks.written)
         command = CommandTool(
             runner,
             gate,
@@ -176,7 +175,6 @@ def make_tooling(
         files,
         search,
         project,
-        seen,
         tuple(working),
         lambda agent: asking_tools(AgentGate(approvals, agent)),
         asking,

@@ -22,7 +22,7 @@ from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 from tui_app.session.model_state import chosen_mode, excluded_in
 from tui_app.session.store import Event, SessionStore
 from tui_app.session.user_view import Entry, is_interruption
-from tui_app.session.workspace import SessionFolder
+from tui_app.session.workspace import TEMPORARY, SessionFolder
 from tui_app.usage import ContextUsage
 
 
@@ -83,7 +83,7 @@ def fork_session(
     session = store.create(origin, time=now)
     folder = SessionFolder(sessions_dir / session)
     try:
-        # Checkpoints, outputs and histories; not the lock, which belongs to a process.
+        # Checkpoints, outputs and histories; not a process's lock, nor what commands left.
         source = SessionFolder(sessions_dir / info.id)
         if source.path.is_dir():
             shutil.copytree(
@@ -91,7 +91,7 @@ def fork_session(
                 folder.path,
                 symlinks=True,
                 dirs_exist_ok=True,
-                ignore=shutil.ignore_patterns(source.lock_file.name),
+                ignore=shutil.ignore_patterns(source.lock_file.name, TEMPORARY),
             )
         # The end is written now: a fork is a use of the session, and lists put the latest first.
         store.append_many(session, [*events, (SessionEnd(), None, now)])

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 from tui_app.files import write_atomic, write_bytes_atomic
 from tui_app.records import frozen
 
-TOOL_OUTPUTS = "tool_outputs"
+TOOL_OUTPUTS, TEMPORARY = "tool_outputs", "tmp"
 _LONGEST_NOTE = 1_000_000
 """Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
@@ -75,22 +76,15 @@ class SessionFolder:
         return self.path / "todo"
 
     @property
-    def seen_file(self) -> Path:
-        """What is known of files of the workspace, so that none is overwritten unseen."""
-        return self.path / "seen_files.json"
-
-    @property
     def lock_file(self) -> Path:
         """Held by the one process that may write."""
         return self.path / "writer.lock"
 
     def read_note(self, file: Path) -> str:
         """The text of the plan or the todo list; empty where there is none, or it cannot be read."""
-        try:
-            with file.open("rb") as stream:
-                return stream.read(_LONGEST_NOTE).decode("utf-8", "replace")
-        except OSError:
-            return ""
+        with suppress(OSError), file.open("rb") as stream:
+            return stream.read(_LONGEST_NOTE).decode("utf-8", "replace")
+        return ""
 
     def tool_output_names(self) -> list[str]:
         try:

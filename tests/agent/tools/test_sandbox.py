@@ -59,6 +59,7 @@ def kept_in(lab: Path, found: Sandbox, *, network: bool = False) -> Confinement:
     return Confinement(
         workspace=lab / "work", home=lab / "home", search=f"{lab}/home/tools/bin:{os.environ['PATH']}",
         readable=(lab / "config",), hidden=(lab / "data",), network=network, sandbox=found,
+        temporary=lab / "data/session-1/tmp",
     )  # fmt: skip
 
 
@@ -86,6 +87,33 @@ def test_a_command_in_bubblewrap_writes_in_its_folder_and_sees_no_secrets(lab: P
     answer = run(kept_in(lab, kept.sandbox), reach)
     assert sandbox.refused(answer.stderr)
     assert run(kept, "exit 3").returncode == 3
+
+
+@linux
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        pytest.param("bubblewrap", "/tmp", marks=pytest.mark.bubblewrap),
+        pytest.param("landlock", "$TMPDIR", marks=pytest.mark.skipif(LANDLOCK.abi < 1, reason="no Landlock")),
+    ],
+)
+def test_temporary_files_last_for_a_session_and_are_its_own(lab: Path, kind: str, place: str) -> None:
+    found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
+    one = kept_in(lab, found)
+    other = replace(one, temporary=lab / "data/session-2/tmp")
+    assert run(one, f"mkdir {place}/built && echo x > {place}/built/plimsoll-x").returncode == 0
+    assert run(one, f'cat {place}/built/plimsoll-x "$TMPDIR/built/plimsoll-x"').stdout == "x\nx\n"
+    assert run(other, f"cat {place}/built/plimsoll-x").returncode
+    assert not Path("/tmp/built/plimsoll-x").exists()
+    assert place in found.sentence(network=False)
+
+
+def test_the_model_is_told_of_the_sandbox_in_one_sentence() -> None:
+    assert Sandbox("none", why="no sandbox").sentence(network=True) == ""
+    told = Sandbox("bubblewrap", "/usr/bin/bwrap").sentence(network=False)
+    assert told.count(".") == 1
+    assert "no network" in told
+    assert "no network" not in Sandbox("bubblewrap").sentence(network=True)
 
 
 @linux
@@ -270,7 +298,7 @@ BOUNDED = (
     "parent.MOST_PROCESSES = 40\n"
     "disk = os.statvfs('.')\n"
     "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"
-    "parent.main(os.getppid(), 0, 1, [], [], sys.argv[1:])\n"
+    "parent.main(os.getppid(), parent.Landlock(0, True, '', []), [], sys.argv[1:])\n"
 )
 """The parent of a command with limits that a test may reach."""
 MULTIPLIES = (

@@ -63,7 +63,6 @@ class Looking:
 
     workspace: Workspace
     gate: Judge
-    seen: SeenFiles = field(default_factory=SeenFiles)
 
     async def declined(self, ctx: RunContext[Any], path: str, *like: str, tool: str = "") -> str:
         """Ask whether a tool may look at a path.
@@ -111,9 +110,9 @@ class Looking:
         return _action(tool, ctx, shown, spelled, like)
 
 
-def _agent(ctx: RunContext[Any]) -> str:
-    """Who calls: a sub-agent knows other files than the one that has sent it."""
-    return ctx.agent.name or "" if ctx.agent is not None else ""
+def seen_files(ctx: RunContext[Any], workspace: Workspace) -> SeenFiles:
+    """What whoever calls knows: a sub-agent has seen other files than the one that has sent it."""
+    return SeenFiles(ctx.agent.name or "" if ctx.agent is not None else "", workspace.seen_file)
 
 
 def _name(ctx: RunContext[Any]) -> str:
@@ -182,7 +181,7 @@ class ReadTools:
             return message
 
         def noted(_: Stop) -> Picture | None:
-            self.looking.seen.note(_agent(ctx), self._files.file(path))
+            seen_files(ctx, self._files).remember(self._files.file(path))
             return files.read_picture(self._files, path)
 
         picture = await _on_thread(noted)
@@ -287,7 +286,6 @@ def build_toolset(
     gate: Judge,
     working: Sequence[Callable[..., Any]] = (),
     project: ProjectSearch | None = None,
-    seen: SeenFiles | None = None,
 ) -> FunctionToolset[object]:
     """Build the read-only tools over a workspace and a conversation.
 
@@ -297,9 +295,8 @@ def build_toolset(
         gate: Says what rules leave them to see.
         working: Further tools, which ask for themselves before they change anything.
         project: The sessions of the repository.
-        seen: What is known of files, shared with the tools that change them.
     """
-    looking = tools_of(ReadTools(search, Looking(ws, gate, seen or SeenFiles()), project))
+    looking = tools_of(ReadTools(search, Looking(ws, gate), project))
     return FunctionToolset([*looking, *working], max_retries=MAX_RETRIES, docstring_format="google")
 
 
@@ -384,7 +381,6 @@ class FileTools:
     workspace: Workspace
     gate: Judge
     keeper: Keeper
-    seen: SeenFiles
     written: MutableMapping[Path, str] = field(default_factory=dict)
     """SHA-256 of what was written, for whoever asks about what others write."""
     locks: FileLocks = field(default_factory=FileLocks)
@@ -430,15 +426,15 @@ class FileTools:
                 if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
                     return ToolDenied(declined)
                 change = await on_thread(plan)
-                if change.whole:
-                    await on_thread(lambda: self.seen.check(_agent(ctx), change))
+                seen = seen_files(ctx, self.workspace)
+                await on_thread(lambda: seen.check(change))
                 action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "", path)
                 if declined := await self.gate(action):
                     return ToolDenied(declined)
                 await on_thread(lambda: check_unchanged(self.workspace, change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
                 await on_thread(lambda: carry_out(self.workspace, change))
-                await on_thread(lambda: self.seen.note_change(_agent(ctx), change))
+                await on_thread(lambda: seen.remember_change(change))
                 self.written[change.path] = hashlib.sha256(change.after).hexdigest()
         shown = change.diff if change.before is not None else ""
         if len(shown) > _RESULT_DIFF:

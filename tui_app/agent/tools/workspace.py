@@ -35,6 +35,7 @@ class Workspace:
             there either, apart from what is in ``extra``.
         withheld: Says which files in ``extra`` must not be read now; asked in any thread.
         added: Further folders that the user has opened, to be read and written by absolute path.
+        session: The session's folder, which keeps what is known of files.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Workspace:
         closed: Sequence[Path] = (),
         withheld: Callable[[], frozenset[Path]] = frozenset,
         added: Sequence[Path] = (),
+        session: Path | None = None,
     ) -> None:
         self.root = root.resolve()
         self._roots = (self.root, *(folder.resolve() for folder in added))
@@ -52,6 +54,7 @@ class Workspace:
         # Whoever opens such a folder itself wants it read.
         self._below = frozenset(each for each in self._closed if not {*self._roots}.isdisjoint(each.parents))
         self._withheld = withheld
+        self.seen_file = session / "seen_files.json" if session is not None else None
 
     @property
     def hidden(self) -> frozenset[Path]:
