@@ -1,7 +1,7 @@
 """The program's own tools, each declared once: what rules, titles, facts, stages and editors know of it.
 
-The functions that do the work are in ``agent/tools``, most of them in ``toolset.py``; a method there that has
-the name of a tool is one.
+The functions that do the work are in ``agent/tools``: ``lookup.py``, ``command_tool.py``, ``toolset.py``;
+a method there that has the name of a tool is one.
 """
 
 from collections.abc import Mapping

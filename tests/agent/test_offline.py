@@ -32,7 +32,7 @@ from tui_app.agent.offline.answer import ranked, term_pattern
 from tui_app.agent.offline.model import CannotAnswerOffline, OfflineModel
 from tui_app.agent.offline.turn import INTRODUCTION, MAX_TERMS, Found, Passage, Question, passages, understand
 from tui_app.agent.tools.history import HistoryHit
-from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, piped_content
 from tui_app.conversation.approvals import Approvals

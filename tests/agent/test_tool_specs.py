@@ -11,14 +11,12 @@ import pytest
 
 import tui_app
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
+from tui_app.agent.tools.command_tool import CommandTool, TaskTool
+from tui_app.agent.tools.lookup import ReadTools, skill_toolset
 from tui_app.agent.tools.toolset import (
     AskTool,
-    CommandTool,
     FileTools,
     NoteTools,
-    ReadTools,
-    TaskTool,
-    skill_toolset,
 )
 from tui_app.agent.tools.web import WebTool
 from tui_app.context.compaction.compaction_tool import ContextTool

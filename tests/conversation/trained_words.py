@@ -15,7 +15,7 @@ from tests.servers import scripted_gguf
 from tests.servers.scripted_gguf import Vocabulary
 from tui_app.agent.instructions import system_instructions
 from tui_app.agent.tools.history import HistoryHit
-from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.conversation.approvals import Approvals
 

@@ -14,7 +14,7 @@ from tui_app.agent.mcp.servers import McpTools, mcp_tool_search
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.subagents import Bounds, SubAgents, delegate_toolset, explore_toolset
 from tui_app.agent.tool_failures import StepWatch, ToolFailures
-from tui_app.agent.tools.toolset import (
+from tui_app.agent.tools.lookup import (
     Looking,
     build_toolset,
     looking_toolset,

@@ -14,9 +14,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
+from tui_app.agent.tools.calls import on_thread
 from tui_app.agent.tools.edits import FileChange, put_bytes
 from tui_app.agent.tools.files import read_file
-from tui_app.agent.tools.toolset import on_thread
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile

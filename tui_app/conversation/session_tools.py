@@ -10,14 +10,12 @@ from pydantic_ai import RunContext
 
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, AgentGate, Judge
-from tui_app.agent.tools.commands import ProcessRunner, plain_shell, unattended
+from tui_app.agent.tools.command_tool import CommandTool, TaskTool, command_runner
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import (
     AskTool,
-    CommandTool,
     FileTools,
     NoteTools,
-    TaskTool,
     tools_of,
 )
 from tui_app.agent.tools.web import ProviderSearch, WebTool
@@ -129,7 +127,7 @@ def make_tooling(
 
     cut_short: dict[str, str] = {}
     secrets = opening.secrets()
-    runner = ProcessRunner(opening.cwd, unattended(plain_shell(opening.outward_env())), secrets)
+    runner = command_runner(opening.cwd, opening.outward_env(), secrets)
     tasks = BackgroundTasks(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.models import ModelRequestContext
 
+from tui_app.agent.tools.command_tool import command_result
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.toolset import command_result
 from tui_app.command_parent import parented
 from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import shell_message, tasks_text

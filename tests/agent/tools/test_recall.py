@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.agent.tools.history import HistoryHit, page_of, read_message, search_history
-from tui_app.agent.tools.toolset import recall_toolset
+from tui_app.agent.tools.lookup import recall_toolset
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.results import byte_count, count_lines

@@ -19,9 +19,9 @@ from tests.process_ends import LIMIT_S, gone, until
 from tui_app import autorun, command_parent, sandbox
 from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action
+from tui_app.agent.tools.command_tool import CommandTool
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.toolset import CommandTool
 from tui_app.command_parent import landlock_abi, parented
 from tui_app.sandbox import Confinement, Sandbox
 

@@ -14,9 +14,9 @@ import pytest
 
 from tests.process_ends import alive, gone, until, written_pids
 from tui_app.agent.tools import tasks as background
+from tui_app.agent.tools.command_tool import read_task
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput, task_rows
-from tui_app.agent.tools.toolset import read_task
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.command_parent import parented
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted

@@ -16,7 +16,7 @@ from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import Cancelled, Stop
 from tui_app.agent.tools.files import ShowsFile
 from tui_app.agent.tools.history import HistoryHit, search_history
-from tui_app.agent.tools.toolset import build_toolset
+from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.conversation.approvals import Approvals
 

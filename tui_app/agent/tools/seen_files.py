@@ -5,13 +5,21 @@ import json
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
+from typing import Any
+
+from pydantic_ai import RunContext
 
 from tui_app.agent.tools.edits import CHANGED, MAX_BYTES, FileChange
-from tui_app.agent.tools.workspace import ToolProblem, open_regular
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.files import write_atomic
 from tui_app.records import frozen
 
 _BUSY = Lock()
+
+
+def seen_files(ctx: RunContext[Any], workspace: Workspace) -> "SeenFiles":
+    """What whoever calls knows: a sub-agent has seen other files than the one that has sent it."""
+    return SeenFiles(ctx.agent.name or "" if ctx.agent is not None else "", workspace.seen_file)
 
 
 @frozen

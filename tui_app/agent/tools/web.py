@@ -25,8 +25,8 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate, ascii_host
+from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
-from tui_app.agent.tools.toolset import told
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.records import frozen
 from tui_app.tool_specs import WEB_FETCH

@@ -1,0 +1,59 @@
+"""How a tool is carried out: off the loop, and with refusals that the model can act on."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import anyio.to_thread
+from pydantic_ai import ModelRetry
+
+from tui_app.agent.tools.commands import (
+    Stop,
+)
+from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.processes import NotStarted
+
+T = TypeVar("T")
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn what a tool cannot do into what the model reads about it.
+
+    Raises:
+        ModelRetry: for what was wrong with the call, and for what the disk or the system refuses.
+    """
+    try:
+        yield
+    except ToolProblem as problem:
+        raise ModelRetry(str(problem)) from problem
+    except NotStarted as problem:
+        raise ModelRetry(f"The command cannot be started: {problem}.") from problem
+    except OSError as error:
+        raise ModelRetry(f"That could not be done: {error.strerror or error}.") from error
+
+
+async def on_thread(work: Callable[[], T]) -> T:
+    """Run short blocking work off the loop; when cancelled it is waited for: a file is never half ours."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
+
+
+async def search_on_thread(work: Callable[[Stop], T]) -> T:
+    """Run blocking work off the loop; on cancellation the wait ends at once and the thread soon after."""
+    cancelled = threading.Event()
+    stop = Stop(cancelled)
+    try:
+        return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
+    except ToolProblem as problem:
+        raise ModelRetry(str(problem)) from problem
+    except OSError as error:  # the file system changed under the tool
+        raise ModelRetry(f"That could not be read: {error.strerror or error}.") from error
+    finally:
+        cancelled.set()

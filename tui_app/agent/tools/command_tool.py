@@ -1,0 +1,219 @@
+"""Commands as the model runs them, to their end or in the background."""
+
+import asyncio
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic_ai import ModelRetry, RunContext, ToolDenied
+
+from tui_app.agent.approvals.rules import Action, Gate
+from tui_app.agent.tools.calls import on_thread, told
+from tui_app.agent.tools.commands import (
+    CommandStopped,
+    Ended,
+    MadePlaces,
+    ProcessRunner,
+    plain_shell,
+    shell_words,
+    take_away,
+    unattended,
+)
+from tui_app.agent.tools.tasks import BackgroundTasks, Task
+from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.command_parent import parented
+from tui_app.environment import Secrets
+from tui_app.records import frozen
+from tui_app.sandbox import INSTALL, Confinement, refused
+from tui_app.text import count
+from tui_app.tool_specs import RUN_COMMAND
+
+LONGEST_COMMAND = 20_000
+"""Characters."""
+LONGEST_S = 3_600.0
+"""Seconds a model may ask for."""
+_NO_SANDBOX = (
+    'The settings require a sandbox for commands (sandbox = "require"), and there is none for this one. {}.'
+)
+
+
+@frozen
+class CommandTool:
+    """Running commands in the workspace."""
+
+    runner: ProcessRunner
+    gate: Gate
+    shown: Callable[[str, str], None]
+    """Is handed what a command prints, behind the id of its call."""
+    timeout_s: float = 120.0
+    """Seconds a command may take when the model names none."""
+    cut_short: MutableMapping[str, str] = field(default_factory=dict)
+    """Where is noted, by the id of its call, what a command had printed that was stopped."""
+
+    confinement: Callable[[], Confinement | None] = lambda: None
+    """How commands are kept in, found out when the first one comes; None where that is switched off."""
+    required: bool = False
+    """Whether no command runs that cannot be kept in."""
+    tasks: BackgroundTasks | None = None
+    """Those that go on in the background; None where none may."""
+
+    async def run_command(
+        self,
+        ctx: RunContext[Any],
+        command: str,
+        timeout_s: float = 0.0,
+        outside: bool = False,
+        background: bool = False,
+    ) -> str | ToolDenied:
+        """Run a command line in the workspace. It has no input; what it leaves running is ended.
+
+        Args:
+            ctx: The run.
+            command: The command line.
+            timeout_s: Seconds it may take; 0 is the usual limit.
+            outside: Without the sandbox; the user is asked.
+            background: Leave it running (a server, a watcher), and see to it with `tasks`.
+        """
+        call = ctx.tool_call_id or ""
+        with told():
+            if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
+                raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
+            limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
+            kept = await asyncio.to_thread(self.confinement)
+            inside = kept if kept is not None and kept.is_kept_in and not outside else None
+            if self.required and inside is None:
+                raise ToolProblem(_NO_SANDBOX.format(INSTALL))
+            leaves = outside and kept is not None and kept.is_kept_in
+            where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
+            longer = f"at most {limit:g} s" if limit > self.timeout_s else ""
+            longer = "in the background" if background else longer
+            action = Action(
+                tool=ctx.tool_name or RUN_COMMAND.name,
+                kind="command",
+                subject=command,
+                note=", ".join(filter(None, (where, longer))),
+                guarded="always asked: it leaves the sandbox" if leaves else "",
+                call=call,
+            )
+            if declined := await self.gate(action):
+                return ToolDenied(declined)
+            inside = await asyncio.to_thread(inside.found) if inside is not None else None
+            words = shell_words(command)
+            wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+            if background and self.tasks is not None:
+                task = await self.tasks.start(command, wrapped, call)
+                if inside is not None:
+                    # Its call is over when somebody asks about that.
+                    by = "a background command"
+                    made = self._made(inside, replace(action, call="", note=""), by)
+                    self.tasks.made[task.id] = made
+                left = f"Runs in the background as {task.id}. " if task.is_running else ""
+                return f"{left}{await read_task(task)}"
+            try:
+                ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
+            except CommandStopped as stopped:
+                gone = await on_thread(partial(take_away, inside)) if inside is not None else []
+                self.cut_short[call] = "\n".join([stopped.printed, *gone])
+                raise
+            result = command_result(ended, limit)
+            if inside is not None:
+                result = "\n".join([result, *await self._made(inside, action, "the command").ask()])
+            if inside is not None and ended.code and refused(ended.text):
+                result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
+            return result
+
+    def _made(self, inside: Confinement, action: Action, by: str) -> MadePlaces:
+        made = MadePlaces(gate=self.gate, inside=inside, command=action, by=by)
+        if self.tasks is not None:
+            made.answered, made.written = self.tasks.answered, self.tasks.written
+        return made
+
+
+def command_result(ended: Ended, limit_s: float = 0.0) -> str:
+    """How a command ended, and what it printed."""
+    if ended.timed_out:
+        how = f"Timed out after {limit_s:g} s and was stopped, with everything it had started."
+    elif ended.code is not None and ended.code < 0:
+        how = f"Ended by signal {-ended.code} after {ended.duration_s:.1f} s."
+    else:
+        how = f"Exit code {ended.code} after {ended.duration_s:.1f} s."
+    return f"{how}\n{ended.text}".rstrip("\n")
+
+
+TASK_LINES, MOST_TASK_LINES = 200, 1_000
+
+
+@frozen
+class TaskTool:
+    """Listing, reading and stopping background commands; they were asked about when they began."""
+
+    background: BackgroundTasks
+
+    async def tasks(
+        self,
+        _ctx: RunContext[Any],
+        action: Literal["list", "read", "stop"] = "list",
+        id: str = "",
+        start: int = 0,
+        lines: int = TASK_LINES,
+    ) -> str:
+        """See to background commands.
+
+        Args:
+            _ctx: The run.
+            action: What to do.
+            id: Which one, such as `t1`.
+            start: First line to read; 0 is what is new since you read last, -50 the last 50.
+            lines: How many, at most 1000.
+        """
+        every = self.background.tasks
+        if action == "list":
+            rows = []
+            for each in every.values():
+                each.told = each.told or not each.is_running
+                rows.append(f"{each.words}: {each.command}")
+            return "\n".join(rows) or "There are no background commands."
+        task = every.get(id)
+        if task is None:
+            known = ", ".join(every) or "none"
+            raise ModelRetry(f"There is no background command {id!r}. There are: {known}.")
+        if action == "stop":
+            stopped = await self.background.end_task(id)
+            task.told = True
+            return (
+                f"{id} was stopped, with everything it had started."
+                if stopped
+                else f"{id} had ended: {task.how}."
+            )
+        return await read_task(task, start, lines)
+
+
+async def read_task(task: Task, start: int = 0, lines: int = TASK_LINES) -> str:
+    """Lines of a task for the model; it has read them then."""
+    running = task.is_running
+    begin = start or task.read + 1
+    page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_TASK_LINES))
+    task.told = task.told or not running
+    head = f"{task.id} {task.how}, {task.age_s:.0f} s"
+    if not page.lines:
+        nothing = "No output there" if start else "No new output"
+        return f"{head}. {nothing}, {count(page.total, 'line')} in all."
+    first, last = page.lines[0][0], page.lines[-1][0]
+    # A line that is not whole yet is read once more.
+    task.read = max(task.read, last - (last == page.total and running and task.output.open_line))
+    rows = [f"{head}. Lines {first:,} to {last:,} of {page.total:,}:"]
+    low, high = page.missing
+    for number, line in page.lines:
+        if low and number == high + 1 and (number > first or begin < number):
+            rows.append(f"[lines {low:,} to {high:,} are no longer kept]")
+        rows.append(line)
+    if page.problem:
+        rows.append(f"[{page.problem}]")
+    return "\n".join(rows)
+
+
+def command_runner(cwd: Path, env: Mapping[str, str], secrets: Secrets) -> ProcessRunner:
+    """Runs the model's commands: nobody answers a program, and a shell reads nothing but the line."""
+    return ProcessRunner(cwd, unattended(plain_shell(env)), secrets)

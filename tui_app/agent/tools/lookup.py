@@ -1,0 +1,323 @@
+"""The tools that only look, as the model sees them; what rules say is asked before."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolDenied
+from pydantic_ai.toolsets import FunctionToolset
+
+from tui_app.agent.approvals.rules import Action, Judge
+from tui_app.agent.instructions import Skills, use_skill
+from tui_app.agent.tools import files
+from tui_app.agent.tools.calls import search_on_thread
+from tui_app.agent.tools.commands import (
+    Stop,
+)
+from tui_app.agent.tools.files import ShowsFile
+from tui_app.agent.tools.history import (
+    PAGE_LINES,
+    HistoryHit,
+    HistorySearch,
+    ProjectSearch,
+    Scope,
+    names_message,
+    read_message,
+    search_history,
+    search_project,
+)
+from tui_app.agent.tools.seen_files import seen_files
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.files import Refused
+from tui_app.pictures import Picture
+from tui_app.records import frozen
+from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY, USE_SKILL
+
+
+@frozen
+class Looking:
+    """What rules have to say before a tool looks at files, and while it does."""
+
+    workspace: Workspace
+    gate: Judge
+
+    async def declined(self, ctx: RunContext[Any], path: str, *like: str, tool: str = "") -> str:
+        """Ask whether a tool may look at a path.
+
+        Args:
+            ctx: The call.
+            path: As the model gave it.
+            like: Other tools that would show the same.
+            tool: What looks, where that is not the tool that was called.
+
+        Returns:
+            Why it must not, for the model to read; empty when it may.
+        """
+        return await self.gate(await asyncio.to_thread(self._action, tool or _name(ctx), ctx, path, like))
+
+    def shows(self, ctx: RunContext[Any], path: str, *like: str) -> ShowsFile:
+        """Which files a tool that was let into a folder may show.
+
+        What must be asked about was not asked about by opening a folder around it, unless by the same rule.
+        Blocking.
+        """
+        opened = self.gate.judged(self._action(_name(ctx), ctx, path, like))
+
+        def shown(file: Path) -> bool:
+            verdict = self.gate.judged(_action(_name(ctx), ctx, self.workspace.display(file), (), like))
+            return verdict.ruling == "allow" or (verdict.ruling, verdict.because) == (
+                opened.ruling,
+                opened.because,
+            )
+
+        return shown
+
+    def _action(self, tool: str, ctx: RunContext[Any], path: str, like: tuple[str, ...]) -> Action:
+        """What is asked about: where a path leads, by its own name and by the one that was given."""
+        try:
+            shown = self.workspace.display(self.workspace.resolve(path))
+        except ToolProblem:
+            # The tool says why; a rule about all of it, or about this very name, is heard before.
+            shown = path
+        # As seen from the workspace: rules say nothing of the folders around it.
+        given = PurePosixPath(path)
+        if given.is_relative_to(self.workspace.root):
+            given = given.relative_to(self.workspace.root)
+        spelled = () if given.is_absolute() or str(given) == shown else (str(given),)
+        return _action(tool, ctx, shown, spelled, like)
+
+
+def _name(ctx: RunContext[Any]) -> str:
+    return ctx.tool_name or READ_FILE.name
+
+
+def _action(
+    tool: str, ctx: RunContext[Any], shown: str, spelled: tuple[str, ...], like: tuple[str, ...]
+) -> Action:
+    return Action(
+        tool=tool,
+        kind="file",
+        subject=shown,
+        note="looks, changes nothing",
+        call=ctx.tool_call_id or "",
+        looks=True,
+        like=like,
+        spelled=spelled,
+    )
+
+
+MAX_RETRIES = 8
+"""Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
+_RECALL = (
+    "Search this whole conversation, also what is no longer in your context. A handle such as `#142` as the "
+    "query gives that message back; of a long one a part from line `start` on, and how to read on."
+)
+
+
+@frozen
+class ReadTools:
+    """Read-only tools over a workspace and a conversation; their docstrings are what the model reads.
+
+    They go ahead unless a rule says otherwise of the tool or of the file. Blocking work runs on a thread
+    that is told to stop when the turn is cancelled.
+    """
+
+    history: HistorySearch
+    looking: Looking
+    project: ProjectSearch | None = None
+    """The sessions of the repository; None where only this conversation can be searched."""
+
+    @property
+    def _files(self) -> Workspace:
+        return self.looking.workspace
+
+    async def read_file(
+        self, ctx: RunContext[Any], path: str, start: int = 1, lines: int = 400
+    ) -> str | list[str | BinaryContent] | ToolDenied:
+        """Read a text file as numbered lines, or look at a picture (PNG, JPEG, GIF, WebP).
+
+        Args:
+            ctx: The run.
+            path: Path relative to the workspace, or a message's handle such as `#142`.
+            start: First line, counted from 1.
+            lines: How many lines, at most 1900.
+        """
+        like = (SEARCH_HISTORY.name,) if names_message(self.history, path) else ()
+        if declined := await self.looking.declined(ctx, path, *like):
+            return ToolDenied(declined)
+        try:
+            message = read_message(self.history, path, start, lines)
+        except ToolProblem as problem:
+            raise ModelRetry(str(problem)) from problem
+        if message is not None:
+            return message
+
+        def noted(_: Stop) -> Picture | None:
+            seen_files(ctx, self._files).remember(self._files.file(path))
+            return files.read_picture(self._files, path)
+
+        picture = await search_on_thread(noted)
+        if picture is not None:
+            return [
+                f"[picture {path}, {picture.about}]",
+                BinaryContent(picture.data, media_type=picture.media_type),
+            ]
+        return await search_on_thread(
+            lambda stop: files.read_file(self._files, path, start, lines, stop=stop)
+        )
+
+    async def ls(self, ctx: RunContext[Any], path: str = ".") -> str | ToolDenied:
+        """List a folder; names of folders end in a slash.
+
+        Args:
+            ctx: The run.
+            path: Folder relative to the workspace.
+        """
+        if declined := await self.looking.declined(ctx, path):
+            return ToolDenied(declined)
+        return await search_on_thread(
+            lambda _: files.ls(self._files, path, shows=self.looking.shows(ctx, path))
+        )
+
+    async def glob(self, ctx: RunContext[Any], pattern: str) -> str | ToolDenied:
+        """Find files by name. Files that git ignores are left out.
+
+        Args:
+            ctx: The run.
+            pattern: Such as `*.py` (any depth), `src/**/*.ts` or `docs/*.{md,rst}`.
+        """
+        if declined := await self.looking.declined(ctx, pattern):
+            return ToolDenied(declined)
+        return await search_on_thread(
+            lambda stop: files.glob(self._files, pattern, stop=stop, shows=self.looking.shows(ctx, pattern))
+        )
+
+    async def grep(
+        self,
+        ctx: RunContext[Any],
+        pattern: str,
+        path: str = ".",
+        ignore_case: bool = False,
+        limit: int = 200,
+    ) -> str | ToolDenied:
+        """Search text files line by line; hits come as `path:line: text`. Skips what git ignores.
+
+        Args:
+            ctx: The run.
+            pattern: Regular expression.
+            path: File or folder to search.
+            ignore_case: Whether upper and lower case are the same.
+            limit: Hits to return at most.
+        """
+        if declined := await self.looking.declined(ctx, path, READ_FILE.name):
+            return ToolDenied(declined)
+
+        def searched(stop: Stop) -> str:
+            shows = self.looking.shows(ctx, path, READ_FILE.name)
+            return files.grep(self._files, pattern, path, ignore_case, limit, stop=stop, shows=shows)
+
+        return await search_on_thread(searched)
+
+    async def search_history(
+        self,
+        ctx: RunContext[Any],
+        query: str,
+        limit: int = 8,
+        start: int = 1,
+        lines: int = PAGE_LINES,
+        offset: int = 0,
+        *,
+        scope: Scope = "session",
+    ) -> str:
+        """Search this whole conversation, also what is no longer in your context.
+
+        Args:
+            ctx: The run.
+            query: Words to look for, or a handle such as `#142` to get that message back.
+            limit: Hits to return at most.
+            start: First line of a message that is too long for one result.
+            lines: How many lines of it.
+            offset: Characters to skip in the first.
+            scope: `project` searches earlier sessions of this repository for messages with all words.
+        """
+        if scope == "session" or self.project is None:
+            return search_history(self.history, query, limit, start, lines, offset)
+        call = ctx.tool_call_id or ""
+        return await search_project(self.project, query, limit, start, lines, offset, call=call)
+
+
+def build_toolset(
+    ws: Workspace,
+    search: HistorySearch,
+    gate: Judge,
+    working: Sequence[Callable[..., Any]] = (),
+    project: ProjectSearch | None = None,
+) -> FunctionToolset[object]:
+    """Build the read-only tools over a workspace and a conversation.
+
+    Args:
+        ws: What may be read.
+        search: The conversation.
+        gate: Says what rules leave them to see.
+        working: Further tools, which ask for themselves before they change anything.
+        project: The sessions of the repository.
+    """
+    tools = ReadTools(search, Looking(ws, gate), project)
+    looking: list[Callable[..., Any]] = [tools.read_file, tools.ls, tools.glob, tools.grep]
+    return FunctionToolset(
+        [*looking, tools.search_history, *working], max_retries=MAX_RETRIES, docstring_format="google"
+    )
+
+
+def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
+    """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
+    tools = ReadTools(_NothingSaid(), looking)
+    return FunctionToolset(
+        [tools.read_file, tools.ls, tools.glob, tools.grep],
+        max_retries=MAX_RETRIES,
+        docstring_format="google",
+    )
+
+
+class _NothingSaid:
+    """A conversation in which nothing was said."""
+
+    def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
+        """No hits."""
+        return []
+
+    def fetch(self, seq: int, session: str = "") -> None:
+        """No message."""
+        return
+
+
+def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
+    """Build the one tool that an agent with tools of its own needs to get back what has left its context."""
+
+    async def look(
+        query: str, limit: int = 8, start: int = 1, lines: int = PAGE_LINES, offset: int = 0
+    ) -> str:
+        return search_history(search, query, limit, start, lines, offset)
+
+    return FunctionToolset(
+        [Tool(look, name=SEARCH_HISTORY.name, description=_RECALL)], max_retries=MAX_RETRIES
+    )
+
+
+# The tool that loads a skill.
+
+_ABOUT = "Load the instructions of a skill by its name, as listed under skills, and follow them."
+
+
+def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
+    """Build the one tool; without skills there is none."""
+
+    async def use(name: str) -> str:
+        try:
+            return await asyncio.to_thread(use_skill, skills, name)
+        except Refused as refused:
+            raise ModelRetry(f"{refused}.") from refused
+
+    tools = [Tool(use, name=USE_SKILL.name, description=_ABOUT)] if skills().found else []
+    return FunctionToolset(tools, max_retries=4)
