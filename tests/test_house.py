@@ -65,7 +65,7 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 8_234,
+    "agent": 7_755,
     "agent/wires": 414,
     "cli": 3_619,
     "context": 12_236,  # a file is weighed before it comes back; what stands beside a patch
@@ -74,11 +74,11 @@ MOST_CODE = {
     "editors": 1_072,
     "events": 1_162,
     "memory": 797,
-    "session": 9_201,
+    "session": 9_199,
     "settings": 1_407,
-    "ui": 17_350,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
+    "ui": 17_407,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,
-    "the ground floor": 2_538,  # paths that are dragged onto the terminal
+    "the ground floor": 2_536,  # paths that are dragged onto the terminal
 }
 """Lines of code of each room at most."""
 NO_CODE = {

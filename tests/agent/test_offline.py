@@ -34,7 +34,7 @@ from tui_app.agent.offline.turn import INTRODUCTION, MAX_TERMS, Found, Passage, 
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.context.counting.attachments import file_content, piped_content
+from tui_app.context.counting.attachments import file_content, picture_content, piped_content
 from tui_app.conversation.approvals import Approvals
 
 # The offline assistant through a real agent over a real folder, with every connection refused.
@@ -739,6 +739,14 @@ async def test_what_came_along_is_quoted_before_what_the_folder_holds(folder: Pa
     assert [path for path, *_ in quotes(text)] == ["stdin", "b.md", "shore.md"]
     text = await ask_about(folder, "summarise this", piped_content("one\ntwo\n"))
     assert quotes(text)[0] == ("stdin", 1, 2, ["one", "two"]), "at least how it begins"
+
+
+async def test_of_a_picture_nothing_is_quoted(folder: Path) -> None:
+    text = await ask_about(
+        folder, "what does @chart.png show?", *picture_content("chart.png", b"x", "image/png")
+    )
+    assert "chart.png" not in [path for path, *_ in quotes(text)]
+    assert "There is no file 'chart.png'." in text
 
 
 async def test_piped_input_alone_is_a_prompt(folder: Path) -> None:

@@ -106,7 +106,8 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
     )
     at, prompt = next(prompts, (-1, None))
     items = _items(prompt) if prompt else []
-    attached = {name: file_text(item) for item in items if (name := file_name(item))}
+    # A picture came along by its name alone.
+    attached = {file_name(item): text for item in items if (text := file_text(item))}
     said = [item.content if isinstance(item, TextContent) else item for item in items if not file_name(item)]
     text = "\n".join(each for each in said if isinstance(each, str)).strip()
     since = messages[at + 1 :]
