@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from pydantic_ai.exceptions import ModelAPIError
 from pydantic_ai.messages import (
     InstructionPart,
     ModelMessage,
@@ -24,7 +23,7 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolReturnPart,
 )
-from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.models import Model, ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 
 from tests.context.facts_kit import user
@@ -32,6 +31,7 @@ from tests.quality.playing import Play
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.verdicts import parts_to_play
 from tests.servers.strict import WIRES, Strict, strict_server
+from tui_app.context.adjustments import Adjustments
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
@@ -59,7 +59,7 @@ class Judged:
     """Refusals from which the form was learnt: the same request went through in another one."""
     refusals: list[str] = field(default_factory=list)
     _models: dict[str, Model] = field(default_factory=dict)
-    _forms: dict[str, WireForm] = field(default_factory=dict)
+    _adjusted: dict[str, Adjustments] = field(default_factory=dict)
     _accepted: set[tuple[str, WireForm, str]] = field(default_factory=set)
     """Requests that a server has taken, by the checksum of their bytes: it would take them again."""
 
@@ -67,7 +67,8 @@ class Judged:
         """Let a session grow, and then let happen to its view whatever a user may do."""
         play = Play(folder, policy, window, TextCounter(None))
         self._models = self._models or {wire: self.strict.of_wire(wire) for wire in WIRES}
-        self._forms = {wire: WireForm.of(model) for wire, model in self._models.items()}
+        forms = {wire: WireForm.of(model) for wire, model in self._models.items()}
+        self._adjusted = {wire: Adjustments(form, form) for wire, form in forms.items()}
         try:
             for portion in parts_to_play(messages, play):
                 play.say(portion)
@@ -122,7 +123,7 @@ class Judged:
     async def _send(self, play: Play, where: str) -> None:
         if await play.send():
             for wire in WIRES:
-                request = (wire, self._forms[wire], play.requests[-1])
+                request = (wire, self._adjusted[wire].form, play.requests[-1])
                 if request in self._accepted:
                     self.requests[wire, where] += 1
                 elif await self._sent(play, wire, where) is not None:
@@ -134,27 +135,26 @@ class Judged:
             function_tools=_TOOLS, instruction_parts=[InstructionPart(each) for each in instructions]
         )
         self.requests[wire, where] += 1
+        adjusted = self._adjusted[wire]
+        adjusted.begin()
         while True:
-            form = self._forms[wire]
+            messages, formed = adjusted.form.of_request(play.sent, parameters)
+            request = ModelRequestContext(
+                model=model, messages=messages, model_settings=None, model_request_parameters=formed
+            )
             try:
-                return await model.request(*self._formed(form, play.sent, parameters))
+                answer = await model.request(messages, None, formed)
             except Exception as error:  # whatever a library makes of a request that it cannot send
-                other = form.after(error) if isinstance(error, ModelAPIError) else None
-                if other is None:
+                if adjusted.next_form(request, error) is None:
                     why = f"{type(error).__name__}: {error}"
                     self.refusals.append(f"{wire}, {where}, {play.policy.name}, {play.window:,}: {why:.300}")
                     return None
                 self.learnt[wire, where] += 1
-                self._forms[wire] = other
+            else:
+                adjusted.answered(request)
+                return answer
             finally:
                 self.strict.bodies.clear()
-
-    @staticmethod
-    def _formed(
-        form: WireForm, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
-    ) -> tuple[list[ModelMessage], None, ModelRequestParameters]:
-        formed, parameters = form.of_request(messages, parameters)
-        return formed, None, parameters
 
     def table(self) -> str:
         """What was sent and refused, with nothing of the sessions in it."""

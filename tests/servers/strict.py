@@ -200,8 +200,13 @@ class Strict:
         """How the next streamed answers of turns break off before their end, each one of ``CUTS``."""
         self.short: list[Sequence[str]] = []
         """The arguments of the calls in next answers that end at their length limit, as far as they got."""
+        self.status = 400
+        """That of refusals."""
+        self.refusal: Callable[[list[str]], Any] | None = None
+        """Makes the body of a refusal of what was found; None for the usual form."""
         self.manner: Callable[[Any, str], tuple[str, str]] | None = None
         """Makes of an answer and its stream what is sent instead: media type and body."""
+        self.is_refused = False
         self._answers = 0
         outer = self
 
@@ -214,14 +219,15 @@ class Strict:
                 asked = self.headers.get("x-interaction-type", "")
                 answer = outer.judged(self.path, body, summary=bool(asked))
                 wanted = body.get("stream") or "stream" in self.path
-                streams = bool(wanted) and "error" not in answer
+                refused = outer.is_refused
+                streams = bool(wanted) and not refused
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
                 sent = (streamed(answer, cut) if streams else json.dumps(answer)).encode()
                 media = "text/event-stream" if streams else "application/json"
-                if outer.manner is not None and "error" not in answer:
+                if outer.manner is not None and not refused:
                     media, text = outer.manner(answer, sent.decode())
                     sent = text.encode()
-                self.send_response(400 if "error" in answer else 200)
+                self.send_response(outer.status if refused else 200)
                 self.send_header("content-type", media)
                 self.send_header("content-length", str(len(sent) + (cut == "connection")))
                 self.end_headers()
@@ -243,6 +249,9 @@ class Strict:
             if self.expired and '"fc_' in text and '"rs_' not in text:
                 found.append("a function_call was provided without its required 'reasoning' item")
         self.refused += found
+        self.is_refused = bool(found)
+        if found and self.refusal is not None:
+            return self.refusal(found)
         if found:
             return {"error": {"message": "; ".join(found), "type": "invalid_request_error", "code": 400}}
         size = self.count(json.dumps(body, ensure_ascii=False))

@@ -48,6 +48,7 @@ from tui_app.context.answer_end import (
     ASKED_AGAIN,
     CUT_OFF,
     as_known,
+    context_input,
     half_call,
     why_not_whole,
 )
@@ -223,7 +224,7 @@ class Recorder(AbstractCapability[Any]):
         response = without_secrets(response, self.secrets)
         self._show(AssistantDelta(text=self._text.rest(), thinking=self._thinking.rest()))
         self._forget_streamed()
-        usage = response.usage
+        usage, size = response.usage, context_input(response)
         cut = self.journal.take_distrust()
         ended = why_not_whole(response)
         # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
@@ -242,6 +243,7 @@ class Recorder(AbstractCapability[Any]):
             tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,
             input_tokens=0 if cut or ended == CUT_OFF else usage.input_tokens,
+            context_tokens=size if size != usage.input_tokens else 0,
             output_tokens=usage.output_tokens,
             cache_read_tokens=usage.cache_read_tokens,
             cache_write_tokens=usage.cache_write_tokens,

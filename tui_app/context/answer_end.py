@@ -4,14 +4,16 @@ import json
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from pydantic_ai.messages import BaseToolCallPart, FinishReason, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.usage import RequestUsage
 
 CUT_OFF: Final = "the model's answer was cut off"
 TOO_LONG: Final = "the model's answer was cut off at its length limit"
 FULL: Final = "the model's answer was cut off where the context window was full"
 FILTERED: Final = "the provider's filter stopped the model's answer"
+PAUSED: Final = "the provider paused the model's answer again and again"
 MALFORMED: Final = "the model's answer or tool call was malformed"
 STOPPED: Final = "the provider stopped the model's answer"
 ASKED_AGAIN: Final = frozenset({CUT_OFF, MALFORMED, STOPPED})
@@ -21,8 +23,8 @@ _WHOLE: Final = ""
 STOPS: Mapping[str, Mapping[str, str]] = {
     "anthropic": {
         **dict.fromkeys(("end_turn", "stop_sequence", "tool_use", "compaction"), _WHOLE),
-        # One that pydantic-ai could not have continued.
-        "pause_turn": CUT_OFF,
+        # One that was continued often enough.
+        "pause_turn": PAUSED,
         "max_tokens": TOO_LONG,
         "model_context_window_exceeded": FULL,
         "refusal": FILTERED,
@@ -63,6 +65,7 @@ _FINISH: Mapping[str, FinishReason] = {
     FULL: "length",
     FILTERED: "content_filter",
     CUT_OFF: "error",
+    PAUSED: "error",
     MALFORMED: "error",
     STOPPED: "error",
 }
@@ -160,3 +163,22 @@ def _plain(tokens: object) -> int:
     if not isinstance(tokens, int | float) or not 0 <= tokens <= _TOKENS_MOST:
         return 0
     return int(tokens)
+
+
+_OWN_MARK, _LIBRARYS_MARK = ("plimsoll", "context"), ("__pydantic_ai__", "context_input_tokens")
+"""Where the metadata of a response say how large the context of its last request was."""
+
+
+def context_input(answer: ModelResponse) -> int:
+    """Input tokens of the last request behind an answer: its usage is the sum, where there were more."""
+    for place, name in (_OWN_MARK, _LIBRARYS_MARK):
+        marks = (answer.metadata or {}).get(place)
+        if isinstance(marks, Mapping) and isinstance(tokens := marks.get(name), int):
+            return _plain(tokens)
+    return answer.usage.input_tokens
+
+
+def with_context(metadata: Mapping[str, Any] | None, usage: RequestUsage) -> dict[str, Any]:
+    """Metadata of an answer that another request has continued, with the size of that alone."""
+    place, name = _OWN_MARK
+    return {**(metadata or {}), place: {**(metadata or {}).get(place, {}), name: usage.input_tokens}}

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
+from tui_app.context.answer_end import context_input
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
@@ -646,4 +647,4 @@ def reported_tokens(message: ModelMessage) -> int:
     """Input plus output tokens of a response, 0 when the provider reported nothing or it was cut short."""
     if not isinstance(message, ModelResponse) or message.state != "complete":
         return 0
-    return message.usage.input_tokens + message.usage.output_tokens
+    return context_input(message) + message.usage.output_tokens

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pydantic_ai.models import Model
 
@@ -77,11 +78,11 @@ class Limits:
         key = self.model_key(model)
         return f"{key}#{self.server.get(key, '')}"
 
-    def form(self, model: Model) -> Mapping[str, bool]:
+    def form(self, model: Model) -> Mapping[str, Any]:
         """What the model's server has refused about the form of requests."""
         return self.learnt.lesson(self._learnt_key(model)).form
 
-    def learn_form(self, model: Model, form: Mapping[str, bool]) -> None:
+    def learn_form(self, model: Model, form: Mapping[str, Any]) -> None:
         """Remember the form in which the model's server has answered, where one was refused before."""
         # Not everything that is wanted is wanted of each request.
         if form:

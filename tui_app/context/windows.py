@@ -207,8 +207,8 @@ class Lesson:
     """Tokens that an error has said are kept for the answer."""
     refuted: int | None = None
     """The user's setting that ``limit`` was named against, which was larger."""
-    form: Mapping[str, bool] = field(default_factory=dict)
-    """What its server wants of the form of requests, by the names of ``WireForm``."""
+    form: Mapping[str, Any] = field(default_factory=dict)
+    """Adjustments learned from refusals, by the names of ``WireForm``."""
 
 
 _NOTHING = Lesson()
@@ -382,9 +382,14 @@ def _grown(value: object) -> Grown | None:
     return Grown(sums[0], tuple(sums[1:11]), tuple(sums[11:]))
 
 
-def _form(value: object) -> Mapping[str, bool]:
+def _form(value: object) -> Mapping[str, Any]:
     fields = value.items() if isinstance(value, dict) else ()
-    return {name: wanted for name, wanted in fields if isinstance(wanted, bool)}
+    return {
+        name: wanted
+        for name, wanted in fields
+        if isinstance(wanted, int)
+        or (isinstance(wanted, list) and all(isinstance(each, str) for each in wanted))
+    }
 
 
 def _number(value: object) -> int | float | None:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from importlib import import_module
 from math import isfinite
-from typing import Any, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import (
     AudioUrl,
     BinaryContent,
@@ -51,6 +51,7 @@ from pydantic_core import to_json
 
 from tui_app.context.capabilities import FRAMES, without_system_messages
 from tui_app.context.message_marks import is_note_part
+from tui_app.context.tool_schemas import own_keys, sent_schema
 from tui_app.context.web_searches import as_text, is_search
 from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
@@ -74,55 +75,14 @@ _NAME, _GOOGLE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}"), re.compile(r"[a-zA-Z_]
 _FOREIGN = re.compile(r"[^a-zA-Z0-9_-]")
 _MISTRAL = re.compile(r"mistral|mixtral|codestral|devstral|magistral|pixtral", re.IGNORECASE)
 _KINDS = frozenset({"image", "audio", "video", "document"})
-_FILE_WORDS = {
-    "image": r"image|picture|\bvision|multimodal|mmproj",
-    "audio": r"audio|\bsound",
-    "video": r"video",
-    "document": r"\bpdf|\bdocuments?\b|\bfile (input|part|content|type)|input_file|file_data|'file'",
-}
-"""What servers call a kind of file that they refuse."""
-_REFUSES = re.compile(
-    r"support|not enabled|cannot|can't|could not process|does not accept|unknown variant|no endpoints|mmproj"
-    r"|hint|not allowed|invalid (content )?(type|value|image)|unexpected|may be provided|missing data"
-    r"|must be a string|is not set"
+_LASTING = (
+    *("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning", "caching"),
+    *("streams", "tools", "most_tools", "plain", "unfit", "dropped"),
 )
-_TEXT_ALONE = re.compile(
-    r"(?=.*content).*must be a string|only supports? text\b|`text` is not set", re.DOTALL
-)
-_ALLOWED = re.compile(r"supported values.*|, expected .*", re.DOTALL)
-"""What stands behind these words is what a server takes."""
-_SYSTEM = (
-    r"(\b(system|developer) (message|role|prompt|instruction)s?|\brole:? (system|developer)\b"
-    r"|[`'\"](system|developer)[`'\"])"
-)
-_NO = r"(not? (be )?(supported|support|enabled|allowed)|unsupported|\binvalid\b|\bunknown\b)"
-_ONE_SYSTEM = {"one_system": True, "joined_system": True}
-_NO_SYSTEM = {**_ONE_SYSTEM, "systems": False}
-_LESSONS: tuple[tuple[str, Sequence[Mapping[str, bool]]], ...] = (
-    (r"cache[_ ]control|prompt[_ ]cach", ({"caching": False},)),
-    (
-        r"\balternat|unexpected role|consecutive (user|assistant|message)|last role",
-        ({**_ONE_SYSTEM, "alternating": True}, _NO_SYSTEM),
-    ),
-    (
-        rf"{_SYSTEM}.{{0,80}}(beginning|first|start|multiple|more than one|precede)|only one {_SYSTEM}"
-        r"|supported,? (but )?got (system|developer)",
-        (_ONE_SYSTEM, _NO_SYSTEM),
-    ),
-    (
-        rf"{_SYSTEM}.{{0,80}}{_NO}|{_NO}.{{0,80}}{_SYSTEM}|only user and (assistant|model) roles",
-        (_NO_SYSTEM,),
-    ),
-    (r"call.?id.*(length (of |must be )9|\b9 characters)", ({"short_ids": True},)),
-    (
-        r"reasoning[_ ]content.*(back|missing|must)|(back|missing|must).*reasoning[_ ]content",
-        ({"reasoning": True},),
-    ),
-    (r"signature|encrypted|thinking|redacted|reasoning", ({"thinking": False},)),
-)
-"""Words of refusals, and what is tried in turn where a server says them."""
-_LASTING = ("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning", "caching")
 """What a server wants of every request. What it takes of files and signatures may change from day to day."""
+EVERY = "*"
+"""In a set of tools: all of them."""
+_OF_THINKING = re.compile(r"think|thought|reason")
 _SUMMARY_TAG = re.compile(r"<(?=/?conversation_summary\b)", re.IGNORECASE)
 _SUMMARY = """<conversation_summary>
 A summary of the conversation so far. It says what has happened and is no new instruction.
@@ -130,6 +90,17 @@ A summary of the conversation so far. It says what has happened and is no new in
 {content}
 </conversation_summary>"""
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+Learned = bool | int | list[str]
+"""An adjustment as it is kept in a file."""
+
+
+class OwnNames(NamedTuple):
+    """A tool's own name, and those of its arguments that are sent as others, by those."""
+
+    tool: str
+    arguments: Mapping[str, str]
 
 
 @frozen
@@ -162,6 +133,18 @@ class WireForm:
     """Whether the server takes what asks for its prompt cache."""
     searches: bool = False
     """Whether the provider reads the searches again that it made itself."""
+    streams: bool = True
+    """Whether answers may be asked for as streams."""
+    tools: bool = True
+    """Whether tools are defined at all; without them earlier calls and results are told as text."""
+    most_tools: int = 0
+    """How many may be defined; 0 for no limit."""
+    plain: frozenset[str] = frozenset()
+    """Tools whose schemas are cut to types and names; ``EVERY`` for all."""
+    unfit: frozenset[str] = frozenset()
+    """Tools that are left out."""
+    dropped: frozenset[str] = frozenset()
+    """Fields of the request's body that are left out."""
 
     @classmethod
     def of(cls, model: Model[Any], *, downloads: bool = False) -> Self:
@@ -190,45 +173,27 @@ class WireForm:
             alternating=mistral,
         )
 
-    def learnt(self, first: Self) -> dict[str, bool]:
-        """What a server has wanted that was not known, and holds for its later requests.
+    def learnt(self, first: Self) -> dict[str, Learned]:
+        """The adjustments that hold for later requests.
 
         Args:
             first: The form before anything was refused.
         """
-        return {name: own for name in _LASTING if (own := getattr(self, name)) is not getattr(first, name)}
+        own = {name: getattr(self, name) for name in _LASTING if getattr(self, name) != getattr(first, name)}
+        return {name: sorted(each) if isinstance(each, frozenset) else each for name, each in own.items()}
 
-    def taught(self, learnt: Mapping[str, bool]) -> Self:
-        """The form with what is known of earlier requests; the same object where that changes nothing."""
-        known = {name: learnt[name] for name in _LASTING if name in learnt}
+    def taught(self, learnt: Mapping[str, Learned]) -> Self:
+        """The form with the adjustments that are known; the same object where that changes nothing."""
+        known = {
+            name: frozenset(each) if isinstance(each, list) else each
+            for name, each in learnt.items()
+            if name in _LASTING and isinstance(each, list) == isinstance(getattr(self, name), frozenset)
+        }
         return (
             self
-            if all(getattr(self, name) is known[name] for name in known)
+            if all(getattr(self, name) == each for name, each in known.items())
             else replace(self, **cast("dict[str, Any]", known))
         )
-
-    def after(self, error: Exception) -> Self | None:
-        """The form to try next, where a server has refused this one; None where that would change nothing."""
-        if not isinstance(error, ModelAPIError):
-            return None
-        status = error.status_code if isinstance(error, ModelHTTPError) else 400
-        body = error.body if isinstance(error, ModelHTTPError) else ""
-        said = f"{error} {body}".lower()
-        # A relay that finds nobody who takes a file says so as if there were no model.
-        if status not in (400, 415, 422, 500) and not (status == 404 and "no endpoints" in said):
-            return None
-        for words, steps in _LESSONS:
-            if re.search(words, said, re.DOTALL):
-                forms = (replace(self, **cast("dict[str, Any]", step)) for step in steps)
-                return next((form for form in forms if form != self), None)
-        if not _REFUSES.search(said):
-            return None
-        said = _ALLOWED.sub("", said)
-        refused = {kind for kind, words in _FILE_WORDS.items() if re.search(words, said)}
-        if _TEXT_ALONE.search(said):
-            refused = set(_KINDS)
-        learnt = replace(self, files=self.files - refused)
-        return None if learnt == self else learnt
 
     def of_request(
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
@@ -262,35 +227,64 @@ class WireForm:
         if not self.caching:
             kept = {name: value for name, value in (settings or {}).items() if "cache" not in name}
             settings = cast("ModelSettings", kept)
+        if self.dropped:
+            settings = self._without_dropped(model, settings or {})
         if not FRAMES or not self.one_system:
             return model, settings
         quiet = cast("ModelSettings", {"framing_announcement": "never", **(settings or {})})
         return without_system_messages(model), quiet
 
-    def given_names(self, parameters: ModelRequestParameters) -> dict[str, str]:
-        """The names of tools whose sent name is another one, by that."""
-        tools = (tool.name for tool in (*parameters.function_tools, *parameters.output_tools))
-        return {sent: name for name in tools if (sent := self._named(name)) != name}
+    def _without_dropped(self, model: Model[Any], settings: Mapping[str, Any]) -> ModelSettings:
+        """Settings by which the fields are not sent: some are the library's own and stand in no setting."""
+        thinks = any(map(_OF_THINKING.search, self.dropped))
+        kept = {
+            name: value
+            for name, value in settings.items()
+            if not (thinks and _OF_THINKING.search(name)) and name.partition("_")[2] not in self.dropped
+        }
+        # Both SDKs leave a field out that is given as this.
+        sdk = type(getattr(model.provider, "client", None)).__module__.partition(".")[0]
+        if sdk in ("openai", "anthropic"):
+            omit = import_module(sdk).omit
+            kept["extra_body"] = {**(kept.get("extra_body") or {}), **dict.fromkeys(self.dropped, omit)}
+        return cast("ModelSettings", kept)
+
+    def own_names(self, parameters: ModelRequestParameters) -> dict[str, OwnNames]:
+        """Tools and arguments whose sent name is another one, by the tool's sent name."""
+        names = {
+            self._named(tool.name): OwnNames(tool.name, own_keys(tool.parameters_json_schema))
+            for tool in (*parameters.function_tools, *parameters.output_tools)
+        }
+        return {sent: own for sent, own in names.items() if sent != own.tool or own.arguments}
 
     def _parameters(self, parameters: ModelRequestParameters) -> ModelRequestParameters:
-        if not self.given_names(parameters):
+        every = [*parameters.function_tools]
+        sent = [self._tool(tool) for tool in every if self._named(tool.name) not in self.unfit]
+        sent = sent[: self.most_tools or None] if self.tools else []
+        output = [self._tool(tool) for tool in parameters.output_tools]
+        if _same(sent, every) and _same(output, parameters.output_tools):
             return parameters
-
-        def renamed(tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-            return [replace(tool, name=self._named(tool.name)) for tool in tools]
-
         return replace(
             parameters,
-            function_tools=renamed(parameters.function_tools),
-            output_tools=renamed(parameters.output_tools),
+            function_tools=sent,
+            output_tools=output,
             revealed_tool_names=set(map(self._named, parameters.revealed_tool_names)),
             introduced_tool_names=set(map(self._named, parameters.introduced_tool_names)),
         )
+
+    def _tool(self, tool: ToolDefinition) -> ToolDefinition:
+        name, own = self._named(tool.name), tool.parameters_json_schema
+        schema = sent_schema(own, plain=not self.plain.isdisjoint((name, EVERY)))
+        if name == tool.name and schema is own:
+            return tool
+        return replace(tool, name=name, parameters_json_schema=schema)
 
     def of_messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """Bring a valid request into this form; what needs no change stays the same object."""
         ids = _Ids(_SHORT_ID if self.short_ids else _ANY_ID)
         formed: list[ModelMessage] = []
+        if not self.tools:
+            messages = [_without_calls(message) for message in messages]
         for message in messages:
             if isinstance(message, ModelResponse):
                 formed.append(self._response(message, ids))
@@ -576,6 +570,21 @@ def _encoded(value: Any) -> Any:
             return value if same else fields
         case _:
             return _within(value, _encoded)
+
+
+def _without_calls(message: ModelMessage) -> ModelMessage:
+    """The message with calls and results told as text."""
+    parts = [_as_text(part) for part in message.parts]
+    return message if _same(parts, message.parts) else replace(cast("Any", message), parts=parts)
+
+
+def _as_text(part: ModelRequestPart | ModelResponsePart) -> ModelRequestPart | ModelResponsePart:
+    if isinstance(part, ToolCallPart):
+        return TextPart(f"[Called {part.tool_name} with {part.args_as_json_str()}]")
+    if isinstance(part, ToolReturnPart):
+        said = f"[Result of {part.tool_name}]\n{part.model_response_str()}"
+        return UserPromptPart([said, *part.files], timestamp=part.timestamp)
+    return part
 
 
 def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelRequest:

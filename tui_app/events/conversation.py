@@ -76,6 +76,8 @@ class AssistantMessage(Payload):
     model: str = ""
     input_tokens: int = 0
     """As reported by the provider; 0 when it reported nothing."""
+    context_tokens: int = 0
+    """Those of the last request, where the answer took several; else 0."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     """Input tokens that the provider read from its cache."""
@@ -92,12 +94,13 @@ class AssistantMessage(Payload):
         return words_of(self.text or self.thinking)
 
     def light(self) -> dict[str, Any]:
+        output = self.output_tokens if self.input_tokens else 0
         return {
             "chars": len(self.text),
             "ids": self.call_ids,
             "state": "interrupted" if self.interrupted else "",
-            "reported": self.input_tokens + self.output_tokens if self.input_tokens else 0,
-            "output": self.output_tokens if self.input_tokens else 0,
+            "reported": (self.context_tokens or self.input_tokens) + output if self.input_tokens else 0,
+            "output": 0 if self.context_tokens else output,
             "model": self.model,
             "pictured": bool(self.tokens.get("attachments")),
         }

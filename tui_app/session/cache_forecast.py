@@ -167,30 +167,36 @@ def turn_cache(store: SessionStore, session: str, settings: Settings, since: int
         if seq <= since:
             break
         newest.append(answer)
-    total = sum(answer.input_tokens for answer in newest)
+    total = sum(answer.input_tokens for answer in newest if answer.figures)
     return sum(answer.read_tokens for answer in newest) / total if total else None, broken
 
 
 def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAnswer]]:
     """The last answers whose size is known, the newest first, with their log numbers."""
     until = None
-    for head in islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT):
-        record = store.record(session, head.seq)
-        if record is None or not isinstance(record.data, AssistantMessage) or not record.data.input_tokens:
-            continue
+    heads = islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT)
+    records = ((head, store.record(session, head.seq)) for head in heads)
+    sized = [
+        (head, record.data)
+        for head, record in records
+        if record is not None and isinstance(record.data, AssistantMessage) and record.data.input_tokens
+    ]
+    figures = any(said.cache_read_tokens or said.cache_write_tokens for _, said in sized)
+    for head, said in sized:
         usages = store.newest(session, {UsageInfo.TYPE})
         usage = next((each.seq for each in usages if each.seq < head.seq), 0)
         info = store.record(session, usage) if usage else None
         measured = info.data if info is not None and isinstance(info.data, UsageInfo) else None
-        said = record.data
+        size = said.context_tokens or said.input_tokens
         yield (
             head.seq,
             CachedAnswer(
                 model=said.model,
                 asked=head.time - said.duration_s,
-                input_tokens=said.input_tokens,
+                input_tokens=size,
                 output_tokens=said.output_tokens,
-                read_tokens=said.cache_read_tokens,
+                read_tokens=min(size, said.cache_read_tokens),
+                figures=figures,
                 kept=None if measured is None else measured.prefix_kept,
                 hour=0.0 if measured is None else measured.cache_hour or 0.0,
                 changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),

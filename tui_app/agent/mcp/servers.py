@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -128,23 +128,29 @@ class McpHost(Protocol):
         ...
 
 
-def found_by_search(sizes: Mapping[str, int], room: int) -> frozenset[str]:
+MOST_TOOLS = 128
+"""Tools that OpenAI and others take in one request."""
+
+
+def found_by_search(sizes: Mapping[str, Sequence[int]], room: int, others: int = 0) -> frozenset[str]:
     """The servers whose tools are not sent before the model has searched for them.
 
     Args:
-        sizes: What each server's tools take of a request.
+        sizes: What each server's tools take of a request, one by one.
         room: What all may take together; 0 for no limit.
+        others: How many other tools there are.
 
     Returns:
         The largest ones, as many as it takes for the others to fit.
     """
-    total, found = sum(sizes.values()), set[str]()
-    for name in sorted(sizes, key=lambda name: -sizes[name]):
-        if not room or total <= room:
-            break
-        found.add(name)
-        total -= sizes[name]
-    return frozenset(found)
+    found = sorted(sizes, key=lambda name: sum(sizes[name]))
+    sent = list[str]()
+    while found:
+        sent.append(found.pop(0))
+        every = [size for name in sent for size in sizes[name]]
+        if (room and sum(every) > room) or len(every) + others > MOST_TOOLS:
+            return frozenset([sent[-1], *found])
+    return frozenset()
 
 
 _SEARCHED = (
@@ -327,10 +333,10 @@ class McpServers:
         offered, room = self.offered(), self.host.room()
         what = (room, *((server.settings.name, tool) for server, tool in offered))
         if what != self._decided[0]:
-            sizes = Counter[str]()
+            sizes = defaultdict[str, list[int]](list)
             for server, tool in offered:
-                sizes[server.settings.name] += self.host.weigh(tool)
-            self._decided = what, found_by_search(sizes, room)
+                sizes[server.settings.name].append(self.host.weigh(tool))
+            self._decided = what, found_by_search(sizes, room, len(self.host.other_names()))
         return self._decided[1]
 
     def statuses(self) -> tuple[McpStatus, ...]:

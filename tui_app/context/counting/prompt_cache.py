@@ -212,6 +212,8 @@ class CachedAnswer:
     output_tokens: int = 0
     read_tokens: int = 0
     """Read from the cache."""
+    figures: bool = False
+    """Whether its provider has ever said what of a request was cached."""
     kept: float | None = None
     """Share of the request before that this one began with; None where that was not measured."""
     hour: float = 0.0
@@ -320,7 +322,9 @@ def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) 
         last: The answer to the request.
     """
     could = min(before.input_tokens, last.input_tokens)
-    if rule is None or could < rule.least or not rule.lifetime_s or last.read_tokens >= _SHORTFALL * could:
+    if rule is None or could < rule.least or not rule.lifetime_s or not last.figures:
+        return ""
+    if last.read_tokens >= _SHORTFALL * could:
         return ""
     if before.model != last.model:
         return "another model"

@@ -1,7 +1,9 @@
 """The steps around every model request of one conversation, in order."""
 
 import asyncio
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Protocol, cast
@@ -14,6 +16,7 @@ from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
+from tui_app.context.adjustments import Adjustments
 from tui_app.context.answer_end import as_known
 from tui_app.context.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.capabilities import PREPARES_ATTEMPTS, OutermostCapability
@@ -32,10 +35,11 @@ from tui_app.context.requests.builder import Assembly, build, usage_as_sent
 from tui_app.context.requests.fullness import FullnessNotes
 from tui_app.context.requests.request_meter import CacheWatch, RequestMeter, message_parts, request_head
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
+from tui_app.context.served_model import ServedModel, unserved
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import is_summary, to_messages
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
-from tui_app.context.wire_form import WireForm
+from tui_app.context.wire_form import OwnNames, WireForm
 from tui_app.events import MemoryPressure, Notice, Trigger
 from tui_app.providers import SEARCHING
 
@@ -89,10 +93,10 @@ class Pipeline:
     """The parts of the newest run's messages as they were before the compaction at its end."""
     _refusal: str = field(default="", init=False)
     """The last reason why nothing could be compacted; said once, not with every request."""
-    _forms: dict[str, WireForm] = field(default_factory=dict, init=False)
-    """By the model, with what its server has made necessary."""
+    _adjustments: dict[str, Adjustments] = field(default_factory=dict, init=False)
+    """By the model, the forms that its server has made necessary."""
     _marks: CacheMarks = field(default_factory=CacheMarks, init=False)
-    _names: dict[str, str] = field(default_factory=dict, init=False)
+    _names: dict[str, OwnNames] = field(default_factory=dict, init=False)
     """Own names of the newest request's tools, by those that were sent in their place."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
@@ -109,6 +113,8 @@ class Pipeline:
             # Not the model of this request: the user may have changed it meanwhile.
             self.limits.end_retry(self._refused_by)
         self._refused_by = None
+        for known in self._adjustments.values():
+            known.begin()
         if self.compactor is not None:
             # The user may have chosen another policy since the last request.
             self.policy = self.relief.policy = self.compactor.policy
@@ -144,13 +150,13 @@ class Pipeline:
         """The request in the form that its model takes; one without a server takes any."""
         if request.model.provider is None:
             return request
-        form, parameters = self._form(request.model), request.model_request_parameters
-        self._names = form.given_names(parameters)
+        form, parameters = self._adjusted(request.model).form, request.model_request_parameters
+        self._names = form.own_names(parameters)
         messages, parameters = form.of_request(request.messages, parameters)
-        model, settings = form.of_model(request.model, request.model_settings)
+        model, settings = form.of_model(unserved(request.model), request.model_settings)
         formed = replace(
             request,
-            model=model,
+            model=ServedModel.of(model, streams=form.streams),
             model_settings=settings,
             messages=messages,
             model_request_parameters=parameters,
@@ -158,28 +164,34 @@ class Pipeline:
         return self._marks.marked(formed, hour=self.cache.hour >= 1.0)
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
-        """The answer with tools called by their own names, which its provider may not take."""
+        """The answer with tools and arguments by their own names, which its provider may not take."""
         if not self._names:
             return response
         return replace(response, parts=[self._own_named(part) for part in response.parts])
 
     def _own_named(self, part: ModelResponsePart) -> ModelResponsePart:
         own = self._names.get(part.tool_name) if isinstance(part, ToolCallPart) else None
-        return part if own is None else cast("ToolCallPart", replace(cast("Any", part), tool_name=own))
+        if own is None or not isinstance(part, ToolCallPart):
+            return part
+        args = part.args
+        with suppress(ValueError):
+            if own.arguments and isinstance(
+                given := json.loads(args) if isinstance(args, str) else args, dict
+            ):
+                args = {own.arguments.get(name, name): value for name, value in given.items()}
+        return cast("ToolCallPart", replace(cast("Any", part), tool_name=own.tool, args=args))
 
-    def reformed(self, model: Model[Any], error: Exception) -> bool:
+    def reformed(self, request: ModelRequestContext, error: Exception) -> bool:
         """Whether a refusal is of the form, and another one is tried from now on."""
-        form = self._form(model).after(error)
-        if form is not None:
-            self._forms[self.limits.model_key(model)] = form
-        return form is not None
+        has_server = request.model.provider is not None
+        return has_server and self._adjusted(request.model).next_form(request, error) is not None
 
-    def _form(self, model: Model[Any]) -> WireForm:
+    def _adjusted(self, model: Model[Any]) -> Adjustments:
         key = self.limits.model_key(model)
-        if key not in self._forms:
-            first = WireForm.of(model, downloads=self.downloads)
-            self._forms[key] = first.taught(self.limits.form(model))
-        return self._forms[key]
+        if key not in self._adjustments:
+            first = WireForm.of(unserved(model), downloads=self.downloads)
+            self._adjustments[key] = Adjustments(first, first.taught(self.limits.form(model)))
+        return self._adjustments[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
         """Learn the form that its model takes, the window and the size of a request from its answer."""
@@ -189,9 +201,10 @@ class Pipeline:
         if response.state != "complete" or is_summary(response):
             return
         # Remember the form that was answered: only that shows what a refusal was about.
-        form = self._forms.get(self.limits.model_key(model)) if model.provider is not None else None
-        if form is not None:
-            self.limits.learn_form(model, form.learnt(WireForm.of(model, downloads=self.downloads)))
+        if (known := self._adjustments.get(self.limits.model_key(model))) is not None:
+            if told := known.answered(request):
+                self.history.report(Notice(text=f"{model.model_name} {told}."))
+            self.limits.learn_form(model, known.lasting.learnt(known.first))
         overflow = overflow_of_answer(response, self.limits.window(model).stated)
         if overflow is not None:
             self.limits.learn(model, overflow, meter.counted, plain=meter.plain)
@@ -231,7 +244,7 @@ class Pipeline:
             window = self.history.usage().window
             requested = overflow.requested or self.history.usage().total
             raise ContextTooLarge(told.limit or window.stated, requested)
-        self._refused_by = request.model
+        self._refused_by = unserved(request.model)
         self.relief.share()
         await self._compact("overflow")
         self._persist(ctx, version)
@@ -243,9 +256,9 @@ class Pipeline:
 
     def _fix(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
-        model = self.model = request.model
+        model = self.model = unserved(request.model)
         if model.provider is not None:
-            self.meter.count_as(self._form(model).shown, model.model_name)
+            self.meter.count_as(self._adjusted(model).form.shown, model.model_name)
         window, factor = self.limits.window(model), self.limits.factor(model)
         growth = self.limits.learnt.growth(self.limits.model_key(model))
         self.history.fix(window, self.meter.carried(request), model.model_name, factor, growth)
@@ -361,7 +374,7 @@ class Pipeline:
             self.history.distrust()
             self.history.report(out.truncation)
         outgoing = replace(request, messages=list(out.messages))
-        hour = chooses_hour(request) and self._form(request.model).caching
+        hour = chooses_hour(request) and self._adjusted(request.model).form.caching
         self.history.report(self.meter.sent(outgoing, self.history.usage(), hour=hour))
         return outgoing
 
@@ -441,7 +454,7 @@ class GovernedRun(OutermostCapability):
         """Bring the request into its model's form; build it again for another attempt or another model."""
         if _resumes(request_context):
             return request_context
-        unchanged = request_context.attempt == 1 and request_context.model is self.pipeline.model
+        unchanged = request_context.attempt == 1 and unserved(request_context.model) is self.pipeline.model
         return self.pipeline.formed(request_context if unchanged else self.pipeline.again(request_context))
 
     async def after_model_request(
@@ -499,7 +512,7 @@ class GovernedRun(OutermostCapability):
         self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
     ) -> None:
         overflow = self.pipeline.overflow(request_context, error)
-        if overflow is None and not self.pipeline.reformed(request_context.model, error):
+        if overflow is None and not self.pipeline.reformed(request_context, error):
             raise error
         try:
             if overflow is not None:

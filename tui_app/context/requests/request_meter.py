@@ -17,6 +17,7 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
+from tui_app.context.answer_end import context_input
 from tui_app.context.counting.prompt_cache import (
     CachedAnswer,
     CacheOutlook,
@@ -185,6 +186,8 @@ class CacheWatch:
     _model: str = ""
     _version: int = 0
     """That of the view when the newest answer came."""
+    _figures: bool = False
+    """Whether any answer has said what of its request was cached."""
 
     @property
     def hour(self) -> float:
@@ -209,9 +212,10 @@ class CacheWatch:
 
     def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
         """Note what an answer says of its request."""
-        usage = response.usage
-        if response.state != "complete" or not usage.input_tokens:
+        usage, size = response.usage, context_input(response)
+        if response.state != "complete" or not size:
             return
+        self._figures = self._figures or bool(usage.cache_read_tokens or usage.cache_write_tokens)
         self._held = self._leaves
         model = f"{request.model.system}:{request.model.model_name}"
         # What a request asks of providers that want to be asked to keep something.
@@ -227,9 +231,10 @@ class CacheWatch:
             CachedAnswer(
                 model=model,
                 asked=self._asked,
-                input_tokens=usage.input_tokens,
+                input_tokens=size,
                 output_tokens=usage.output_tokens,
-                read_tokens=usage.cache_read_tokens,
+                read_tokens=min(size, usage.cache_read_tokens),
+                figures=self._figures,
                 kept=self._kept,
                 hour=self._held.share if self.chosen else 0.0,
             )
@@ -346,7 +351,7 @@ class RequestMeter:
             Whether the server seems to have dropped a part of the request: it reports far too few tokens.
         """
         self._cache_read = response.usage.cache_read_tokens or None
-        reported = believable(self.counted, response.usage.input_tokens)
+        reported = believable(self.counted, context_input(response))
         # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
         low = is_silent_truncation(self.size(min(1.0, self.limits.factor(request.model))), reported)
         key = self.limits.model_key(request.model)

@@ -26,6 +26,7 @@ from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History
 from tui_app.context.overflow.error_text import outline
+from tui_app.context.served_model import unserved
 from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
 from tui_app.context.summaries.writer import (
     HEADER,
@@ -184,7 +185,7 @@ class PrefixSummariser:
         settings["extra_headers"] = {**own, HEADER: INTERACTION}
         text = StreamedText(self.count, ledger, task.overheard, partial(progress, 1, 1))
         try:
-            async with self.model.request_stream(messages, settings, parameters) as stream:
+            async with sent.model.request_stream(messages, settings, parameters) as stream:
                 async for event in stream:
                     text.hear(event)
                 return stream.get()
@@ -196,7 +197,7 @@ class PrefixSummariser:
     def _messages(self) -> list[ModelMessage] | None:
         """The view as it is sent; None where it does not begin as the last request did."""
         last = self.sent.last
-        if last is None or last.model is not self.model:
+        if last is None or unserved(last.model) is not self.model:
             return None
         form = WireForm.of(self.model).taught(self.learnt())
         messages = form.of_messages(self.repair(to_messages(self.history.items())))

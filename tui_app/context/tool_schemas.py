@@ -1,0 +1,145 @@
+"""Schemas of tools in a form that providers take.
+
+An MCP server may give any JSON schema. No provider takes all of it: alternatives at the top, lists of nothing
+in particular and names of properties in other letters are refused, and each of them takes every turn with it.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_Schema = dict[str, Any]
+
+_KEY, _FOREIGN = re.compile(r"[a-zA-Z0-9_.-]{1,64}"), re.compile(r"[^a-zA-Z0-9_.-]")
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+_NOT_AT_THE_TOP = frozenset({*_BRANCHES, "$ref", "enum", "not", "const", "if", "then", "else"})
+_PLAIN = ("type", "description", "enum", "properties", "required", "items")
+_DEPTH = 8
+
+
+def own_keys(schema: Mapping[str, Any]) -> dict[str, str]:
+    """The names of properties that are sent as others, by those."""
+    names = list(_as_object(schema, schema, _DEPTH)["properties"])
+    taken, found = {name for name in names if _KEY.fullmatch(name)}, dict[str, str]()
+    for name in names:
+        if name not in taken:
+            sent = _FOREIGN.sub("_", name)[:56] or "_"
+            while sent in taken:
+                sent += "_"
+            taken.add(sent)
+            found[sent] = name
+    return found
+
+
+def sent_schema(schema: _Schema, *, plain: bool = False) -> _Schema:
+    """The schema of a tool's arguments as it is sent; the same object where that changes nothing.
+
+    Args:
+        schema: Any.
+        plain: Whether only types, texts and names are left, as a provider has refused the rest.
+    """
+    made = _as_object(schema, schema, _DEPTH)
+    names = {own: sent for sent, own in own_keys(schema).items()}
+    made["properties"] = {names.get(name, name): each for name, each in made["properties"].items()}
+    if "required" in made:
+        made["required"] = [names.get(name, name) for name in made["required"]]
+    made = _plain(made, schema, _DEPTH) if plain else _mended(made)
+    return schema if made == schema else made
+
+
+def _as_object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> _Schema:
+    """An object with the properties of all its alternatives; what each of them needs is needed."""
+    made = {name: each for name, each in schema.items() if name not in _NOT_AT_THE_TOP}
+    properties, required = dict(_mapping(made.get("properties"))), list(_names(made.get("required")))
+    groups = [(kind, schema.get(kind)) for kind in _BRANCHES]
+    for kind, branches in [("allOf", [schema]) if "$ref" in schema else ("", None), *groups]:
+        every = [_target(each, root) for each in branches or () if isinstance(each, Mapping)]
+        inner = [_as_object(each, root, depth - 1) for each in every if depth]
+        for each in inner:
+            properties = {**each["properties"], **properties}
+        needed = [set(_names(each.get("required"))) for each in inner]
+        if needed:
+            wanted = set.union(*needed) if kind == "allOf" else set.intersection(*needed)
+            required += [name for name in properties if name in wanted and name not in required]
+    made |= {"type": "object", "properties": properties}
+    return made | ({"required": required} if required else {})
+
+
+def _target(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a reference within the schema leads to; the schema itself where it is none."""
+    seen = 0
+    while isinstance(place := schema.get("$ref"), str) and seen < _DEPTH:
+        found: Any = root
+        for step in place.removeprefix("#").split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            found = found.get(name) if isinstance(found, Mapping) else None
+        schema, seen = _mapping(found), seen + 1
+    return schema
+
+
+def _mended(node: Any) -> Any:
+    """The same with items for each list, numbers for limits, and no names that are refused further down."""
+    if isinstance(node, list):
+        return [_mended(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    made = {
+        name: {key: _mended(each) for key, each in value.items()}
+        if name in ("properties", "$defs", "definitions") and isinstance(value, dict)
+        else value
+        if name in ("enum", "const", "default", "examples")
+        else _mended(value)
+        for name, value in node.items()
+    }
+    if "array" in _names(made.get("type")) and not isinstance(made.get("items"), dict | bool):
+        listed = made.get("items") or made.get("prefixItems")
+        made["items"] = listed[0] if isinstance(listed, list) and len(listed) == 1 else {}
+    for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        # In the fourth draft of the standard it was a flag.
+        if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
+            made[exclusive] = made.pop(limit)
+    if not all(map(_KEY.fullmatch, _mapping(made.get("properties")))):
+        made.pop("required", None)
+        made["properties"] = {name: each for name, each in made["properties"].items() if _KEY.fullmatch(name)}
+    return made
+
+
+def _plain(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> _Schema:
+    """Only what every provider takes: one type each, no references, no conditions."""
+    node = _target(node, root)
+    branches = (each for kind in _BRANCHES for each in node.get(kind) or () if isinstance(each, Mapping))
+    branch = next((each for each in branches if each.get("type") != "null"), None)
+    if branch is not None and depth:
+        node = {**_target(branch, root), **{name: node[name] for name in _PLAIN if name in node}}
+    made = {name: node[name] for name in _PLAIN if name in node}
+    kinds = [kind for kind in _names(made.get("type")) if kind != "null"]
+    known = "object" if "properties" in made else "array" if "items" in made else "string"
+    made["type"] = kinds[0] if kinds else known
+    if not (values := made.get("enum")) or not all(isinstance(value, str) for value in values):
+        made.pop("enum", None)
+    if made["type"] == "object":
+        properties = _mapping(made.get("properties")) if depth else {}
+        known_keys = {name: each for name, each in properties.items() if _KEY.fullmatch(name)}
+        made["properties"] = {
+            name: _plain(_mapping(each), root, depth - 1) for name, each in known_keys.items()
+        }
+        made["required"] = [name for name in _names(made.get("required")) if name in known_keys]
+    if made["type"] == "array":
+        made["items"] = _plain(_mapping(made.get("items")), root, depth - 1) if depth else {"type": "string"}
+    return {
+        name: each
+        for name, each in made.items()
+        if (name not in ("properties", "required") or made["type"] == "object")
+        and (name != "items" or made["type"] == "array")
+        and each != []
+    }
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: object) -> Sequence[str]:
+    if isinstance(value, str):
+        return (value,)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else ()
