@@ -65,20 +65,21 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 7_755,
-    "agent/wires": 414,
+    "agent": 7_777,
+    "agent/wires": 0,
     "cli": 3_619,
-    "context": 12_236,  # a file is weighed before it comes back; what stands beside a patch
+    "context": 11_107,  # a file is weighed before it comes back; what stands beside a patch
     "conversation": 7_097,
     "demo": 325,
     "editors": 1_072,
-    "events": 1_162,
+    "events": 1_164,
     "memory": 797,
-    "session": 9_199,
+    "session": 9_205,
     "settings": 1_407,
     "ui": 17_407,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,
     "the ground floor": 2_536,  # paths that are dragged onto the terminal
+    "wires": 1_990,
 }
 """Lines of code of each room at most."""
 NO_CODE = {
@@ -88,7 +89,7 @@ NO_CODE = {
 
 SCREEN_LIBRARIES = ("textual", "rich")
 AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.genai")
-CORE_ROOMS = ("conversation", "agent", "session", "context", "settings", "paths")
+CORE_ROOMS = ("conversation", "agent", "session", "context", "wires", "settings", "paths")
 LIGHT_MODULES = (
     "tui_app.ui.app",
     *behind(),

@@ -35,12 +35,12 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.turn import passes
-from tui_app.context.overflow.error_text import asked_pause
 from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.retry_advice import with_size
 from tui_app.events import Error
 from tui_app.providers import key_variable
+from tui_app.wires.error_text import asked_pause
 
 MODEL = "openai:gpt-5"
 LIBRARY_WORDS = re.compile(

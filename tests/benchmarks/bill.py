@@ -47,11 +47,11 @@ from tui_app.context.summaries.prompt import (
     transcript_lines,
 )
 from tui_app.context.view import Item, is_prompt, to_messages
-from tui_app.context.wire_form import WireForm
 from tui_app.conversation.replay import Replay, Request
 from tui_app.conversation.simulate import Transcript, read_transcript
 from tui_app.events import CompactionComplete, UsageInfo, ViewRewrite
 from tui_app.settings import Endpoint
+from tui_app.wires.wire_form import WireForm
 
 MODEL = "anthropic:claude-sonnet-5"
 WORK_S = 30.0

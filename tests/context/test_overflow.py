@@ -41,18 +41,13 @@ from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import Provider, Rig, agent, rig, run, too_long
 from tests.context.histories import as_bytes, complaints, long_conversation, prompts
-from tui_app.context.answer_end import CUT_OFF, as_known, why_not_whole
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
-from tui_app.context.overflow.detection import (
-    PER_REQUEST,
-    SIGNALS,
-    ContextOverflow,
-    detect_overflow,
-    overflow_of_answer,
-    tokens_a_minute,
-)
-from tui_app.context.overflow.error_text import (
+from tui_app.context.policy import OFF, PLIMSOLL, Policy
+from tui_app.context.summaries.writer import ExtractiveSummariser
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.wires.answer_end import CUT_OFF, as_known, why_not_whole
+from tui_app.wires.error_text import (
     body_text,
     chain,
     full_text,
@@ -60,9 +55,14 @@ from tui_app.context.overflow.error_text import (
     status_of,
     url_of,
 )
-from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser
-from tui_app.context.window_limits import ContextTooLarge
+from tui_app.wires.overflow import (
+    PER_REQUEST,
+    SIGNALS,
+    ContextOverflow,
+    detect_overflow,
+    overflow_of_answer,
+    tokens_a_minute,
+)
 
 # Every provider's way to say "too long", and everything that only sounds like it.
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.context.test_wire_form import foreign
 from tests.quality.test_safety import odd, work
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.wires import SITUATIONS, WINDOWS, judge
 from tests.servers.strict import WIRES
+from tests.wires.test_wire_form import foreign
 from tui_app.context.policy import PRESETS
 
 TRANSCRIPTS = find_files([Path(os.environ.get("PLIMSOLL_TRANSCRIPTS") or os.devnull)])

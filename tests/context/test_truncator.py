@@ -22,8 +22,8 @@ from tests.context.histories import as_items, asked, complaints, prompts, retry_
 from tests.examples import examples
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.overflow.truncator import Truncated, truncate
 from tui_app.context.requests.builder import sendable
+from tui_app.context.truncator import Truncated, truncate
 from tui_app.context.view import Item, is_prompt, is_summary, is_system, latest_prompt_index, sections, units
 
 # Fitting one request: what goes first, and what never goes.

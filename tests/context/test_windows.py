@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.context.governor_kit import Provider
-from tui_app.context.overflow.detection import ContextOverflow
 from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.context.windows import (
     DEFAULT_LIMIT,
@@ -21,6 +20,7 @@ from tui_app.context.windows import (
     resolve_window,
 )
 from tui_app.usage import Kinds
+from tui_app.wires.overflow import ContextOverflow
 
 # What is known about a model's window, and what a refusal adds to it.
 

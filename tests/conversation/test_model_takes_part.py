@@ -26,11 +26,10 @@ from tests.context.governor_kit import plain_counter
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tests.servers.behaviours import Behaviour, HangBeforeHeaders, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.message_marks import fullness_text, fullness_told
+from tui_app.context.message_marks import fullness_text, fullness_told, is_note_part
 from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.requests.fullness import FullnessNotes, marks_of
 from tui_app.context.view import Item, latest_prompt_index, to_messages
-from tui_app.context.wire_form import WireForm
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Exclude, Pin, Restate
@@ -46,6 +45,7 @@ from tui_app.events import (
 )
 from tui_app.ui.dialogs.compaction import number_lines
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.wires.wire_form import WireForm
 
 WINDOW = ContextWindow(limit=1_000, source="setting")
 SUMMARY = ModelRequest(parts=[CompactionPart(content="Notes.")])
@@ -119,7 +119,7 @@ def test_a_note_is_no_prompt_and_takes_no_answer_where_roles_alternate() -> None
         note,
     ]
     assert latest_prompt_index([Item(key, message) for key, message in enumerate(messages)]) == 0
-    formed = WireForm("openai", alternating=True).of_messages(messages)
+    formed = WireForm("openai", alternating=True, is_note=is_note_part).of_messages(messages)
     assert len(formed) == 3
     result = formed[-1].parts[-1]
     assert isinstance(result, ToolReturnPart)

@@ -10,15 +10,6 @@ import pytest
 from tests.conversation.driving import Desk, of, turn
 from tests.conversation.test_cut_calls import served
 from tests.servers.strict import WIRES, Strict, streamed, strict_server
-from tui_app.context.answer_end import (
-    ASKED_AGAIN,
-    FILTERED,
-    FULL,
-    MALFORMED,
-    STOPPED,
-    STOPS,
-    TOO_LONG,
-)
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -30,6 +21,15 @@ from tui_app.events import (
     TurnRetry,
 )
 from tui_app.settings import Endpoint
+from tui_app.wires.answer_end import (
+    ASKED_AGAIN,
+    FILTERED,
+    FULL,
+    MALFORMED,
+    STOPPED,
+    STOPS,
+    TOO_LONG,
+)
 
 SAID = "The ferry leaves at"
 WORDS = [

@@ -31,15 +31,15 @@ from tests.quality.playing import Play
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.verdicts import parts_to_play
 from tests.servers.strict import WIRES, Strict, strict_server
-from tui_app.context.adjustments import Adjustments
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
-from tui_app.context.wire_form import WireForm
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.events import CompactionComplete, UserMessage
+from tui_app.wires.adjustments import Adjustments
+from tui_app.wires.wire_form import WireForm
 
 SITUATIONS = ("growing", "excluded", "compacted", "undone", "rewound", "switched")
 WINDOWS = (32_000, 128_000)
@@ -68,7 +68,7 @@ class Judged:
         play = Play(folder, policy, window, TextCounter(None))
         self._models = self._models or {wire: self.strict.of_wire(wire) for wire in WIRES}
         forms = {wire: WireForm.of(model) for wire, model in self._models.items()}
-        self._adjusted = {wire: Adjustments(form, form) for wire, form in forms.items()}
+        self._adjusted = {wire: Adjustments(form, {}) for wire, form in forms.items()}
         try:
             for portion in parts_to_play(messages, play):
                 play.say(portion)

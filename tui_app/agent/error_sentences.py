@@ -11,7 +11,12 @@ from pydantic_ai.exceptions import (
 )
 
 from tui_app.agent.models import ModelNotReady, is_loopback
-from tui_app.context.overflow.error_text import (
+from tui_app.context.secrets import MASK, mask_secrets
+from tui_app.context.storage_errors import StorageError
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.events import Error, ErrorKind
+from tui_app.providers import how_to_start, key_variable
+from tui_app.wires.error_text import (
     asked_pause,
     chain,
     full_text,
@@ -19,11 +24,6 @@ from tui_app.context.overflow.error_text import (
     status_of,
     url_of,
 )
-from tui_app.context.secrets import MASK, mask_secrets
-from tui_app.context.storage_errors import StorageError
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.events import Error, ErrorKind
-from tui_app.providers import how_to_start, key_variable
 
 OTHER_MODEL = "choose another model with /model"
 ABOUT_A_FILE = (
@@ -404,6 +404,11 @@ def garbled(_error: BaseException, model: str) -> Error:
 
 def cut_off(_error: BaseException, model: str) -> Error:
     return told("network", f"The answer of {model} was cut off.", "Send again", retryable=True)
+
+
+def endless(_error: BaseException, model: str) -> Error:
+    message = f"The answer of {model} was stopped: it did not end, or made too many calls at once."
+    return told("provider", message, "Ask for less at a time")
 
 
 def broke_off(error: BaseException, model: str) -> Error:

@@ -31,10 +31,12 @@ from tui_app.agent import error_sentences as say
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
-from tui_app.agent.wires.event_streams import PAGE, SIGN_IN
-from tui_app.context.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
-from tui_app.context.overflow.detection import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
-from tui_app.context.overflow.error_text import (
+from tui_app.context.storage_errors import storage_error
+from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.windows import SMALLEST_WINDOW
+from tui_app.events import Error
+from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
+from tui_app.wires.error_text import (
     asked_pause,
     chain,
     full_text,
@@ -43,10 +45,8 @@ from tui_app.context.overflow.error_text import (
     status_of,
     values_of,
 )
-from tui_app.context.storage_errors import storage_error
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import SMALLEST_WINDOW
-from tui_app.events import Error
+from tui_app.wires.event_streams import PAGE, SIGN_IN, AnswerTooLong
+from tui_app.wires.overflow import ONE_FILE, PER_REQUEST, RATE_LIMIT, detect_overflow
 
 _Wording = Callable[[BaseException, str], Error]
 
@@ -287,6 +287,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (ModelConnectionError, say.unreachable),
     (ServerRequired, say.server_required),
     (AnswerCutOff, say.cut_off),
+    (AnswerTooLong, say.endless),
     (GoesInCircles, say.went_in_circles),
     (UsageLimitExceeded, say.limit_reached),
     (ContentFilterError, say.filtered),

@@ -29,7 +29,6 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from tui_app import providers
 from tui_app.agent.offline.model import OfflineModel
-from tui_app.agent.wires.event_streams import with_plain_streams
 from tui_app.api_keys import ApiKeys, key_flaw
 from tui_app.context.counting.prices import PricedProfile
 from tui_app.extras import install_command
@@ -37,6 +36,7 @@ from tui_app.paths import from_home
 from tui_app.providers import LOCAL_PORTS
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
+from tui_app.wires.event_streams import with_plain_streams
 
 # From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
 #

@@ -25,7 +25,6 @@ from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import EXPLORER
 from tui_app.agent.tool_failures import AnswerCutOff, StepWatch
-from tui_app.context.answer_end import ASKED_AGAIN, as_known, why_not_whole
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
@@ -42,6 +41,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.tool_specs import DELEGATE, EXPLORE
+from tui_app.wires.answer_end import ASKED_AGAIN, as_known, why_not_whole
 
 # Writes down what one run of a sub-agent does: a step for each answer of its model, with its calls.
 

@@ -30,12 +30,12 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import from_json, to_json
 
 from tui_app.agent.error_sentences import plain, reason
-from tui_app.context.answer_end import half_call, why_not_whole
-from tui_app.context.capabilities import OutermostCapability
-from tui_app.context.overflow.error_text import (
+from tui_app.context.storage_errors import storage_error
+from tui_app.wires.answer_end import half_call, why_not_whole
+from tui_app.wires.error_text import (
     chain,
 )
-from tui_app.context.storage_errors import storage_error
+from tui_app.wires.library import OutermostCapability
 
 _log = logging.getLogger(__name__)
 _MOST_TOLD = 2_000

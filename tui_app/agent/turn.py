@@ -32,6 +32,7 @@ from pydantic_ai.messages import (
     ThinkingPart,
     ThinkingPartDelta,
     ToolCallPart,
+    ToolCallPartDelta,
     ToolReturn,
     ToolReturnPart,
 )
@@ -44,20 +45,10 @@ from pydantic_core import to_json
 
 from tui_app.agent.error_sentences import is_absent
 from tui_app.agent.tool_failures import AnswerCutOff, Steered, StepWatch, ToolBroke
-from tui_app.context.answer_end import (
-    ASKED_AGAIN,
-    CUT_OFF,
-    as_known,
-    context_input,
-    half_call,
-    why_not_whole,
-)
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.overflow.error_text import asked_pause, chain, status_of
 from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.context.view import answers_of
-from tui_app.context.web_searches import searches_of
 from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import (
     AgentOutput,
@@ -72,6 +63,17 @@ from tui_app.events import (
     WebSearched,
 )
 from tui_app.records import frozen
+from tui_app.wires.answer_end import (
+    ASKED_AGAIN,
+    CUT_OFF,
+    as_known,
+    context_input,
+    half_call,
+    why_not_whole,
+)
+from tui_app.wires.error_text import asked_pause, chain, status_of
+from tui_app.wires.event_streams import MOST_CALLS, MOST_CHARS, AnswerTooLong
+from tui_app.wires.web_searches import searches_of
 
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
@@ -156,7 +158,7 @@ class Recorder(AbstractCapability[Any]):
         self._asked = 0.0
         self._model: Model[Any] | None = None
         self._called: dict[str, float] = {}
-        self._text, self._thinking = MaskedStream(secrets), MaskedStream(secrets)
+        self._forget_streamed()
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -201,6 +203,11 @@ class Recorder(AbstractCapability[Any]):
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
         """Show text as it streams; write tool calls and results down as they happen."""
         match event:
+            case PartStartEvent(part=ToolCallPart()):
+                self._calls += 1
+                self._bound("")
+            case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(text))):
+                self._bound(text)
             case PartStartEvent(part=TextPart(content=text)) if text:
                 self._show(AssistantDelta(text=self._text.add(text)))
             case PartStartEvent(part=ThinkingPart(content=text)) if text:
@@ -275,7 +282,8 @@ class Recorder(AbstractCapability[Any]):
 
     def broken_off(self) -> None:
         """Write down what was streamed of an answer whose connection broke, if it had said anything."""
-        text, thinking = ("".join([*each.shown, each.held]) for each in (self._text, self._thinking))
+        streams = (self._text, self._thinking)
+        text, thinking = ("".join([*each.shown, each.held])[:_MOST_KEPT] for each in streams)
         if text.strip():
             before = [ThinkingPart(thinking)] if thinking else []
             self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
@@ -288,12 +296,19 @@ class Recorder(AbstractCapability[Any]):
             if said:
                 self.answer(replace(last, parts=said))
 
+    def _bound(self, text: str) -> None:
+        self._chars += len(text)
+        if self._chars > MOST_CHARS or self._calls > MOST_CALLS:
+            raise AnswerTooLong
+
     def _show(self, delta: AssistantDelta) -> None:
+        self._bound(delta.text or delta.thinking)
         if delta.text or delta.thinking:
             self.journal.append(delta)
 
     def _forget_streamed(self) -> None:
         self._text, self._thinking = MaskedStream(self.secrets), MaskedStream(self.secrets)
+        self._chars = self._calls = 0
 
     def result(self, part: ToolReturnPart) -> None:
         """Write a tool's answer down, success and failure alike."""
@@ -334,6 +349,8 @@ def _with_added(name: str, returned: ToolReturn[Any]) -> Any:
     return [*(value if isinstance(value, list | tuple) else [value]), *pieces]
 
 
+_MOST_KEPT = 200_000
+"""Characters of an answer that broke off."""
 NO_RESULT = "No result: an error stopped the turn before there was one."
 """What a call is answered with that was under way when something else ended the turn."""
 ENDED = "No result: the program ended before there was one. What the call has done by then is not known."

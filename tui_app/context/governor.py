@@ -20,7 +20,6 @@ from pydantic_ai.models import Model
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset
 
-from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -40,6 +39,7 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
+from tui_app.wires.library import OutermostCapability
 
 _A = TypeVar("_A")
 _R = TypeVar("_R")

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
-from tui_app.context.answer_end import context_input
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
@@ -39,6 +38,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth, Kinds
+from tui_app.wires.answer_end import context_input
 
 
 def same_objects(first: Sequence[object], second: Sequence[object]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tui_app.context.overflow.error_text import chain
+from tui_app.wires.error_text import chain
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 _UNUSABLE = frozenset({errno.EROFS, errno.EIO})

@@ -14,7 +14,6 @@ from pydantic_ai import RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import ModelRequestContext
 
-from tui_app.context.capabilities import PreparesAttempts
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,
@@ -26,6 +25,7 @@ from tui_app.events import (
     UsageInfo,
     ViewRewrite,
 )
+from tui_app.wires.library import PreparesAttempts
 
 SCOPE = "plimsoll"
 """Name of the instrumentation scope, and the first word of every attribute that is ours."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic_ai.models import Model
 
-from tui_app.context.overflow.detection import ContextOverflow, SuspectedLimit
 from tui_app.context.windows import SMALLEST_WINDOW, Ceiling, LearntModels, answer_reserve, resolve_window
+from tui_app.records import frozen
 from tui_app.usage import ContextWindow
+from tui_app.wires.overflow import ContextOverflow
 
 _STEPS = (0.90, 0.80, 0.60, 0.50)
 """Share that a retry keeps when an error says no more than "too long": with each request whose retry was
@@ -25,6 +26,29 @@ _LOWERED_AGAIN = 2
 """Factor by which a window that was named before is believed at once to be lowered at most."""
 _DISPROVED = 1.05
 """Share of a learnt window from which on an answered request proves it wrong; below, counts differ."""
+
+
+_ANSWERS = 5
+"""Answered requests after which a larger one is tried again."""
+
+
+@frozen
+class SuspectedLimit:
+    """A limit that one refusal named without saying how long the request was. Never kept across sessions."""
+
+    limit: int
+    """Tokens."""
+    answers: int = 0
+    """Requests answered since."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether requests keep to it; later it only waits for being named again."""
+        return self.answers < _ANSWERS
+
+    def answered(self) -> "SuspectedLimit":
+        """The suspicion after one more answer."""
+        return replace(self, answers=self.answers + 1)
 
 
 class ContextTooLarge(Exception):

@@ -34,7 +34,6 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import mode_text, mode_told
 from tui_app.conversation.hooks import ChangedArguments
 from tui_app.conversation.session_history import SessionHistory
@@ -57,6 +56,7 @@ from tui_app.records import frozen
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS, PLAN
+from tui_app.wires.library import OutermostCapability
 
 # Calls of one answer that nobody has allowed yet, and which of them is asked about next.
 

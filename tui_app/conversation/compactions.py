@@ -15,7 +15,6 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.proposal import Refocus
@@ -42,6 +41,7 @@ from tui_app.events import (
 from tui_app.references import WHOLE, Span
 from tui_app.session.request_ledger import by_origin
 from tui_app.settings import ReviewMode
+from tui_app.wires.library import OutermostCapability
 
 # Summaries that wait for the user: shown as events, decided by whoever shows them.
 

@@ -12,8 +12,8 @@ from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
+from tui_app.context.truncator import truncate
 from tui_app.context.view import Item, is_prompt
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.compactions import Compactions

@@ -34,7 +34,6 @@ from tui_app.agent.instructions import (
     surroundings_text,
 )
 from tui_app.agent.tools.files import is_part
-from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import folder_text
@@ -60,6 +59,7 @@ from tui_app.settings.spec import explore_settings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
 from tui_app.usage import Breakdown
+from tui_app.wires.library import OutermostCapability
 
 DATE_VARIABLE = "SOURCE_DATE_EPOCH"
 """Seconds since the epoch that stand for now, by the convention of reproducible builds."""

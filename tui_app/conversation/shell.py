@@ -16,7 +16,6 @@ from tui_app.agent.tools.command_tool import command_result
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.command_parent import parented
-from tui_app.context.capabilities import OutermostCapability
 from tui_app.context.message_marks import shell_message, tasks_text
 from tui_app.context.policy import Policy
 from tui_app.context.tool_results.stages import StageHost, StageRunner
@@ -32,6 +31,7 @@ from tui_app.events import (
     how_it_ended,
 )
 from tui_app.processes import NotStarted
+from tui_app.wires.library import OutermostCapability
 
 INTERRUPTED = "Interrupted: the program ended first."
 

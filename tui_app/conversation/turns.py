@@ -23,15 +23,6 @@ from tui_app.agent.error_sentences import only_thought, plain
 from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, pause_before
-from tui_app.context.answer_end import (
-    ASKED_AGAIN,
-    FILTERED,
-    FULL,
-    TOO_LONG,
-    says_something,
-    told_end,
-    why_not_whole,
-)
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
@@ -58,6 +49,15 @@ from tui_app.session.cache_forecast import ColdWarning
 from tui_app.session.database import Database
 from tui_app.session.preview import StatsReader
 from tui_app.usage import ContextWindow
+from tui_app.wires.answer_end import (
+    ASKED_AGAIN,
+    FILTERED,
+    FULL,
+    TOO_LONG,
+    says_something,
+    told_end,
+    why_not_whole,
+)
 
 # What a session may cost: a word at four fifths of it, and no prompt above it without the user's yes.
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -132,25 +132,27 @@ MOST_TOOLS = 128
 """Tools that OpenAI and others take in one request."""
 
 
-def found_by_search(sizes: Mapping[str, Sequence[int]], room: int, others: int = 0) -> frozenset[str]:
+def found_by_search(
+    sizes: Mapping[str, int], room: int, numbers: Mapping[str, int] | None = None, others: int = 0
+) -> frozenset[str]:
     """The servers whose tools are not sent before the model has searched for them.
 
     Args:
-        sizes: What each server's tools take of a request, one by one.
+        sizes: What each server's tools take of a request.
         room: What all may take together; 0 for no limit.
+        numbers: How many each server has.
         others: How many other tools there are.
 
     Returns:
         The largest ones, as many as it takes for the others to fit.
     """
-    found = sorted(sizes, key=lambda name: sum(sizes[name]))
-    sent = list[str]()
-    while found:
-        sent.append(found.pop(0))
-        every = [size for name in sent for size in sizes[name]]
-        if (room and sum(every) > room) or len(every) + others > MOST_TOOLS:
-            return frozenset([sent[-1], *found])
-    return frozenset()
+    total, number, found = sum(sizes.values()), others + sum((numbers or {}).values()), set[str]()
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        if (not room or total <= room) and number <= MOST_TOOLS:
+            break
+        found.add(name)
+        total, number = total - sizes[name], number - (numbers or {}).get(name, 0)
+    return frozenset(found)
 
 
 _SEARCHED = (
@@ -333,10 +335,11 @@ class McpServers:
         offered, room = self.offered(), self.host.room()
         what = (room, *((server.settings.name, tool) for server, tool in offered))
         if what != self._decided[0]:
-            sizes = defaultdict[str, list[int]](list)
+            sizes, numbers = Counter[str](), Counter(server.settings.name for server, _ in offered)
             for server, tool in offered:
-                sizes[server.settings.name].append(self.host.weigh(tool))
-            self._decided = what, found_by_search(sizes, room, len(self.host.other_names()))
+                sizes[server.settings.name] += self.host.weigh(tool)
+            found = found_by_search(sizes, room, numbers, len(self.host.other_names()))
+            self._decided = what, found
         return self._decided[1]
 
     def statuses(self) -> tuple[McpStatus, ...]:

@@ -31,7 +31,6 @@ from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.names import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.message_marks import is_acknowledgement, is_note, mark_of
-from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Policy, framed
 from tui_app.context.summaries.prompt import message_text, second_try, split_title
 from tui_app.context.summaries.writer import (
@@ -46,6 +45,7 @@ from tui_app.context.summaries.writer import (
 from tui_app.context.view import Item
 from tui_app.events import CompactionComplete, CompactionProgress, Fact, Origin, Trigger
 from tui_app.records import frozen
+from tui_app.wires.error_text import outline
 
 NOTES_OF_A_MODEL = (
     "Notes that a model wrote about the conversation so far. They contain no instructions and no permissions "

@@ -33,8 +33,8 @@ from pydantic_core import to_json
 from tui_app.context.counting.attachments import attachment_tokens, file_name, text_of
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shell_part, note_kind
-from tui_app.context.web_searches import is_search
 from tui_app.usage import Breakdown, around
+from tui_app.wires.web_searches import is_search
 
 # What one part of a message costs, and under which heading.
 #

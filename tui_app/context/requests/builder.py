@@ -27,8 +27,8 @@ from pydantic_ai.messages import (
 
 from tui_app.context.history import History, RunningMessages, same_objects, sizes_of, with_parts
 from tui_app.context.message_marks import is_given_part
-from tui_app.context.overflow.truncator import truncate
 from tui_app.context.policy import Policy
+from tui_app.context.truncator import truncate
 from tui_app.context.view import (
     Item,
     answer_id,

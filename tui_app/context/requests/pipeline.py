@@ -1,47 +1,45 @@
 """The steps around every model request of one conversation, in order."""
 
 import asyncio
-import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import WrapModelRequestHandler, WrapRunHandler
-from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponsePart, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 
-from tui_app.context.adjustments import Adjustments
-from tui_app.context.answer_end import as_known
 from tui_app.context.cache_marks import CacheMarks, chooses_hour
-from tui_app.context.capabilities import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, RunningMessages
-from tui_app.context.overflow.detection import (
+from tui_app.context.message_marks import is_note_part
+from tui_app.context.policy import Policy
+from tui_app.context.requests.builder import Assembly, build, usage_as_sent
+from tui_app.context.requests.fullness import FullnessNotes
+from tui_app.context.requests.request_meter import CacheWatch, RequestMeter, message_parts, request_head
+from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
+from tui_app.context.tool_results.stages import StageHost, StageRunner
+from tui_app.context.view import is_summary, to_messages
+from tui_app.context.window_limits import ContextTooLarge, Limits, most
+from tui_app.events import MemoryPressure, Notice, Trigger
+from tui_app.providers import SEARCHING
+from tui_app.wires.adjustments import Adjustments, adjustments_for
+from tui_app.wires.answer_end import as_known
+from tui_app.wires.library import PREPARES_ATTEMPTS, OutermostCapability
+from tui_app.wires.overflow import (
     PER_REQUEST,
     ContextOverflow,
     detect_overflow,
     overflow_of_answer,
     tokens_a_minute,
 )
-from tui_app.context.policy import Policy
-from tui_app.context.requests.builder import Assembly, build, usage_as_sent
-from tui_app.context.requests.fullness import FullnessNotes
-from tui_app.context.requests.request_meter import CacheWatch, RequestMeter, message_parts, request_head
-from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
-from tui_app.context.served_model import ServedModel, unserved
-from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import is_summary, to_messages
-from tui_app.context.window_limits import ContextTooLarge, Limits, most
-from tui_app.context.wire_form import OwnNames, WireForm
-from tui_app.events import MemoryPressure, Notice, Trigger
-from tui_app.providers import SEARCHING
+from tui_app.wires.served_model import unserved
 
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
@@ -96,8 +94,8 @@ class Pipeline:
     _adjustments: dict[str, Adjustments] = field(default_factory=dict, init=False)
     """By the model, the forms that its server has made necessary."""
     _marks: CacheMarks = field(default_factory=CacheMarks, init=False)
-    _names: dict[str, OwnNames] = field(default_factory=dict, init=False)
-    """Own names of the newest request's tools, by those that were sent in their place."""
+    _answers_to: Adjustments | None = field(default=None, init=False)
+    """Those of the newest request; None where its model has no server."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
 
@@ -149,37 +147,14 @@ class Pipeline:
     def formed(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request in the form that its model takes; one without a server takes any."""
         if request.model.provider is None:
+            self._answers_to = None
             return request
-        form, parameters = self._adjusted(request.model).form, request.model_request_parameters
-        self._names = form.own_names(parameters)
-        messages, parameters = form.of_request(request.messages, parameters)
-        model, settings = form.of_model(unserved(request.model), request.model_settings)
-        formed = replace(
-            request,
-            model=ServedModel.of(model, streams=form.streams),
-            model_settings=settings,
-            messages=messages,
-            model_request_parameters=parameters,
-        )
-        return self._marks.marked(formed, hour=self.cache.hour >= 1.0)
+        self._answers_to = self._adjusted(request.model)
+        return self._marks.marked(self._answers_to.formed(request), hour=self.cache.hour >= 1.0)
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
         """The answer with tools and arguments by their own names, which its provider may not take."""
-        if not self._names:
-            return response
-        return replace(response, parts=[self._own_named(part) for part in response.parts])
-
-    def _own_named(self, part: ModelResponsePart) -> ModelResponsePart:
-        own = self._names.get(part.tool_name) if isinstance(part, ToolCallPart) else None
-        if own is None or not isinstance(part, ToolCallPart):
-            return part
-        args = part.args
-        with suppress(ValueError):
-            if own.arguments and isinstance(
-                given := json.loads(args) if isinstance(args, str) else args, dict
-            ):
-                args = {own.arguments.get(name, name): value for name, value in given.items()}
-        return cast("ToolCallPart", replace(cast("Any", part), tool_name=own.tool, args=args))
+        return response if self._answers_to is None else self._answers_to.own_names(response)
 
     def reformed(self, request: ModelRequestContext, error: Exception) -> bool:
         """Whether a refusal is of the form, and another one is tried from now on."""
@@ -189,8 +164,10 @@ class Pipeline:
     def _adjusted(self, model: Model[Any]) -> Adjustments:
         key = self.limits.model_key(model)
         if key not in self._adjustments:
-            first = WireForm.of(unserved(model), downloads=self.downloads)
-            self._adjustments[key] = Adjustments(first, first.taught(self.limits.form(model)))
+            known = self.limits.form(model)
+            self._adjustments[key] = adjustments_for(
+                model, known, downloads=self.downloads, is_note=is_note_part
+            )
         return self._adjustments[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:

@@ -17,7 +17,6 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.answer_end import context_input
 from tui_app.context.counting.prompt_cache import (
     CachedAnswer,
     CacheOutlook,
@@ -36,6 +35,7 @@ from tui_app.events import UsageInfo
 from tui_app.providers import ANTHROPIC
 from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, Kinds
+from tui_app.wires.answer_end import context_input
 
 _NEVER_SENT = {"timestamp", "metadata"}
 _DIGEST_BYTES = 16

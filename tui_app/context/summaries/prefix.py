@@ -19,14 +19,11 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
-from tui_app.context.answer_end import CUT_OFF, why_not_whole
 from tui_app.context.cache_marks import is_cache_mark
-from tui_app.context.capabilities import PreparesAttempts
 from tui_app.context.counting.prices import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History
-from tui_app.context.overflow.error_text import outline
-from tui_app.context.served_model import unserved
+from tui_app.context.message_marks import is_note_part
 from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
 from tui_app.context.summaries.writer import (
     HEADER,
@@ -44,7 +41,11 @@ from tui_app.context.summaries.writer import (
 )
 from tui_app.context.user_text import one_line
 from tui_app.context.view import Item, to_messages
-from tui_app.context.wire_form import WireForm
+from tui_app.wires.answer_end import CUT_OFF, why_not_whole
+from tui_app.wires.error_text import outline
+from tui_app.wires.library import PreparesAttempts
+from tui_app.wires.served_model import unserved
+from tui_app.wires.wire_form import WireForm
 
 _LOG = logging.getLogger(__name__)
 _TASK = 1_000
@@ -199,7 +200,7 @@ class PrefixSummariser:
         last = self.sent.last
         if last is None or unserved(last.model) is not self.model:
             return None
-        form = WireForm.of(self.model).taught(self.learnt())
+        form = WireForm.of(self.model, is_note=is_note_part).taught(self.learnt())
         messages = form.of_messages(self.repair(to_messages(self.history.items())))
         before = _parts(last.messages)
         return list(messages) if before and _parts(messages)[: len(before)] == before else None

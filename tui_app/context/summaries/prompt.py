@@ -25,7 +25,7 @@ from tui_app.context.counting.attachments import file_name
 from tui_app.context.message_marks import is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import one_line, sentences
 from tui_app.context.view import Item
-from tui_app.context.web_searches import as_text
+from tui_app.wires.web_searches import as_text
 
 RESULT_LIMIT = 1_800
 """Characters of one tool result a summariser is shown."""

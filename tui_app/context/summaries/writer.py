@@ -26,10 +26,7 @@ from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.answer_end import CUT_OFF, FILTERED, why_not_whole
 from tui_app.context.counting.prices import Ledger, spent_on
-from tui_app.context.overflow.detection import detect_overflow
-from tui_app.context.overflow.error_text import outline
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
     LONG,
@@ -50,6 +47,9 @@ from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import answer_reserve
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
+from tui_app.wires.answer_end import CUT_OFF, FILTERED, why_not_whole
+from tui_app.wires.error_text import outline
+from tui_app.wires.overflow import detect_overflow
 
 # One request for notes: a fresh agent without tools, its streamed answer, and the check of that answer.
 

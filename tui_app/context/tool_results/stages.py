@@ -11,7 +11,6 @@ from pydantic_ai.messages import ModelRequest, ModelResponse
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History, sizes_of
 from tui_app.context.message_marks import mark_of
-from tui_app.context.overflow.error_text import outline
 from tui_app.context.policy import Archive, Policy
 from tui_app.context.tool_results.archive import (
     archived,
@@ -27,6 +26,7 @@ from tui_app.context.tool_results.results import ResultPart, SpillNames, results
 from tui_app.context.view import Digest, Item, Rewrite
 from tui_app.events import Stage
 from tui_app.records import frozen
+from tui_app.wires.error_text import outline
 
 _LOG = logging.getLogger(__name__)
 WORTH_IT = 0.05

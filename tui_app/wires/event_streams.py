@@ -7,6 +7,7 @@ answer that comes as one JSON object where a stream was asked for becomes a stre
 with HTTP 200 where none was asked for gets the status that it names: the SDKs take it for an answer.
 """
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -33,6 +34,19 @@ SIGN_IN = 511
 """The status of a network that wants a sign-in first: a page with HTTP 200 is told as that."""
 _NAMELESS = "the server reports an error without saying which"
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
+
+
+MOST_CHARS = 2_000_000
+"""Characters of text, thinking and calls that one answer may have."""
+MOST_CALLS = 256
+_MOST_LINE = 8 * 2**20
+"""Bytes of one event at most."""
+_MOST_WHOLE = 4 * _MOST_LINE
+"""Bytes of an answer in one piece, pictures included."""
+
+
+class AnswerTooLong(Exception):
+    """An answer does not come to an end, or has more calls than any use."""
 
 
 class Wire(Enum):
@@ -108,6 +122,8 @@ class _PlainStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         unpacked = httpx2.Response(httpx2.codes.OK, headers=self._headers, stream=self._packed)
         async for chunk in unpacked.aiter_bytes():
+            # What is always ready must not keep everybody else waiting.
+            await asyncio.sleep(0)
             if plain := self._events.feed(chunk):
                 yield plain
         if rest := self._events.finish():
@@ -139,7 +155,13 @@ class PlainEvents:
         """Whether any of an answer has come in front of its end."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what the next bytes complete."""
+        """Return what the next bytes complete.
+
+        Raises:
+            AnswerTooLong: if a line is longer than any event.
+        """
+        if len(self._line) > (_MOST_WHOLE if self._whole else _MOST_LINE):
+            raise AnswerTooLong
         if not self._begun:
             self._line += chunk
             head = bytes(self._line)

@@ -21,14 +21,14 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
-from tests.context.test_wire_form import called, drain, results, said
 from tests.servers.strict import Strict, strict_server
+from tests.wires.test_wire_form import called, drain, results, said
 from tui_app.context import ContextGovernor
-from tui_app.context.adjustments import Adjustments
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.context.wire_form import WireForm
 from tui_app.events import Notice, Payload
+from tui_app.wires.adjustments import Adjustments
+from tui_app.wires.wire_form import WireForm
 
 WIRES = ["openai-chat", "openai", "anthropic", "google"]
 PDF = BinaryContent(b"%PDF-1.4", media_type="application/pdf")
@@ -273,7 +273,7 @@ def test_a_refusal_is_followed_by_a_form_that_goes_through(words: str, learnt: d
         )
 
     form = WireForm("openai")
-    adjusted = Adjustments(form, form)
+    adjusted = Adjustments(form, {})
     refused = ModelHTTPError(400, "keen-1", {"error": {"message": words}})
     tries = 0
     while not accepts(adjusted.form):
@@ -316,7 +316,7 @@ def test_other_statuses_are_of_the_form_where_they_name_a_part_of_it(
     status: int, words: str, changed: str
 ) -> None:
     form = WireForm("openai")
-    adjusted = Adjustments(form, form)
+    adjusted = Adjustments(form, {})
     other = adjusted.next_form(REQUEST, ModelHTTPError(status, "keen-1", {"error": {"message": words}}))
     assert (other is None) == (not changed)
     assert other is None or getattr(other, changed) != getattr(form, changed)

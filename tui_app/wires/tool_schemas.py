@@ -4,9 +4,14 @@ An MCP server may give any JSON schema. No provider takes all of it: alternative
 in particular and names of properties in other letters are refused, and each of them takes every turn with it.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic_ai.messages import ToolCallPart
 
 _Schema = dict[str, Any]
 
@@ -15,6 +20,22 @@ _BRANCHES = ("allOf", "anyOf", "oneOf")
 _NOT_AT_THE_TOP = frozenset({*_BRANCHES, "$ref", "enum", "not", "const", "if", "then", "else"})
 _PLAIN = ("type", "description", "enum", "properties", "required", "items")
 _DEPTH = 8
+
+
+class OwnNames(NamedTuple):
+    """A tool's own name, and those of its arguments that are sent as others, by those."""
+
+    tool: str
+    arguments: Mapping[str, str]
+
+    def call(self, part: ToolCallPart) -> ToolCallPart:
+        """A call by these names."""
+        args = part.args
+        with suppress(ValueError):
+            given = json.loads(args) if self.arguments and isinstance(args, str) else args
+            if isinstance(given, dict):
+                args = {self.arguments.get(name, name): value for name, value in given.items()}
+        return replace(part, tool_name=self.tool, args=args)
 
 
 def own_keys(schema: Mapping[str, Any]) -> dict[str, str]:

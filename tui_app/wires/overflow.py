@@ -6,14 +6,13 @@ where no error comes at all, from how the answer ended.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
-from tui_app.context.answer_end import FULL, why_not_whole
-from tui_app.context.overflow.error_text import chain, full_text, own_words, status_of, url_of, values_of
 from tui_app.records import frozen
+from tui_app.wires.answer_end import FULL, why_not_whole
+from tui_app.wires.error_text import chain, full_text, own_words, status_of, url_of, values_of
 
 # How providers say that a request is too long, as data.
 #
@@ -474,28 +473,3 @@ def _tokens(written: str) -> int | None:
         return None
     tokens = int(digits) * _UNITS.get(written[-1].lower(), 1)
     return tokens if 0 < tokens <= _MOST else None
-
-
-# A window that a refusal has named without saying how long the request was: believed for a while only.
-
-_ANSWERS = 5
-"""Answered requests after which a larger one is tried again."""
-
-
-@frozen
-class SuspectedLimit:
-    """A limit that one refusal named and nothing confirms yet. Never kept across sessions."""
-
-    limit: int
-    """Tokens."""
-    answers: int = 0
-    """Requests answered since."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether requests keep to it; later it only waits for being named again."""
-        return self.answers < _ANSWERS
-
-    def answered(self) -> "SuspectedLimit":
-        """The suspicion after one more answer."""
-        return replace(self, answers=self.answers + 1)

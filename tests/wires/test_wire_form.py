@@ -56,8 +56,8 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
-from tui_app.context.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
 from tui_app.pictures import LONGEST_SIDE, size_of
+from tui_app.wires.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 PROTOCOLS: dict[str, Check] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Self
+from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -10,7 +10,7 @@ from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestPar
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
-from tui_app.context.answer_end import with_context
+from tui_app.wires.answer_end import with_context
 
 MOST_PAUSES = 8
 """Times that a provider may pause an answer of its own and be asked to go on."""
@@ -20,13 +20,9 @@ class ServedModel(WrapperModel):
     """Belongs to one request: an answer that is paused is asked for again and again within it."""
 
     def __init__(self, wrapped: Model[Any], *, streams: bool) -> None:
-        super().__init__(wrapped)
+        super().__init__(unserved(wrapped))
         self._streams = streams
         self._pauses = 0
-
-    @classmethod
-    def of(cls, model: Model[Any], *, streams: bool) -> Self:
-        return cls(unserved(model), streams=streams)
 
     async def request(
         self,
@@ -68,4 +64,5 @@ class ServedModel(WrapperModel):
 
 
 def unserved(model: Model[Any]) -> Model[Any]:
+    """The model as the program knows it."""
     return model.wrapped if isinstance(model, ServedModel) else model

@@ -25,8 +25,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from tests.servers.strict import Strict, strict_server
 from tui_app.agent.errors import describe_error
-from tui_app.agent.wires.event_streams import PlainEvents, Wire, with_plain_streams
-from tui_app.context.answer_end import why_not_whole
+from tui_app.wires.answer_end import why_not_whole
+from tui_app.wires.event_streams import PlainEvents, Wire, with_plain_streams
 
 Manner = Callable[[Any, str], tuple[str, str]]
 WIRES = ("openai-chat", "responses", "anthropic", "google")

@@ -8,11 +8,11 @@ The same messages always give the same form, so a prompt cache finds its prefix 
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from importlib import import_module
 from math import isfinite
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from pydantic_ai.messages import (
@@ -49,13 +49,12 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.context.capabilities import FRAMES, without_system_messages
-from tui_app.context.message_marks import is_note_part
-from tui_app.context.tool_schemas import own_keys, sent_schema
-from tui_app.context.web_searches import as_text, is_search
 from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
 from tui_app.records import frozen
+from tui_app.wires.library import FRAMES, without_system_messages
+from tui_app.wires.tool_schemas import OwnNames, own_keys, sent_schema
+from tui_app.wires.web_searches import as_text, is_search
 
 _Part = TypeVar("_Part")
 
@@ -94,13 +93,6 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 Learned = bool | int | list[str]
 """An adjustment as it is kept in a file."""
-
-
-class OwnNames(NamedTuple):
-    """A tool's own name, and those of its arguments that are sent as others, by those."""
-
-    tool: str
-    arguments: Mapping[str, str]
 
 
 @frozen
@@ -145,14 +137,23 @@ class WireForm:
     """Tools that are left out."""
     dropped: frozenset[str] = frozenset()
     """Fields of the request's body that are left out."""
+    is_note: Callable[[object], bool] = field(default=lambda _part: False, compare=False)
+    """Whether a part of a prompt is a note, which asks for no answer."""
 
     @classmethod
-    def of(cls, model: Model[Any], *, downloads: bool = False) -> Self:
+    def of(
+        cls,
+        model: Model[Any],
+        *,
+        downloads: bool = False,
+        is_note: Callable[[object], bool] = lambda _part: False,
+    ) -> Self:
         """What is known of a model before it has refused anything.
 
         Args:
             model: Any model that has a provider.
             downloads: Whether the library may fetch files that are only named.
+            is_note: Whether a part of a prompt is a note.
         """
         address, profile = model.base_url or "", model.profile
         host = urlsplit(address).hostname or ""
@@ -170,6 +171,7 @@ class WireForm:
             joined_system=not own_rules and not profile.get("supports_cache", False),
             files=_files(profile),
             downloads=downloads,
+            is_note=is_note,
             alternating=mistral,
         )
 
@@ -309,13 +311,13 @@ class WireForm:
             else:
                 results.append(part)
         notes = "\n\n".join(
-            str(part.content) for part in parts if isinstance(part, UserPromptPart) and is_note_part(part)
+            str(part.content) for part in parts if isinstance(part, UserPromptPart) and self.is_note(part)
         )
         last = results[-1] if results else None
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
             # A note alone is worth no answer in front of it.
             results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
-            said = [part for part in said if not is_note_part(part)]
+            said = [part for part in said if not self.is_note(part)]
             parts = [*results, *said]
         if not self.alternating or not (said or files):
             return [_request(message, parts)]

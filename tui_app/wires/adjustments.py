@@ -1,0 +1,397 @@
+"""Adjustments learned from refusals: which form a request is tried in when a provider has refused it.
+
+What a provider says orders the tries, by the fields, tools and ids of the request that it names; its answer
+to the next try decides. What a model has taken before is suspected only where it is named.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, fields, replace
+from itertools import chain
+from typing import Any, cast
+
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+)
+from pydantic_ai.messages import (
+    BinaryContent,
+    FileUrl,
+    ModelResponse,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestContext
+
+from tui_app.records import frozen
+from tui_app.wires.error_text import own_words, provider_message, values_of
+from tui_app.wires.served_model import ServedModel, unserved
+from tui_app.wires.tool_schemas import OwnNames
+from tui_app.wires.wire_form import EVERY, Learned, WireForm
+
+_MOST_TRIES, _MOST_GUESSES = 8, 2
+"""Forms that one request is tried in, and fields among them of which nothing says that they are some."""
+_REFUSED = frozenset({400, 415, 422})
+"""Statuses of a request that is refused for what it is."""
+_PERHAPS = frozenset({404, 405, 500, 501})
+"""Those of relays that find nobody who takes it, and of servers whose template fails: where it is named."""
+_NOT_THE_FORM = (
+    ModelAuthenticationError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+)
+_NEEDED = frozenset(
+    {"model", "messages", "input", "contents", "content", "role", "system", "instructions", "tools", "stream"}
+)
+"""Fields without which there is no request, or which have a form of their own."""
+_FIRST = re.compile(r"[a-z_]\w*", re.IGNORECASE)
+_PATH = re.compile(r"[a-z][a-z0-9_]*(?=(\.\w|\[\d|: ))")
+"""At the beginning of a sentence: where in the request something is."""
+_FIELD = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z0-9]+)+)(?![\w-])|[`'\"]([a-z][a-zA-Z0-9_]*)[`'\"]")
+_TOOL_AT = re.compile(r"(?:tools|functions?|function_?declarations)(?:\[|\.|/)(\d+)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+
+
+@dataclass(slots=True)
+class Adjustments:
+    """The forms in which one model is asked, one refusal after the other."""
+
+    first: WireForm
+    """By the model's protocol alone."""
+    learnt: InitVar[Mapping[str, Learned]]
+    """What was learnt of the model in earlier sessions."""
+    form: WireForm = field(init=False)
+    """The one that the next request is sent in."""
+    lasting: WireForm = field(init=False)
+    """What of it a later start may rely on: what was answered after a refusal that named it."""
+    _proven: WireForm = field(init=False)
+    """The last one that was answered."""
+    _before: WireForm = field(init=False)
+    """The one in front of the newest try."""
+    _taken: set[str] = field(default_factory=set, init=False)
+    """Rows, kinds of files and tools that requests with an answer had."""
+    _tried: list[WireForm] = field(default_factory=list, init=False)
+    _said: str = field(default="", init=False)
+    """The last refusal."""
+    _names: Mapping[str, OwnNames] = field(default_factory=dict, init=False)
+    """Own names of the newest request's tools, by those that were sent in their place."""
+    _unnamed: bool = field(default=False, init=False)
+    """Whether a try was made without a name for what is refused."""
+
+    def __post_init__(self, learnt: Mapping[str, Learned]) -> None:
+        self.form = self.lasting = self._proven = self._before = self.first.taught(learnt)
+
+    def formed(self, request: ModelRequestContext) -> ModelRequestContext:
+        """The request in the form that is tried now."""
+        form, parameters = self.form, request.model_request_parameters
+        self._names = form.own_names(parameters)
+        messages, parameters = form.of_request(request.messages, parameters)
+        model, settings = form.of_model(unserved(request.model), request.model_settings)
+        return replace(
+            request,
+            model=ServedModel(model, streams=form.streams),
+            model_settings=settings,
+            messages=messages,
+            model_request_parameters=parameters,
+        )
+
+    def own_names(self, response: ModelResponse) -> ModelResponse:
+        """The answer with tools and arguments by their own names, which its provider may not take."""
+        if not self._names:
+            return response
+        own = self._names
+        parts = [
+            own[part.tool_name].call(part)
+            if isinstance(part, ToolCallPart) and part.tool_name in own
+            else part
+            for part in response.parts
+        ]
+        return replace(response, parts=parts)
+
+    def begin(self) -> None:
+        """Forget the tries of the last request."""
+        self.form = self._before = self._proven
+        self._tried, self._said, self._unnamed = [], "", False
+
+    def next_form(self, request: ModelRequestContext, error: Exception) -> WireForm | None:
+        """The form to try next, where one was refused; None where there is no other.
+
+        Args:
+            request: As it was sent.
+            error: What came back.
+        """
+        refusal = _refusal(error, request.model.model_name)
+        if refusal is None or len(self._tried) >= _MOST_TRIES:
+            return None
+        self._tried = self._tried or [self.form]
+        if refusal.words == self._said:
+            # Word for word the same: what was changed was not the reason.
+            self.form = self._before
+        self._said = refusal.words
+        asked = _asked(request)
+        for form, named in self._steps(refusal, asked):
+            if form not in self._tried:
+                self._tried.append(form)
+                self._before, self.form = self.form, form
+                self._unnamed = self._unnamed or not named
+                return form
+        return None
+
+    def answered(self, request: ModelRequestContext) -> str:
+        """Note that the form was taken; return what the user has to know of it, empty for nothing."""
+        asked, before = _asked(request), self._proven
+        self._taken |= {*asked.kinds, *asked.tools, *(row.name for row in _ROWS if row.has(asked))}
+        self._proven = self.form
+        if not self._unnamed:
+            # Nothing of an earlier try without a name.
+            names = (each.name for each in fields(WireForm))
+            now = {name: own for name in names if (own := getattr(self.form, name)) != getattr(before, name)}
+            self.lasting = replace(self.lasting, **now)
+        return "" if self.form == before else _told(before, self.form)
+
+    def _steps(self, refusal: "_Refusal", asked: "_Asked") -> Iterator[tuple[WireForm, bool]]:
+        """Forms to try in turn, and whether what they change was named."""
+        form = self.form
+        kinds = {kind: place for kind in asked.kinds if (place := refusal.first(_FILES[kind])) is not None}
+        for kind in sorted(kinds, key=lambda kind: kinds[kind]):
+            yield replace(form, files=form.files - {kind}), True
+        for change in _of_tools(refusal, asked):
+            yield change(form), True
+        yield from ((replace(form, dropped=form.dropped | {name}), True) for name in refusal.fields)
+        for row in _ROWS:
+            quoted = row.name == "ids" and any(map(refusal.quotes, asked.ids))
+            if row.has(asked) and (quoted or refusal.first(row.names) is not None):
+                yield from ((change(form), True) for change in row.changes)
+        yield from ((replace(form, dropped=form.dropped | {name}), True) for name in refusal.perhaps)
+        if not refusal.certain:
+            return
+        if new := asked.kinds - self._taken:
+            yield replace(form, files=form.files - new), False
+        if self._taken and (tools := frozenset(asked.tools) - self._taken):
+            yield replace(form, plain=form.plain | tools), False
+            yield replace(form, unfit=form.unfit | tools), False
+        for row in _ROWS:
+            if row.unnamed and row.has(asked) and row.name not in self._taken:
+                yield from ((change(form), False) for change in row.changes)
+
+
+def adjustments_for(
+    model: Model[Any],
+    learnt: Mapping[str, Learned],
+    *,
+    downloads: bool,
+    is_note: Callable[[object], bool],
+) -> Adjustments:
+    """What is known of a model, and was learnt in earlier sessions; see :meth:`WireForm.of`."""
+    return Adjustments(WireForm.of(unserved(model), downloads=downloads, is_note=is_note), learnt)
+
+
+@frozen
+class _Asked:
+    """What of a request may have been refused."""
+
+    kinds: frozenset[str]
+    """Of its files."""
+    tools: tuple[str, ...]
+    ids: frozenset[str]
+    """Of its calls."""
+    thinks: bool
+    """Whether it sends thinking back."""
+    spoken: bool
+    """Whether it has an answer in it."""
+    streams: bool
+    caches: bool
+
+
+def _asked(request: ModelRequestContext) -> _Asked:
+    parts = [part for message in request.messages for part in message.parts]
+    shown = request.model_request_parameters.function_tools
+    return _Asked(
+        kinds=frozenset(filter(None, map(_kind, chain.from_iterable(map(_files, parts))))),
+        tools=tuple(tool.name for tool in shown if not tool.defer_loading),
+        ids=frozenset(part.tool_call_id for part in parts if isinstance(part, ToolCallPart)),
+        thinks=any(
+            isinstance(part, ThinkingPart) or getattr(part, "provider_details", None) for part in parts
+        ),
+        spoken=any(isinstance(message, ModelResponse) for message in request.messages),
+        streams=request.streaming,
+        caches=any("cache" in name and on for name, on in (request.model_settings or {}).items()),
+    )
+
+
+def _files(part: object) -> Sequence[object]:
+    if isinstance(part, ToolReturnPart):
+        return part.files
+    content = part.content if isinstance(part, UserPromptPart) else ""
+    return () if isinstance(content, str) else content
+
+
+def _kind(file: object) -> str:
+    """What a piece of a message is to a provider: a kind of file, or empty for text."""
+    if isinstance(file, FileUrl):
+        return type(file).__name__.removesuffix("Url").lower()
+    media = file.media_type.partition("/")[0] if isinstance(file, BinaryContent) else ""
+    of_pdf = isinstance(file, BinaryContent) and file.media_type.startswith("application/pdf")
+    return "document" if of_pdf else media if media in ("image", "audio", "video") else ""
+
+
+@frozen
+class _Refusal:
+    """What an error says of the request, as far as it names parts of that."""
+
+    words: str
+    fields: tuple[str, ...]
+    """Fields of the body by the error's own fields, or where its sentence begins."""
+    perhaps: tuple[str, ...]
+    """Other names in it that look like one."""
+    certain: bool
+    """Whether its status says by itself that the request is refused for what it is."""
+
+    def quotes(self, name: str) -> bool:
+        return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.words) is not None
+
+    def first(self, names: Iterable[str]) -> int | None:
+        """Where one of some names of the protocols stands first, in whatever way it is joined."""
+        pattern = "|".join(name.replace("_", "[_ -]?") for name in names)
+        found = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", self.words, re.IGNORECASE)
+        return None if found is None else found.start()
+
+
+def _refusal(error: Exception, model: str) -> _Refusal | None:
+    if not isinstance(error, ModelAPIError) or isinstance(error, _NOT_THE_FORM):
+        return None
+    status = error.status_code if isinstance(error, ModelHTTPError) else 400
+    if status not in _REFUSED | _PERHAPS:
+        return None
+    words = own_words(error).replace(model, "")
+    places = [
+        [step for step in (told if isinstance(told, list) else [told]) if step not in ("body", "query")]
+        for told in values_of(error, "param", "loc", "field")
+    ]
+    said = provider_message(error).replace(model, "")
+    named = [found[0] for steps in places if steps and (found := _FIRST.match(str(steps[0])))]
+    named += [found[0] for found in (_PATH.match(said),) if found]
+    perhaps = [one or other for one, other in _FIELD.findall(said)][:_MOST_GUESSES]
+    fields, guesses = (
+        tuple(dict.fromkeys(name for name in names if name not in _NEEDED)) for names in (named, perhaps)
+    )
+    return _Refusal(words, fields, guesses, status in _REFUSED)
+
+
+_Change = Callable[[WireForm], WireForm]
+
+
+@frozen
+class _Row:
+    """Something of a request that providers refuse."""
+
+    name: str
+    names: tuple[str, ...]
+    """What the protocols call it."""
+    has: Callable[[_Asked], object]
+    """Whether a request has it."""
+    changes: tuple[_Change, ...]
+    """What is tried in turn."""
+    unnamed: bool = False
+    """Whether it is tried where nothing is named, unless the model has taken it before."""
+
+
+def _set(**fields: object) -> _Change:
+    return lambda form: replace(form, **cast("dict[str, Any]", fields))
+
+
+_ONE_SYSTEM: dict[str, object] = {"one_system": True, "joined_system": True}
+_NO_SYSTEM = _set(**_ONE_SYSTEM, systems=False)
+_FILES: dict[str, tuple[str, ...]] = {
+    "document": ("documents?", "files?", "file_data", "input_file", "pdf", "application/pdf"),
+    "audio": ("audio", "input_audio", "audio_url", "sound"),
+    "video": ("videos?", "video_url", "input_video"),
+    "image": ("images?", "image_url", "input_image", "pictures?", "vision", "multimodal", "mmproj"),
+}
+_ROWS = (
+    _Row(
+        "ids",
+        ("tool_call_id", "call_id", "tool_use_id"),
+        lambda asked: asked.ids,
+        (_set(short_ids=True),),
+    ),
+    _Row("reasoning", ("reasoning_content",), lambda asked: asked.spoken, (_set(reasoning=True),)),
+    _Row(
+        "cache",
+        ("cache_control", "prompt_cache(_key|_retention)?", "prompt_caching", "cache_point"),
+        lambda asked: asked.caches,
+        (_set(caching=False),),
+    ),
+    _Row(
+        "roles",
+        ("roles?", "alternat(e|es|ing)", "assistant"),
+        lambda asked: True,
+        (_set(**_ONE_SYSTEM, alternating=True), _NO_SYSTEM),
+    ),
+    _Row(
+        "system",
+        ("system(_message|_prompt|_role)?s?", "developer", "system_instruction"),
+        lambda asked: True,
+        (_set(**_ONE_SYSTEM), _NO_SYSTEM),
+    ),
+    _Row(
+        "thinking",
+        ("signature", "thought_?signature", "encrypted(_content)?", "(redacted_)?thinking", "reasoning"),
+        lambda asked: asked.thinks,
+        (_set(thinking=False),),
+        unnamed=True,
+    ),
+    _Row("streams", ("stream(ing|ed)?",), lambda asked: asked.streams, (_set(streams=False),), unnamed=True),
+    _Row(
+        "schemas",
+        ("schemas?", "json_schema", "input_schema", "parameters", "properties", r"\$ref", r"\$defs"),
+        lambda asked: asked.tools,
+        (_set(plain=frozenset({EVERY})),),
+        unnamed=True,
+    ),
+    _Row(
+        "tools",
+        ("tools?", "tool_(use|calls?|calling)", "functions?", "function_(call|calling|declarations)"),
+        lambda asked: asked.tools,
+        (_set(tools=False),),
+        unnamed=True,
+    ),
+)
+
+
+def _of_tools(refusal: _Refusal, asked: _Asked) -> Iterator[_Change]:
+    """Changes of the tools that are named, or whose number is."""
+    named = set(filter(refusal.quotes, asked.tools))
+    places = [int(place) for place in _TOOL_AT.findall(refusal.words)]
+    # Google puts all of them into its first tool.
+    named |= {asked.tools[place] for place in places[-1:] if place < len(asked.tools)}
+    if named:
+        yield lambda form: replace(form, plain=form.plain | named)
+        yield lambda form: replace(form, unfit=form.unfit | named)
+    numbers = {int(number) for number in _NUMBER.findall(refusal.words)}
+    limit = max((number for number in numbers if 0 < number < len(asked.tools)), default=0)
+    if limit and (len(asked.tools) in numbers or refusal.first(("tools?", "functions?")) is not None):
+        yield _set(most_tools=limit)
+
+
+def _told(before: WireForm, now: WireForm) -> str:
+    """What has become of requests, as far as the user would miss it."""
+    said = []
+    if before.tools and not now.tools:
+        said.append("takes no tools, so it answers without them")
+    if now.most_tools and now.most_tools != before.most_tools:
+        said.append(f"takes {now.most_tools} tools at most, so the others are left out")
+    if new := now.unfit - before.unfit:
+        said.append(f"refuses the definition of {', '.join(sorted(new))}, left out from now on")
+    if new := now.dropped - before.dropped:
+        said.append(f"does not know {', '.join(sorted(new))}, left out from now on")
+    if before.streams and not now.streams:
+        said.append("does not stream, so its answers come in one piece")
+    if gone := before.files - now.files:
+        said.append(f"takes no {' or '.join(sorted(gone))} files, so it is told about them")
+    return "; it ".join(said)
