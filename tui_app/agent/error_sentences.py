@@ -132,7 +132,7 @@ def no_room(model: str, large: ContextTooLarge) -> Error:
     return Error(
         kind="context_overflow",
         message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
-        hint="Switch off tools or servers that are not needed, shorten the instructions, or pick a larger "
+        hint="Switch off tools (off in [tools]) or servers, shorten the instructions, or pick a larger "
         "model with /model.",
         limit=large.limit,
         requested=large.requested,

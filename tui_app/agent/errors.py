@@ -37,6 +37,13 @@ from tui_app.context.windows import SMALLEST_WINDOW
 from tui_app.events import Error
 from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.wires.error_text import (
+    BAD_KEY,
+    FILTERED_CODES,
+    LACKING,
+    NO_CREDIT,
+    NO_CREDIT_CODES,
+    NO_MODEL,
+    NO_MODEL_CODES,
     asked_pause,
     chain,
     full_text,
@@ -57,29 +64,6 @@ _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", r
 _A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
 _OPAQUE_WORDS = 4
 """Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
-_BAD_KEY = re.compile(
-    r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key|无效的令牌|身份验证失败",
-    re.I,
-)
-_NO_CREDIT = re.compile(
-    r"credit balance is too low|insufficient (?:account )?balance|quota is not enough|out of credits"
-    r"|余额不足|额度不足|账户欠费",
-    re.I,
-)
-_NO_CREDIT_CODES = frozenset(
-    {"insufficient_quota", "insufficient_user_quota", "exceeded_current_quota_error", "Arrearage", "1113"}
-)
-"""Of OpenAI, one-api and new-api, Moonshot, Alibaba and Z.ai: with any status from 400 to 429."""
-_NO_MODEL = re.compile(
-    r"\bmodel\b[^:,]{0,80}\b(?:decommissioned|been deprecated|retired|no longer available|no longer supported"
-    r"|not exist)",
-    re.I,
-)
-_NO_MODEL_CODES = frozenset({"model_decommissioned", "model_not_found"})
-_LACKING = re.compile(r"\bendpoints? found that support", re.I)
-"""Words of a 404 that knows the model, and finds none that can do what is wanted."""
-_FILTERED_CODES = frozenset({"1301", "data_inspection_failed", "DataInspectionFailed"})
-"""Of Z.ai and Alibaba; OpenAI's and Azure's are known to pydantic-ai."""
 
 
 def describe_error(error: BaseException, *, model: str, answer: ModelResponse | None = None) -> Error:
@@ -139,13 +123,13 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
         return None
     words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}
     # Google's limits of a minute speak of billing, too, and name a pause.
-    if (codes & _NO_CREDIT_CODES or _NO_CREDIT.search(words)) and not asked_pause(error):
+    if (codes & NO_CREDIT_CODES or NO_CREDIT.search(words)) and not asked_pause(error):
         return say.out_of_credit(error, model)
-    if codes & _FILTERED_CODES:
+    if codes & FILTERED_CODES:
         return say.filtered(error, model)
-    if status == 404 and _LACKING.search(words):
+    if status == 404 and LACKING.search(words):
         return say.refused(error, model)
-    gone = codes & _NO_MODEL_CODES or _NO_MODEL.search(words)
+    gone = codes & NO_MODEL_CODES or NO_MODEL.search(words)
     return say.unknown_model(error, model) if gone and status in (400, 403, 404, 410) else None
 
 
@@ -236,7 +220,7 @@ def _refused(error: BaseException, model: str) -> Error:
     if status_of(error) in _NOT_NOW:
         return say.not_now(error, model)
     text = full_text(error)
-    if _BAD_KEY.search(text):
+    if BAD_KEY.search(text):
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
         return _limited(error, model)

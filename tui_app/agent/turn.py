@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
@@ -64,12 +63,13 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.wires.answer_end import (
-    ASKED_AGAIN,
     CUT_OFF,
     as_known,
     context_input,
     half_call,
     why_not_whole,
+    with_unique_calls,
+    without_calls,
 )
 from tui_app.wires.error_text import asked_pause, chain, status_of
 from tui_app.wires.event_streams import MOST_CALLS, MOST_CHARS, AnswerTooLong
@@ -77,35 +77,6 @@ from tui_app.wires.web_searches import searches_of
 
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
-
-# Ids of tool calls: some servers give two calls of one answer the same, and then neither can be answered.
-
-
-def with_unique_calls(response: ModelResponse) -> ModelResponse:
-    """Give each call of an answer an id of its own; the first of several keeps the one it came with."""
-    ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
-    if len(set(ids)) == len(ids):
-        return response
-    taken, parts = set(ids), list[ModelResponsePart]()
-    seen = set[str]()
-    for part in response.parts:
-        own = part
-        if isinstance(own, ToolCallPart):
-            if (wanted := own.tool_call_id) in seen:
-                numbered = (f"{wanted}_{number}" for number in count(2))
-                own = replace(own, tool_call_id=next(id for id in numbered if id not in taken))
-            seen.add(own.tool_call_id)
-            taken.add(own.tool_call_id)
-        parts.append(own)
-    return replace(response, parts=parts)
-
-
-def without_calls(response: ModelResponse) -> ModelResponse | None:
-    """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
-    said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
-    if len(said) == len(response.parts) or why_not_whole(response) not in ASKED_AGAIN:
-        return None
-    return replace(response, parts=said, state="interrupted")
 
 
 def without_secrets(response: ModelResponse, secrets: Secrets) -> ModelResponse:

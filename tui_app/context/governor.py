@@ -39,7 +39,7 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
-from tui_app.wires.library import OutermostCapability
+from tui_app.wires.library import OutermostCapability, new_messages_from
 
 _A = TypeVar("_A")
 _R = TypeVar("_R")
@@ -136,7 +136,7 @@ class Conversations:
         new = {id(part) for message in result.new_messages() for part in message.parts}
         await pipeline.ended(messages)
         stays = (at for at, message in enumerate(messages) if not new.isdisjoint(map(id, message.parts)))
-        result._new_message_index = next(stays, len(messages))  # noqa: SLF001 - nothing else says where
+        new_messages_from(result, next(stays, len(messages)))
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""

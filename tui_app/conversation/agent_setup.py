@@ -97,6 +97,7 @@ class AgentSetup:
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 *self.tooling.by_provider,
+                extras.tool_room,
                 mcp_tool_search(),
                 ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
             ],
@@ -211,10 +212,11 @@ def describe_tools(
         tools.append(context)
         if context.offered_to(history.model.partition(":")[0]):
             described.append(context)
-    extras.own = [tool.tool_def for each in described for tool in each.tools.values()]
-    working = {tool.__name__ for tool in tooling.working}
     overhead = extras.overhead
+    working = {tool.__name__ for tool in tooling.working}
     overhead.instructions = system_instructions(working, kept=own)
+    every = (tool.tool_def for each in described for tool in each.tools.values())
+    extras.own = extras.tool_room.fitted([*every])
     overhead.tools, overhead.project = extras.own, extras.project.instructions
     overhead.surroundings = extras.project.surroundings
     return workspace, tools

@@ -94,13 +94,12 @@ class AssistantMessage(Payload):
         return words_of(self.text or self.thinking)
 
     def light(self) -> dict[str, Any]:
-        output = self.output_tokens if self.input_tokens else 0
         return {
             "chars": len(self.text),
             "ids": self.call_ids,
             "state": "interrupted" if self.interrupted else "",
-            "reported": (self.context_tokens or self.input_tokens) + output if self.input_tokens else 0,
-            "output": 0 if self.context_tokens else output,
+            "reported": self.input_tokens and (self.context_tokens or self.input_tokens) + self.output_tokens,
+            "output": self.output_tokens if self.input_tokens and not self.context_tokens else 0,
             "model": self.model,
             "pictured": bool(self.tokens.get("attachments")),
         }
@@ -128,8 +127,7 @@ class ToolCall(Payload):
             args = None  # a call cut off while it was streamed
         if not isinstance(args, dict):
             return f"{self.name}\n{self.args}"
-        values = {name: _text(value) for name, value in args.items()}
-        return "\n".join([self.name, *(f"{name}: {value}" for name, value in values.items())])
+        return "\n".join([self.name, *(f"{name}: {_text(value)}" for name, value in args.items())])
 
     def light(self) -> dict[str, Any]:
         return {"ids": (self.tool_call_id,)}

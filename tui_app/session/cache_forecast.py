@@ -181,7 +181,7 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
         for head, record in records
         if record is not None and isinstance(record.data, AssistantMessage) and record.data.input_tokens
     ]
-    figures = any(said.cache_read_tokens or said.cache_write_tokens for _, said in sized)
+    figures = {said.model for _, said in sized if said.cache_read_tokens or said.cache_write_tokens}
     for head, said in sized:
         usages = store.newest(session, {UsageInfo.TYPE})
         usage = next((each.seq for each in usages if each.seq < head.seq), 0)
@@ -196,7 +196,7 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
                 input_tokens=size,
                 output_tokens=said.output_tokens,
                 read_tokens=min(size, said.cache_read_tokens),
-                figures=figures,
+                figures=said.model in figures,
                 kept=None if measured is None else measured.prefix_kept,
                 hour=0.0 if measured is None else measured.cache_hour or 0.0,
                 changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),

@@ -35,6 +35,7 @@ from tui_app.settings.tables import (
     POLICY,
     SHARE,
     THEME,
+    TOOL_ROOM,
     WEB_FETCH,
     Hook,
     McpServer,
@@ -354,13 +355,13 @@ class Settings:
     )
     mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.", allowed=_TABLE)
     """By name."""
-    tools: Mapping[str, float] = setting(
+    tools: Mapping[str, Any] = setting(
         {},
-        Group({"defer_above": Number(0.0, 1.0, "a share of the window from 0 to 1; 0 for never")}),
-        "When tools of MCP servers are found by searching and not sent with each request.",
+        TOOL_ROOM,
+        "Tools that are switched off, and when tools are found by searching and not sent with each request.",
         allowed=_TABLE,
     )
-    """``defer_above``: see ``defer_above``."""
+    """``off`` and ``search`` name own tools; ``defer_above``: see ``defer_above``."""
     hooks: Mapping[str, tuple[Hook, ...]] = setting(
         {}, HOOKS, "Your own commands that run on events.", allowed=_TABLE
     )

@@ -530,9 +530,14 @@ DEFER_ABOVE = 0.1
 """Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
 
 
-def defer_above(values: Mapping[str, float]) -> float:
+_TOOLS = _Words('a list of tools such as ["plan", "todo"]')
+_DEFER = Number(0.0, 1.0, "a share of the window from 0 to 1; 0 for never")
+TOOL_ROOM = Group({"off": _TOOLS, "search": _TOOLS, "defer_above": _DEFER})
+
+
+def defer_above(values: Mapping[str, Any]) -> float:
     """What the table ``[tools]`` says of that."""
-    return values.get("defer_above", DEFER_ABOVE)
+    return float(values.get("defer_above", DEFER_ABOVE))
 
 
 def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:

@@ -4,9 +4,17 @@ import json
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from itertools import count
 from typing import Any, Final
 
-from pydantic_ai.messages import BaseToolCallPart, FinishReason, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    FinishReason,
+    ModelResponse,
+    ModelResponsePart,
+    TextPart,
+    ToolCallPart,
+)
 from pydantic_ai.usage import RequestUsage
 
 CUT_OFF: Final = "the model's answer was cut off"
@@ -129,6 +137,36 @@ def half_call(answer: ModelResponse) -> ToolCallPart | None:
     except ValueError:
         return last
     return None if args and isinstance(args, dict) else last
+
+
+def with_unique_calls(response: ModelResponse) -> ModelResponse:
+    """Give each call of an answer an id of its own: some servers give two the same, and none can be answered.
+
+    The first of several keeps the one it came with.
+    """
+    ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
+    if len(set(ids)) == len(ids):
+        return response
+    taken, parts = set(ids), list[ModelResponsePart]()
+    seen = set[str]()
+    for part in response.parts:
+        own = part
+        if isinstance(own, ToolCallPart):
+            if (wanted := own.tool_call_id) in seen:
+                numbered = (f"{wanted}_{number}" for number in count(2))
+                own = replace(own, tool_call_id=next(id for id in numbered if id not in taken))
+            seen.add(own.tool_call_id)
+            taken.add(own.tool_call_id)
+        parts.append(own)
+    return replace(response, parts=parts)
+
+
+def without_calls(response: ModelResponse) -> ModelResponse | None:
+    """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
+    said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
+    if len(said) == len(response.parts) or why_not_whole(response) not in ASKED_AGAIN:
+        return None
+    return replace(response, parts=said, state="interrupted")
 
 
 _TOKENS_MOST = 1_000_000_000

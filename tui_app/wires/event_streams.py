@@ -17,6 +17,8 @@ from typing import Any
 import httpx2
 from pydantic_ai.providers import Provider
 
+from tui_app.wires.library import with_each_client
+
 _Json = Mapping[str, Any]
 
 _EVENTS = "text/event-stream"
@@ -64,17 +66,12 @@ class Wire(Enum):
 
 def with_plain_streams(provider: Provider[Any]) -> Provider[Any]:
     """Let the client that a provider has made, and each it makes later, read streams in their plain form."""
-    own, make = provider._own_http_client, provider._http_client_factory  # noqa: SLF001 - no other way in
-    if isinstance(own, httpx2.AsyncClient) and make is not None:
-        _hook(own)
-        provider._http_client_factory = lambda: _hook(make())  # noqa: SLF001 - no other way in
+    with_each_client(provider, _hook)
     return provider
 
 
-def _hook(client: Any) -> Any:
-    if isinstance(client, httpx2.AsyncClient):
-        client.event_hooks["response"].append(_plain)
-    return client
+def _hook(client: httpx2.AsyncClient) -> None:
+    client.event_hooks["response"].append(_plain)
 
 
 async def _plain(response: httpx2.Response) -> None:

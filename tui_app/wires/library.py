@@ -1,13 +1,17 @@
-"""Bases of capabilities, and what differs between the supported versions of pydantic-ai."""
+"""What differs between the supported versions of pydantic-ai, and what of it has no public name."""
 
+from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
+import httpx2
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.providers import Provider
+from pydantic_ai.run import AgentRunResult
 from pydantic_ai.settings import ModelSettings
 
 
@@ -47,3 +51,31 @@ def without_system_messages(model: Model[Any]) -> Model[Any]:
     elif isinstance(getattr(type(model), "profile", None), cached_property):
         same.profile = {**model.profile, "supports_inline_system_prompts": False}
     return cast("Model[Any]", same)
+
+
+def with_each_client(provider: Provider[Any], change: Callable[[httpx2.AsyncClient], None]) -> None:
+    """Change the HTTP client that a provider has made, and each that it makes later; not one it was given."""
+    own, make = provider._own_http_client, provider._http_client_factory  # noqa: SLF001
+    if not isinstance(own, httpx2.AsyncClient) or make is None:
+        return
+
+    def changed() -> Any:
+        client = make()
+        if isinstance(client, httpx2.AsyncClient):
+            change(client)
+        return client
+
+    change(own)
+    provider._http_client_factory = changed  # noqa: SLF001
+
+
+def new_messages_from(result: AgentRunResult[Any], place: int) -> None:
+    """Say where the messages of a run begin whose history was rewritten."""
+    result._new_message_index = place  # noqa: SLF001
+
+
+def mcp_content(part: Any) -> Any:
+    """A piece of an MCP result as the content of a message."""
+    from pydantic_ai.mcp import _map_mcp_tool_result
+
+    return _map_mcp_tool_result(part)

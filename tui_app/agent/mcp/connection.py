@@ -496,9 +496,9 @@ def _why_malformed(page: dict[str, Any], version: str) -> str:
 
 def _content(result: "CallToolResult") -> Any:
     """What a server has answered: one text, or a list where files are among it."""
-    from pydantic_ai.mcp import _map_mcp_tool_result
+    from tui_app.wires.library import mcp_content
 
-    pieces = [part.text if part.type == "text" else _map_mcp_tool_result(part) for part in result.content]
+    pieces = [part.text if part.type == "text" else mcp_content(part) for part in result.content]
     texts = [piece for piece in pieces if isinstance(piece, str)]
     if len(texts) < len(pieces):
         return pieces

@@ -448,6 +448,7 @@ def mcp_tool_search() -> ToolSearch[Any]:
     """
     return ToolSearch(
         strategy="keywords",
-        tool_description="Find tools of MCP servers that are not loaded, by words of their names and what "
-        "they do. Those found can be called from the next step on. What finds nothing is not there.",
+        tool_description="Find tools that are not loaded, of MCP servers or for plans, todo lists, "
+        "questions, background tasks, web pages and sub-agents, by words of their names and what they do. "
+        "Those found can be called from the next step on. What finds nothing is not there.",
     )

@@ -285,8 +285,9 @@ class TokenCounter:
         return round((self._remembered(text) + MESSAGE_OVERHEAD) * self.factor) if text else 0
 
     def tools(self, definitions: Sequence[ToolDefinition]) -> int:
-        """Tokens of tool definitions: names, descriptions and schemas."""
-        plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in definitions)
+        """Tokens of tool definitions: names, descriptions and schemas. Those to be searched for take none."""
+        sent = (tool for tool in definitions if not tool.defer_loading)
+        plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in sent)
         return round(plain * self.factor)
 
     def count_as(self, form: Callable[[object], object] | None, model: str = "") -> bool:

@@ -54,6 +54,8 @@ SET_ABOVE_LIMIT = (
     "{set:,}. {limit:,} is used from now on; set it as the window, or have the account's limit raised."
 )
 _NOT_ASKED = Asked()
+_NAMED = 3
+"""Tools of each server that are named where all take too much."""
 _HEAVY = 0.75
 """Share of the window that what every request carries may take without a word."""
 
@@ -251,10 +253,15 @@ class Pipeline:
         for tool in tools:
             server = (tool.metadata or {}).get("mcp_server")
             by_source.setdefault(f"server {server}" if server else "own tools", []).append(tool)
-        sizes = {
-            f"{source} ({len(each)} tools)": round(self.counter.unscaled(self.counter.tools(each)) * factor)
-            for source, each in by_source.items()
-        }
+
+        def size(tools: Sequence[ToolDefinition]) -> int:
+            return round(self.counter.unscaled(self.counter.tools(tools)) * factor)
+
+        def largest(tools: Sequence[ToolDefinition]) -> str:
+            first = sorted(tools, key=lambda tool: -size([tool]))[:_NAMED]
+            return f"{len(tools)} tools, largest {', '.join(tool.name for tool in first)}"
+
+        sizes = {f"{source} ({largest(each)})": size(each) for source, each in by_source.items()}
         sizes["instructions"] = round(self.counter.unscaled(self.counter.instructions(instructions)) * factor)
         named = ", ".join(f"{name} {size:,}" for name, size in sorted(sizes.items(), key=lambda one: -one[1]))
         return f"tools and instructions take {spent:,} of {window.stated:,} tokens: {named}"

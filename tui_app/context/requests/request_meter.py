@@ -393,5 +393,9 @@ def request_head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition
 def sent_tools(parameters: ModelRequestParameters) -> list[ToolDefinition]:
     """The tools that the model is shown: of those it has to search for, what it has found."""
     found = parameters.revealed_tool_names
-    shown = (tool for tool in parameters.function_tools if not tool.defer_loading or tool.name in found)
+    shown = (
+        replace(tool, defer_loading=False) if tool.name in found else tool
+        for tool in parameters.function_tools
+        if not tool.defer_loading or tool.name in found
+    )
     return [*shown, *parameters.output_tools]

@@ -1,0 +1,53 @@
+"""What pydantic-ai has under no public name is as the one file takes it that uses it."""
+
+import re
+from pathlib import Path
+
+import httpx2
+from mcp.types import ImageContent
+from pydantic_ai import Agent
+from pydantic_ai.messages import BinaryContent
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from tui_app.wires.library import mcp_content, new_messages_from, with_each_client
+
+ROOT = Path(__file__).parents[2]
+HOME = ROOT / "tui_app" / "wires" / "library.py"
+PRIVATE = re.compile(
+    r"from pydantic_ai[\w.]* import [^\n]*\b_|pydantic_ai\._|\b_(own_http_client|http_client_factory)\b"
+)
+
+
+def test_no_other_file_names_what_is_private() -> None:
+    files = [path for path in (ROOT / "tui_app").rglob("*.py") if path != HOME]
+    assert [path.name for path in files if PRIVATE.search(path.read_text("utf-8"))] == []
+    assert PRIVATE.search(HOME.read_text("utf-8"))
+
+
+async def test_each_client_of_a_provider_is_changed_but_none_of_somebody_else() -> None:
+    seen: list[httpx2.AsyncClient] = []
+    provider = OpenAIProvider(base_url="http://127.0.0.1:1/v1", api_key="x")
+    with_each_client(provider, seen.append)
+    assert len(seen) == 1
+    async with provider:
+        pass
+    async with provider:
+        pass
+    assert len(set(map(id, seen))) >= 2, "a closed client is replaced by one that is changed as well"
+    async with httpx2.AsyncClient() as given:
+        with_each_client(
+            OpenAIProvider(base_url="http://127.0.0.1:1/v1", api_key="x", http_client=given), seen.append
+        )
+    assert given not in seen
+
+
+async def test_a_run_says_where_its_messages_begin() -> None:
+    result = await Agent(TestModel()).run("Look.")
+    new_messages_from(result, 1)
+    assert result.new_messages() == result.all_messages()[1:]
+
+
+def test_a_picture_of_a_server_is_a_file() -> None:
+    found = mcp_content(ImageContent(type="image", data="iVBORw==", mime_type="image/png"))
+    assert isinstance(found, BinaryContent)
