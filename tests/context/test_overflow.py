@@ -60,6 +60,7 @@ from tui_app.wires.overflow import (
     SIGNALS,
     ContextOverflow,
     detect_overflow,
+    overflow_by_numbers,
     overflow_of_answer,
     tokens_a_minute,
 )
@@ -922,3 +923,37 @@ async def test_with_a_summary_by_extraction_the_turn_ends_as_well() -> None:
     for number in range(TURNS):
         await failed(made, history, f"Question {number}?")
     assert "success" in made.heard.outcomes
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "limit", "requested"),
+    [
+        (400, "total message size 480000 exceeds limit 200000", None, None),
+        (400, "input_tokens: 140000, max: 131072", 131_072, 140_000),
+        (422, "140,000/131,072", 131_072, 140_000),
+        (413, "La suma (120k) no cabe en 100k", 100_000, 120_000),
+    ],
+)
+def test_a_refusal_that_names_the_size_of_its_request_is_one_whatever_the_words(
+    status: int, words: str, limit: int | None, requested: int | None
+) -> None:
+    error = ModelHTTPError(status, "m", {"message": words})
+    request: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("tide " * 100_000)])]
+    found = overflow_by_numbers(error, 130_000, request)
+    assert found is not None
+    assert (found.limit, found.requested) == (limit, requested)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "max_tokens must be 8192 at most, not 16384"),
+        (400, "image of 9000 x 8000 pixels"),
+        (400, "130000 is no known model"),
+        (500, "140000 > 131072"),
+        (429, "140000 > 131072"),
+    ],
+)
+def test_other_numbers_say_nothing_of_the_size(status: int, words: str) -> None:
+    error = ModelHTTPError(status, "m", {"message": words})
+    assert overflow_by_numbers(error, 130_000, [ModelRequest(parts=[UserPromptPart("tide")])]) is None

@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from tests.servers.strict import Strict, strict_server
 from tui_app.agent.errors import describe_error
 from tui_app.wires.answer_end import why_not_whole
-from tui_app.wires.event_streams import PlainEvents, Wire, with_plain_streams
+from tui_app.wires.event_streams import AnswerTooLong, PlainEvents, Wire, with_plain_streams
 
 Manner = Callable[[Any, str], tuple[str, str]]
 WIRES = ("openai-chat", "responses", "anthropic", "google")
@@ -544,3 +544,11 @@ async def test_a_client_that_is_made_later_reads_them_too(strict: Strict) -> Non
             async for _ in stream:
                 pass
         assert why_not_whole(stream.get()) == ""
+
+
+@pytest.mark.parametrize("wire", list(Wire))
+def test_a_line_without_end_is_given_up(wire: Wire) -> None:
+    events = PlainEvents(wire)
+    endless = (events.feed(b"x" * 65_536) for _ in range(1_000))
+    with pytest.raises(AnswerTooLong):
+        list(endless)

@@ -306,6 +306,8 @@ _MISTRAL_INVALID = "3051"
 _UNITS = {"k": 1_000, "m": 1_000_000}
 _MOST = 1_000_000_000
 """A size above it, in tokens, is no size of any model."""
+_LEAST, _MOST_OF_ELSE = 0.65, 1_000
+"""Share by which a server counts less or more than we do, and what other numbers of a refusal are below."""
 _FULL = 0.99
 """Share of the window from which on input has left no room for an answer."""
 
@@ -362,6 +364,28 @@ def tokens_a_minute(error: BaseException) -> int | None:
             quota = str(each.get("quotaId", "")).lower() if isinstance(each, dict) else ""
             if "inputtokens" in quota and "perminute" in quota:
                 return _tokens(str(each.get("quotaValue", "")) or "0")
+    return None
+
+
+def overflow_by_numbers(
+    error: BaseException, size: int, request: Sequence[ModelMessage]
+) -> ContextOverflow | None:
+    """Tell whether a refusal names the size of its request beside a smaller number, whatever its words are.
+
+    Args:
+        error: One that no wording tells.
+        size: Tokens of the request by our estimate.
+        request: Its messages: some servers count characters.
+    """
+    if status_of(error) not in _REFUSED:
+        return None
+    found = (_tokens(digits) for digits in re.findall(NUMBER, own_words(error)))
+    numbers = {number for number in found if number is not None and number >= _MOST_OF_ELSE}
+    for measured, is_tokens in ((size, True), (len(said_in(request)), False)):
+        told = max((each for each in numbers if measured * _LEAST <= each <= measured / _LEAST), default=0)
+        if limit := max((each for each in numbers if each < told), default=0):
+            numbered = (limit, told) if is_tokens else (None, None)
+            return ContextOverflow(*numbered, "numbers", None)
     return None
 
 

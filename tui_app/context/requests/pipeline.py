@@ -36,6 +36,7 @@ from tui_app.wires.overflow import (
     PER_REQUEST,
     ContextOverflow,
     detect_overflow,
+    overflow_by_numbers,
     overflow_of_answer,
     tokens_a_minute,
 )
@@ -194,10 +195,10 @@ class Pipeline:
 
     def overflow(self, request: ModelRequestContext, error: Exception) -> ContextOverflow | None:
         """Whether a request was too long, also for what a minute may have: then no waiting lets it pass."""
+        size = self.meter.size(self.limits.factor(request.model))
         found = detect_overflow(error, request.messages)
         if found is not None or (limit := tokens_a_minute(error)) is None:
-            return found
-        size = self.meter.size(self.limits.factor(request.model))
+            return found or overflow_by_numbers(error, size, request.messages)
         return ContextOverflow(limit, None, PER_REQUEST) if size > limit else None
 
     async def refused(
