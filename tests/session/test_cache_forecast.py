@@ -39,7 +39,9 @@ from tui_app.ui.text import next_turn_text
 
 SONNET = "anthropic:claude-sonnet-4-5"
 RULE = CacheRule(300.0, 1_024, chooses=True)
-ANSWER = CachedAnswer(model=SONNET, asked=1_000.0, input_tokens=50_000, output_tokens=500, read_tokens=40_000)
+ANSWER = CachedAnswer(
+    model=SONNET, asked=1_000.0, input_tokens=50_000, output_tokens=500, read_tokens=40_000, figures=True
+)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +213,7 @@ def test_what_broke_a_prefix_is_named() -> None:
     assert broken_by(RULE, ANSWER, replace(lost, asked=1_400.0)) == "the cache had expired"
     assert broken_by(RULE, ANSWER, replace(lost, kept=0.1)) == "other instructions or tools"
     assert broken_by(RULE, ANSWER, lost).startswith("not known")
+    assert broken_by(RULE, ANSWER, replace(lost, figures=False)) == "", "nothing was ever said of a cache"
     answers = [replace(ANSWER, changes=("compaction",)), replace(lost, asked=1_100.0)]
     outlook = cache_outlook(SONNET, RULE, answers, total=61_000, front=5_000, now=1_101.0)
     assert outlook.broken_by == "compaction"

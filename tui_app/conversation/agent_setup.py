@@ -25,6 +25,7 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.tool_results.stages import StageHost
+from tui_app.context.tool_room import ToolRoom
 from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
@@ -72,7 +73,7 @@ class AgentSetup:
             files = FilesOnDisk(Workspace(opening.cwd))
             added = self._added(own, self._capabilities(recorder, steps, files))
             return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
-        workspace, tools = describe_tools(opening, self.tooling, extras)
+        workspace, tools, room = describe_tools(opening, self.tooling, extras)
         explore = explore_settings(settings.explore)
         if explore.enabled:
             looking = Looking(workspace, gate)
@@ -97,7 +98,7 @@ class AgentSetup:
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 *self.tooling.by_provider,
-                extras.tool_room,
+                room,
                 mcp_tool_search(),
                 ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
             ],
@@ -185,14 +186,14 @@ class AgentSetup:
 
 def describe_tools(
     opening: Opening, tooling: Tooling, extras: Extras
-) -> tuple[Workspace, list[FunctionToolset[Any]]]:
+) -> tuple[Workspace, list[FunctionToolset[Any]], ToolRoom]:
     """Put instructions and tools together, and note in the extras what each request carries of them.
 
     Whoever only measures a session must get the same.
 
     Returns:
         What the agent may read, and the tools that only need the session; one that is described but not
-        among them comes later.
+        among them comes later; and which of them are sent.
     """
     history = extras.history
     folder = history.archive.folder
@@ -216,7 +217,8 @@ def describe_tools(
     working = {tool.__name__ for tool in tooling.working}
     overhead.instructions = system_instructions(working, kept=own)
     every = (tool.tool_def for each in described for tool in each.tools.values())
-    extras.own = extras.tool_room.fitted([*every])
+    room = ToolRoom(history, lambda: overhead.instructions, opening.settings.tools)
+    extras.own = room.fitted([*every])
     overhead.tools, overhead.project = extras.own, extras.project.instructions
     overhead.surroundings = extras.project.surroundings
-    return workspace, tools
+    return workspace, tools, room

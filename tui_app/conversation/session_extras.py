@@ -22,7 +22,6 @@ from tui_app.agent.mcp.sign_in import TokenStore
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.tool_room import ToolRoom
 from tui_app.conversation.attachments import AttachedFile, NamedPath
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
@@ -62,7 +61,6 @@ class Extras:
     """The program's own tools."""
     overhead: RequestOverhead = field(default_factory=RequestOverhead)
     servers: McpServers = field(init=False)
-    tool_room: ToolRoom = field(init=False)
     workspace: Workspace = field(init=False)
     """Where files are read that a compaction gives back."""
     masked: Callable[[str], str] = field(init=False, repr=False)
@@ -101,7 +99,6 @@ class Extras:
             patient=not opening.attended,
         )
         self.overhead.servers = self.servers.instructions
-        self.tool_room = ToolRoom(self.history, lambda: self.overhead.instructions, opening.settings.tools)
 
     def additions(self) -> Sequence[Addition]:
         """What compactions keep as it is now: plan, todo list, skills in use."""
