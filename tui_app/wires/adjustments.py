@@ -50,7 +50,7 @@ _NEEDED = frozenset(
 )
 """Fields without which there is no request, or which have a form of their own."""
 _FIRST = re.compile(r"[a-z_]\w*", re.IGNORECASE)
-_PATH = re.compile(r"[a-z][a-z0-9_]*(?=(\.\w|\[\d|: ))")
+_PATH = re.compile(r"[a-z][a-z0-9_]*(?=(\.\w+|\[\d+\])*: )")
 """At the beginning of a sentence: where in the request something is."""
 _FIELD = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z0-9]+)+)(?![\w-])|[`'\"]([a-z][a-zA-Z0-9_]*)[`'\"]")
 _TOOL_AT = re.compile(r"(?:tools|functions?|function_?declarations)(?:\[|\.|/)(\d+)", re.IGNORECASE)
@@ -274,7 +274,7 @@ def _refusal(error: Exception, model: str) -> _Refusal | None:
         for told in values_of(error, "param", "loc", "field")
     ]
     said = provider_message(error).replace(model, "")
-    named = [found[0] for steps in places if steps and (found := _FIRST.match(str(steps[0])))]
+    named = [found[0] for steps in places if steps and (found := _FIRST.match(str(steps[0] or "")))]
     named += [found[0] for found in (_PATH.match(said),) if found]
     perhaps = [one or other for one, other in _FIELD.findall(said)][:_MOST_GUESSES]
     fields, guesses = (

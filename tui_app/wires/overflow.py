@@ -384,8 +384,7 @@ def overflow_by_numbers(
     for measured, is_tokens in ((size, True), (len(said_in(request)), False)):
         told = max((each for each in numbers if measured * _LEAST <= each <= measured / _LEAST), default=0)
         if limit := max((each for each in numbers if each < told), default=0):
-            numbered = (limit, told) if is_tokens else (None, None)
-            return ContextOverflow(*numbered, "numbers", None)
+            return ContextOverflow(limit if is_tokens else None, told if is_tokens else None, "numbers", None)
     return None
 
 
