@@ -66,24 +66,19 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
     "agent": 7_737,
-    "agent/wires": 0,
     "cli": 3_619,
     "context": 11_141,  # a file is weighed before it comes back; what stands beside a patch
-    "conversation": 7_100,
-    # Four more since own tools can be switched off.
-    # Three more since own tools can be switched off.
+    "conversation": 7_100,  # own tools can be switched off
     "demo": 325,
     "editors": 1_072,
     "events": 1_162,
     "memory": 797,
-    "session": 9_205,
-    "settings": 1_410,
+    "session": 9_205,  # an answer of several requests says how large its context is
+    "settings": 1_410,  # own tools can be switched off
     "ui": 17_407,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,
     "the ground floor": 2_536,  # paths that are dragged onto the terminal
     "wires": 2_054,
-    # Six more since an answer of several requests says how large its context is.
-    # Three more since own tools can be switched off.
 }
 """Lines of code of each room at most."""
 NO_CODE = {
