@@ -586,7 +586,7 @@ def test_the_form_that_a_server_wants_is_remembered_by_model_and_server(path) ->
     assert later.form(model) == {}, "it was started anew, with another window"
 
 
-@pytest.mark.parametrize("damage", ['"x"', "7", "[true]", '{"alternating": "yes", "systems": 0}', "null"])
+@pytest.mark.parametrize("damage", ['"x"', "7", "[true]", '{"alternating": "yes", "systems": null}', "null"])
 def test_a_damaged_form_is_none(path, damage: str) -> None:
     path.parent.mkdir()
     path.write_text(f'{{"models": {{"{MODEL}": {{"factor": 1.5, "form": {damage}}}}}}}')
