@@ -36,7 +36,8 @@ from pydantic_ai.usage import RequestUsage  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import Input  # noqa: E402
 
-from tui_app.agent.models import LocalModel, NoAnswer, local_base_url  # noqa: E402
+from tui_app.agent.addresses import ServerAddress  # noqa: E402
+from tui_app.agent.model_lists import LocalModel, NoAnswer, local_base_url  # noqa: E402
 from tui_app.agent.turn import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor, PlainHost  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
@@ -154,12 +155,12 @@ async def compact(history: SessionHistory) -> None:
         raise SystemExit(f"The compaction of the pictures failed: {complete}")
 
 
-async def listing(base_url: str, **_options: object) -> list[LocalModel]:
+async def listing(address: ServerAddress, **_options: object) -> list[LocalModel]:
     """Stands for the model servers, which differ from machine to machine."""
     try:
-        return LISTED[base_url.rstrip("/")]
+        return LISTED[address.url]
     except KeyError:
-        raise NoAnswer(base_url) from None
+        raise NoAnswer(address.url) from None
 
 
 async def draw(
@@ -247,7 +248,7 @@ PICTURES = (
 def no_servers() -> Iterator[None]:
     """Ask none of this machine's model servers."""
     with (
-        mock.patch("tui_app.agent.models.ask_listing", listing),
+        mock.patch("tui_app.agent.model_lists.ask_listing", listing),
         mock.patch("tui_app.agent.models.ask_listing", listing),
     ):
         yield

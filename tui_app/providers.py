@@ -57,6 +57,7 @@ class Provider:
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _ANTHROPIC_URL = "https://api.anthropic.com"
+_GOOGLE_URL = "https://generativelanguage.googleapis.com"
 _ALL = (
     Provider(name=OFFLINE, reserved=True),
     Provider(name=GGUF, reserved=True),
@@ -95,7 +96,9 @@ _ALL = (
     Provider(
         name=GOOGLE,
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        key_check="https://generativelanguage.googleapis.com/v1beta/models",
+        url=_GOOGLE_URL,
+        url_variable="GOOGLE_GEMINI_BASE_URL",
+        key_check=f"{_GOOGLE_URL}/v1beta/models",
         reserved=True,
     ),
     Provider(

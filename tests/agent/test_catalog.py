@@ -17,6 +17,7 @@ from pydantic_ai.models.test import TestModel
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent import catalog as catalogue
 from tui_app.agent import catalog as shelf_module
+from tui_app.agent.addresses import ServerAddress, is_loopback, same_server, server_address
 from tui_app.agent.catalog import (
     KeyCheck,
     ModelChoice,
@@ -26,17 +27,8 @@ from tui_app.agent.catalog import (
     listing_of,
     missing_key,
 )
-from tui_app.agent.models import (
-    LocalModel,
-    NoAnswer,
-    ask_listing,
-    ask_window,
-    build_model,
-    discover,
-    is_loopback,
-    listing,
-    same_server,
-)
+from tui_app.agent.model_lists import LocalModel, NoAnswer, ask_listing, discover, listing
+from tui_app.agent.models import ask_window, build_model
 from tui_app.context.window_limits import Limits
 from tui_app.context.windows import LearntModels
 from tui_app.providers import SHORTLIST
@@ -211,11 +203,11 @@ async def test_openai_itself_and_an_endpoint_of_that_name_are_not_asked(
 ) -> None:
     asked: list[str] = []
 
-    async def listing(base_url: str, **_: object) -> list[LocalModel]:
-        asked.append(base_url)
+    async def listing(address: ServerAddress, **_: object) -> list[LocalModel]:
+        asked.append(address.url)
         return []
 
-    monkeypatch.setattr(catalogue.discovery, "ask_listing", listing)
+    monkeypatch.setattr("tui_app.agent.models.ask_listing", listing)
     env = {"OPENAI_BASE_URL": "https://api.openai.com/v1", "OPENAI_API_KEY": "k"}
     await list_models(env=env, endpoints={}, ports={})
     mine = Endpoint(name="openai-chat", base_url="http://127.0.0.1:9/v1")
@@ -228,7 +220,7 @@ async def test_nothing_is_asked_when_discovery_is_off(monkeypatch: pytest.Monkey
     async def never(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(catalogue.discovery, "ask_listing", never)
+    monkeypatch.setattr("tui_app.agent.models.ask_listing", never)
     mine = Endpoint(name="mine", base_url="http://127.0.0.1:9/v1")
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     assert await list_models(env=env, endpoints={"mine": mine}, discover=False)
@@ -448,7 +440,7 @@ def test_a_port_need_not_be_spelled_out() -> None:
 
 async def test_who_is_not_there_did_not_answer() -> None:
     with pytest.raises(NoAnswer):
-        await ask_listing("http://127.0.0.1:9")
+        await ask_listing(server_address("http://127.0.0.1:9"))
     assert await listing("http://127.0.0.1:9") is None
 
 
@@ -477,7 +469,7 @@ async def test_a_model_made_elsewhere_is_no_reason_for_the_library_to_speak(
 def answering(
     monkeypatch: pytest.MonkeyPatch, shelf: ModelShelf, answers: list[int | Exception | None]
 ) -> None:
-    async def ask(_model: Model) -> int | None:
+    async def ask(_model: Model, *_: object) -> int | None:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer

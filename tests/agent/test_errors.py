@@ -40,7 +40,7 @@ from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.retry_advice import with_size
 from tui_app.events import Error
 from tui_app.providers import key_variable
-from tui_app.wires.error_text import asked_pause
+from tui_app.wires.error_text import asked_pause, known_pause
 
 MODEL = "openai:gpt-5"
 LIBRARY_WORDS = re.compile(
@@ -347,13 +347,6 @@ CASES = {
         "address",
         "network",
     ),
-    "tls": (
-        ModelConnectionError("m", "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"),
-        "network",
-        True,
-        "not secure",
-        "certificate",
-    ),
     "broken": (ModelConnectionError("m", "peer closed", phase="read"), "network", True, "broke", "network"),
     "timeout": (
         ModelTimeoutError("m", "Request timed out."),
@@ -392,7 +385,7 @@ CASES = {
         ModelHTTPError(307, "m", None),
         "network",
         False,
-        "sends requests on to another address.*HTTP 307",
+        "redirects to another address.*HTTP 307",
         "base URL",
     ),
     "usage limit": (
@@ -674,6 +667,41 @@ def test_the_pause_that_words_ask_for(words: str, seconds: float) -> None:
 )
 def test_the_pause_that_a_header_asks_for(header: dict[str, str], seconds: float) -> None:
     assert asked_pause(http(429, "<html>Slow down</html>", headers=header)) == seconds
+
+
+NOW = {"date": "Sun, 01 Mar 2026 12:00:00 GMT"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset-requests": "6m0s", "x-ratelimit-remaining-requests": "0"}, 360.0),
+        ({"x-ratelimit-reset-tokens": "2m59.56s", "x-ratelimit-remaining-tokens": "0"}, 179.56),
+        ({"x-ratelimit-reset-requests": "12ms", "x-ratelimit-remaining-requests": "0"}, 0.012),
+        ({"x-ratelimit-reset-requests": "1h2m3s"}, 3723.0),
+        ({"anthropic-ratelimit-tokens-reset": "2026-03-01T12:00:20Z"}, 20.0),
+        ({"anthropic-ratelimit-unified-reset": "1772366430"}, 30.0),
+        ({"x-ratelimit-reset": "1772366405000"}, 5.0),
+        ({"x-rate-limit-reset": "Sun, 01 Mar 2026 12:00:09 GMT"}, 9.0),
+        ({"ratelimit-reset": "17"}, 17.0),
+        ({"ratelimitbysize-reset": "28"}, 28.0),
+        ({"ratelimit-reset": "Sun, 01 Mar 2026 11:00:00 GMT"}, 0.0),
+        ({"ratelimit-reset": "soon"}, 0.0),
+        ({"ratelimit-reset": "17", "retry-after": "4"}, 4.0),
+        (
+            {
+                "anthropic-ratelimit-requests-reset": "2026-03-01T12:00:05Z",
+                "anthropic-ratelimit-requests-remaining": "3",
+                "anthropic-ratelimit-tokens-reset": "2026-03-01T12:00:50Z",
+                "anthropic-ratelimit-tokens-remaining": "0",
+            },
+            50.0,
+        ),
+        ({"x-ratelimit-reset-requests": "9s", "x-ratelimit-reset-tokens": "6m0s"}, 0.0),
+    ],
+)
+def test_when_a_limit_is_renewed(headers: dict[str, str], seconds: float) -> None:
+    assert known_pause(http(429, None, headers=headers | NOW)) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize(

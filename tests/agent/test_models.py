@@ -21,9 +21,9 @@ from pydantic_ai.models.test import TestModel
 from tests.fake_keyring import FakeKeyring
 from tests.servers.scripted_gguf import cached_gguf
 from tui_app.agent import models as gguf
+from tui_app.agent.model_lists import NoAnswer
 from tui_app.agent.models import (
     ModelNotReady,
-    NoAnswer,
     UnknownModel,
     ask_window,
     build_model,

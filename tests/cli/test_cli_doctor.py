@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.agent import models
-from tui_app.agent.models import LocalServer
+from tui_app.agent import model_lists
+from tui_app.agent.model_lists import LocalServer
 from tui_app.cli.doctor import check_encoding, check_terminal, check_tmux
 from tui_app.events import CompactionComplete
 from tui_app.ui import terminal_input
@@ -25,7 +25,7 @@ def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def discover(**_ports: object) -> list[LocalServer]:
         return []
 
-    monkeypatch.setattr(models, "discover", discover)
+    monkeypatch.setattr(model_lists, "discover", discover)
 
 
 def states(plimsoll: Plimsoll) -> dict[str, str]:

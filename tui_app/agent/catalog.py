@@ -11,21 +11,21 @@ import genai_prices
 import httpx2
 from pydantic_ai.models import Model, known_model_names
 
-from tui_app.agent import models as discovery
+from tui_app.agent import model_lists as discovery
+from tui_app.agent.addresses import address_of, is_loopback, same_server
 from tui_app.agent.errors import describe_error
+from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
 from tui_app.agent.models import (
-    NO_KEY,
-    LocalServer,
     ModelNotReady,
-    NoAnswer,
     UnknownModel,
+    ask_endpoint,
     ask_window,
     build_model,
     capabilities,
-    is_loopback,
     keep_library_quiet,
     why_not,
 )
+from tui_app.agent.network import NoWay, http_client, is_untrusted
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
@@ -33,6 +33,7 @@ from tui_app.context.window_limits import Limits
 from tui_app.context.windows import DEFAULT_LIMIT
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import (
+    GOOGLE,
     KEY_CHECKS,
     LOCAL_PORTS,
     OFFLINE_MODEL,
@@ -79,12 +80,7 @@ def listing_of(name: str, model: str, endpoints: Mapping[str, Endpoint]) -> str:
         endpoints: The user's own servers.
     """
     endpoint = endpoints.get(model.partition(":")[0])
-    if endpoint is None:
-        return KEY_CHECKS.get(name, "")
-    base = endpoint.base_url.rstrip("/")
-    last = base.rsplit("/", 1)[-1]
-    version = "" if last[:1] == "v" and last[1:2].isdigit() else "/v1"
-    return f"{base}{version}/models"
+    return KEY_CHECKS.get(name, "") if endpoint is None else f"{address_of(endpoint).url}/models"
 
 
 async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyCheck:
@@ -97,26 +93,21 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
     """
     if not url:
         return KeyCheck("unknown", "this provider offers no free way to test a key")
-    headers = {
-        "Authorization": f"Bearer {key}",
-        "x-api-key": key,
-        "x-goog-api-key": key,
-        "anthropic-version": "2023-06-01",
-    }
-    if "googleapis" in url:
-        # A bearer there is taken for a token of another kind and refused.
-        del headers["Authorization"]
+    headers = key_headers(key, GOOGLE if "googleapis" in url else OPENAI_CHAT)
     try:
         async with (
             asyncio.timeout(timeout_s),
-            httpx2.AsyncClient(trust_env=not is_loopback(url)) as client,
-            client.stream("GET", url, headers=headers) as response,
+            http_client(headers=headers, timeout=timeout_s) as client,
+            client.stream("GET", url) as response,
         ):
             status = response.status_code
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return KeyCheck("refused", "it has characters that are not valid in a key")
-    except (httpx2.HTTPError, OSError, TimeoutError):
-        return KeyCheck("unknown", "the provider did not answer")
+    except NoWay as error:
+        return KeyCheck("unknown", str(error).rstrip("."))
+    except (httpx2.HTTPError, OSError, TimeoutError) as error:
+        untrusted = "the provider's certificate is not trusted here"
+        return KeyCheck("unknown", untrusted if is_untrusted(error) else "the provider did not answer")
     if status in (401, 403) or ("googleapis" in url and status == 400):
         return KeyCheck("refused", f"HTTP {status}")
     if status == 200:
@@ -124,7 +115,6 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
     return KeyCheck("unknown", f"the provider answered HTTP {status}")
 
 
-_ENDPOINT_S = 2.0
 NONE_READY: Mapping[str, Model] = MappingProxyType({})
 
 
@@ -186,7 +176,7 @@ async def list_models(
         moved = _moved_openai(env, endpoints)
         asked = asyncio.gather(*(_endpoint_choices(each, env) for each in (*endpoints.values(), *moved)))
         servers, listed = await asyncio.gather(discovery.discover(ports=ports), asked)
-        if moved and any(discovery.same_server(each.base_url, moved[0].base_url) for each in servers):
+        if moved and any(same_server(each.base_url, moved[0].base_url) for each in servers):
             listed.pop()
         own = [choice for choices in listed for choice in choices]
     known = known_model_names()
@@ -237,7 +227,7 @@ def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> 
     chat = PROVIDERS[OPENAI_CHAT]
     url, key = env.get(chat.url_variable, "").rstrip("/"), chat.keys[0]
     known = (chat.url, *(endpoint.base_url for endpoint in endpoints.values()))
-    if not url or OPENAI_CHAT in endpoints or any(discovery.same_server(url, each) for each in known):
+    if not url or OPENAI_CHAT in endpoints or any(same_server(url, each) for each in known):
         return ()
     return (Endpoint(name=OPENAI_CHAT, base_url=url, key_env=key if env.get(key) else ""),)
 
@@ -260,12 +250,12 @@ _OFFLINE_CHOICE = ModelChoice(
 
 async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[ModelChoice]:
     """The models an endpoint lists; one row that says why when there are none."""
-    key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
-    if not key:
+    if endpoint.key_env and not env.get(endpoint.key_env):
         return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
-    headers = {"Authorization": f"Bearer {key}", "x-api-key": key}
     try:
-        models = await discovery.ask_listing(endpoint.base_url, headers=headers, timeout_s=_ENDPOINT_S)
+        models = await ask_endpoint(endpoint, env)
+    except ModelNotReady as error:
+        return [_closed(endpoint, str(error).rstrip("."))]
     except discovery.NoAnswer:
         return [_closed(endpoint, f"does not answer: {endpoint.base_url}")]
     except discovery.AccessRefused as error:
@@ -284,7 +274,7 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
             window=endpoint.window or model.window,
             window_source="setting" if endpoint.window else _source(model.window, "server"),
             available=True,
-            local=discovery.is_loopback(endpoint.base_url),
+            local=is_loopback(endpoint.base_url),
             price=price_words(endpoint.price_in, endpoint.price_out),
             price_in=endpoint.price_in,
             price_out=endpoint.price_out,
@@ -302,7 +292,7 @@ def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelCho
         available=False,
         why_not=reason,
         needs_key=needs_key,
-        local=discovery.is_loopback(endpoint.base_url),
+        local=is_loopback(endpoint.base_url),
     )
 
 
@@ -425,7 +415,7 @@ class ModelShelf:
         try:
             endpoint = self.endpoints.get(name.partition(":")[0])
             own = endpoint.window if endpoint else None
-            window = own or await ask_window(model)
+            window = own or await ask_window(model, endpoint, self.env)
         except NoAnswer:
             self._unanswered.add(name)
             return

@@ -2,6 +2,7 @@
 
 import math
 import re
+import ssl
 import unicodedata
 from dataclasses import replace
 from urllib.parse import urlsplit
@@ -10,16 +11,19 @@ from pydantic_ai.exceptions import (
     ModelHTTPError,
 )
 
-from tui_app.agent.models import ModelNotReady, is_loopback
+from tui_app.agent.addresses import is_loopback
+from tui_app.agent.models import ModelNotReady
+from tui_app.agent.network import NotHttp, NoWay, named_trust, tls_error
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import how_to_start, key_variable
 from tui_app.wires.error_text import (
-    asked_pause,
+    body_text,
     chain,
     full_text,
+    known_pause,
     provider_message,
     status_of,
     url_of,
@@ -39,7 +43,6 @@ _UNKNOWN_HOST = re.compile(
     r"name or service not known|nodename nor servname|getaddrinfo|name resolution|no address associated",
     re.IGNORECASE,
 )
-_CERTIFICATE = re.compile(r"certificate|\bssl\b|\btls\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
 _PACKAGE = re.compile(r"pip install \"?([\w\[\]-]+)")
 _LIMIT = re.compile(
@@ -100,7 +103,7 @@ def raw_detail(error: BaseException) -> str:
 
 def told(kind: ErrorKind, message: str, way: str, *, retryable: bool = False) -> Error:
     """A sentence, and what to do next, where another model is the other way."""
-    return Error(kind=kind, message=message, hint=f"{way}, or {OTHER_MODEL}.", retryable=retryable)
+    return Error(kind=kind, message=_begun(message), hint=f"{way}, or {OTHER_MODEL}.", retryable=retryable)
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
@@ -194,6 +197,8 @@ def unknown_model(error: BaseException, model: str) -> Error:
     named = re.search(r"Did you mean '([^']+)'", str(error))
     suggestion = next((name for name in suggestions if name), named[1] if named else None)
     meant = f"Did you mean {plain(suggestion)}? " if suggestion else ""
+    if not suggestion and _may_be_path(error, model):
+        return nothing_there(error, model)
     return Error(
         kind="input",
         message=f"The provider has no model named {model}{_reason(error)}.",
@@ -201,10 +206,17 @@ def unknown_model(error: BaseException, model: str) -> Error:
     )
 
 
+def _may_be_path(error: BaseException, model: str) -> bool:
+    """Whether a 404 does not speak of the model, so that the path may be the wrong one."""
+    name = model.partition(":")[2]
+    said = any(name in body_text(one) for one in chain(error))
+    return status_of(error) == 404 and bool(url_of(error)) and not said
+
+
 def rate_limited(error: BaseException, model: str) -> Error:
     """Too much at once; the same request may pass a little later."""
     wait = ""
-    if seconds := asked_pause(error):
+    if seconds := known_pause(error):
         whole = max(1, math.ceil(seconds))
         wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
     return told(
@@ -285,35 +297,89 @@ def timed_out(error: BaseException, model: str) -> Error:
 
 
 def sent_on(error: BaseException, model: str) -> Error:
-    """A redirect that leads nowhere, as of a base URL without its path or one that wants ``https``."""
+    """A redirect that a client of somebody else's has come back with."""
     return Error(
         kind="network",
-        message=f"{_server(error, model)} sends requests on to another address, and none of them answers"
-        f" (HTTP {status_of(error)}).",
-        hint=f"Check its base URL, then send again; or {OTHER_MODEL}.",
+        message=_begun(f"{_server(error, model)} redirects to another address (HTTP {status_of(error)})."),
+        hint=f"Set the base URL to where its server really is, then send again; or {OTHER_MODEL}.",
+    )
+
+
+def proxy_sign_in(_error: BaseException, _model: str) -> Error:
+    return Error(
+        kind="network",
+        message="The proxy wants a user name and a password (HTTP 407).",
+        hint="Name them in the address of the proxy, as http://USER:PASSWORD@HOST:PORT, and start again.",
+    )
+
+
+def nothing_there(error: BaseException, model: str) -> Error:
+    """A 404 that does not speak of the model: the path may be the wrong one."""
+    path = urlsplit(url_of(error)).path
+    return Error(
+        kind="input",
+        message=_begun(
+            f"{_server(error, model)} has nothing at {path}, or no model named {model} (HTTP 404)"
+            f"{_reason(error)}."
+        ),
+        hint="Check the base URL and, in the settings of the endpoint, path_prefix; or choose a model "
+        "with /model.",
     )
 
 
 def unreachable(error: BaseException, model: str) -> Error:
     """The connection could not be made, or broke."""
     text, server = full_text(error), _server(error, model)
-    if _UNKNOWN_HOST.search(text):
+    no_way = next((one for one in chain(error) if isinstance(one, NoWay)), None)
+    fault = tls_error(error)
+    passes = fault is None
+    if no_way is not None:
+        message, hint, passes = plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
+    elif isinstance(fault, ssl.SSLCertVerificationError):
+        message, hint = _untrusted(fault, server)
+    elif any(isinstance(one, NotHttp) for one in chain(error)):
+        message, hint, passes = f"What answers at {server} does not speak HTTP.", _CHECK_SCHEME, False
+    elif fault is not None and fault.reason in _PLAIN_ANSWERS:
+        message, hint = f"{server} does not speak HTTPS.", _CHECK_SCHEME
+    elif fault is not None:
+        reason = plain((fault.reason or str(fault)).replace("_", " ").lower())
+        message = f"No secure connection to {server} could be made: {reason}."
+        hint = "Check its address and any proxy"
+    elif _UNKNOWN_HOST.search(text):
         message, hint = f"The address of {server} could not be found.", "Check the network and the base URL"
     elif is_absent(error):
         start = how_to_start(model, urlsplit(url_of(error)).port)
         message, hint = f"Nothing answers at {server}.", start or "Start the server, or check its base URL"
     elif _REFUSED.search(text):
         message, hint = f"{server} refused the connection.", "Check that the server runs and its base URL"
-    elif _CERTIFICATE.search(text):
-        message, hint = f"The connection to {server} is not secure.", "Check its certificate and any proxy"
     else:
-        message, hint = f"The connection to {server} broke.", "Check the network"
+        message, hint = f"The connection to {server} broke.", "Check the network and the base URL"
     return Error(
         kind="network",
-        message=message[0].upper() + message[1:],
+        message=_begun(message),
         hint=f"{hint}, then send again; or {OTHER_MODEL}.",
-        retryable=True,
+        retryable=passes,
     )
+
+
+_CHECK_SCHEME = "Check whether its base URL begins with http:// or https://"
+_PLAIN_ANSWERS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"})
+"""What OpenSSL makes of an answer that is not encrypted."""
+# Results of OpenSSL's check of a certificate (X509_V_ERR_...).
+_NOT_YET, _EXPIRED, _OTHER_NAME, _OTHER_NUMBER = 9, 10, 62, 64
+
+
+def _untrusted(fault: ssl.SSLCertVerificationError, server: str) -> tuple[str, str]:
+    if fault.verify_code in (_NOT_YET, _EXPIRED):
+        when = "has expired" if fault.verify_code == _EXPIRED else "is not valid yet"
+        return f"The certificate of {server} {when}.", "Have it renewed, or check the clock of this machine"
+    if fault.verify_code in (_OTHER_NAME, _OTHER_NUMBER):
+        return f"The certificate of {server} is for another host.", "Check the host in its base URL"
+    reason = plain(fault.verify_message or str(fault))
+    message = f"The certificate of {server} is not trusted here: {reason}."
+    if named := named_trust():
+        return message, f"Add its issuer to the certificates that {named} names, restart"
+    return message, "Set SSL_CERT_FILE to a PEM file with its issuer (of your company, say), restart"
 
 
 def is_absent(error: BaseException) -> bool:
@@ -444,9 +510,14 @@ def is_network_text(text: str) -> bool:
     return _REFUSED.search(text) is not None or _UNKNOWN_HOST.search(text) is not None
 
 
+def _begun(message: str) -> str:
+    """A sentence that may begin with a server; the name of a host stays as it is."""
+    return f"T{message[1:]}" if message.startswith("the ") else message
+
+
 def _server(error: BaseException, model: str) -> str:
     """Host and port that were called, without any password in the address."""
     parts = urlsplit(url_of(error))
     if not parts.hostname:
-        return f"The server of {model}"
+        return f"the server of {model}"
     return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname

@@ -119,6 +119,8 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     status = status_of(error)
     if status == SIGN_IN or any(PAGE in str(one) for one in chain(error) if isinstance(one, ModelAPIError)):
         return say.page_came(error, model)
+    if status == 407:
+        return say.proxy_sign_in(error, model)
     if status is None or not 400 <= status <= 429 or any(isinstance(one, ToolBroke) for one in chain(error)):
         return None
     words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}

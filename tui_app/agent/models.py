@@ -1,12 +1,10 @@
 """From a model's name to a model, and from a model to the size of its window."""
 
-import asyncio
-import ipaddress
-import json
 import os
-import re
 import secrets
+import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,15 +26,17 @@ from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from tui_app import providers
+from tui_app.agent.addresses import SDK_VERSIONS, ServerAddress, VersionFinder, address_of, server_address
+from tui_app.agent.model_lists import LocalModel, NoListing, ask_listing, key_headers, local_base_url
+from tui_app.agent.network import http_client, rerouted, trusted
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.api_keys import ApiKeys, key_flaw
 from tui_app.context.counting.prices import PricedProfile
 from tui_app.extras import install_command
 from tui_app.paths import from_home
-from tui_app.providers import LOCAL_PORTS
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
-from tui_app.wires.event_streams import with_plain_streams
+from tui_app.wires.event_streams import own_client, with_plain_streams
 
 # From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
 #
@@ -74,11 +74,14 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     read from the process environment as pydantic-ai documents it.
     """
     known = providers.provider_of(prefix)
-    if known.url:
-        make = anthropic_provider if prefix == providers.ANTHROPIC else openai_provider
-        return make(env.get(known.url_variable) or known.url, env.get(known.keys[0], ""))
     names = providers.required_keys(prefix)
     key = next((env[name] for name in names if env.get(name)), "")
+    if known.url:
+        protocol = prefix if prefix in (providers.ANTHROPIC, providers.GOOGLE) else providers.OPENAI
+        address = server_address(env.get(known.url_variable) or known.url, protocol)
+        return _provider(_Server(prefix, address, protocol, key))
+    # The constructors of others read it without a word about the variable that leads nowhere.
+    trusted()
     if not key or any(os.environ.get(name) == key for name in names):
         return made_ready(infer_provider(prefix))
     # The key is not that of the process environment, which has no say then.
@@ -115,15 +118,64 @@ def check_key(names: Iterable[str], env: Mapping[str, str]) -> None:
     raise ModelNotReady(f"The API key {name} (from {place}) cannot be sent: {flaw}. {advice}")
 
 
-def openai_provider(base_url: str, key: str) -> Provider[Any]:
-    """Make a provider for OpenAI or a proxy in front of it."""
-    from pydantic_ai.providers.openai import OpenAIProvider
+@frozen
+class _Server:
+    """A server that speaks one of the protocols."""
 
-    return made_ready(OpenAIProvider(base_url=base_url, api_key=key or NO_KEY))
+    name: str
+    address: ServerAddress
+    protocol: str = providers.OPENAI_CHAT
+    key: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
-    """Make a provider for a server of another maker that speaks OpenAI's protocols."""
+def _provider(server: _Server) -> Provider[Any]:
+    """Make the provider of a server: a vendor, or whoever else speaks its protocol."""
+    sent = next(iter(SDK_VERSIONS.get(server.protocol, ())), None)
+    # Answers of Google's models may take that long by its own word.
+    timeout = httpx2.Timeout(1_200.0 if server.protocol == providers.GOOGLE else 600.0, connect=5.0)
+
+    def make() -> httpx2.AsyncClient:
+        return http_client(
+            timeout=timeout,
+            auth=VersionFinder(server.address, sent),
+            always=server.headers,
+            tells_redirects=True,
+        )
+
+    client, key = make(), server.key or NO_KEY
+    url = server.address.root if sent else server.address.url
+    made: Provider[Any]
+    match server.protocol:
+        case providers.ANTHROPIC:
+            from pydantic_ai.providers.anthropic import AnthropicProvider
+
+            made = AnthropicProvider(base_url=url, api_key=key, http_client=client)
+        case providers.GOOGLE:
+            from google.genai import Client
+            from google.genai.types import HttpOptions
+            from pydantic_ai.providers.google import GoogleProvider
+
+            # The SDK makes a second client, which is never used: it must not read the environment.
+            unused = {"trust_env": False, "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
+            options = HttpOptions(
+                base_url=url,
+                api_version=sent.strip("/") if sent else None,
+                httpx_async_client=client,
+                client_args=unused,
+                timeout=1_200_000,
+            )
+            made = GoogleProvider(client=Client(vertexai=False, api_key=key, http_options=options))
+        case _ if providers.provider_of(server.name).url:
+            from pydantic_ai.providers.openai import OpenAIProvider
+
+            made = OpenAIProvider(base_url=url, api_key=key, http_client=client)
+        case _:
+            made = _compatible_provider(server.name, url, key, client)
+    return made_ready(made, client, make)
+
+
+def _compatible_provider(name: str, url: str, key: str, client: httpx2.AsyncClient) -> Provider[Any]:
     try:
         from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
     except ImportError:
@@ -135,29 +187,26 @@ def compatible_provider(name: str, base_url: str, key: str) -> Provider[Any]:
             def name(self) -> str:
                 return name
 
-        return made_ready(NamedProvider(base_url=base_url, api_key=key or NO_KEY))
-    return made_ready(OpenAICompatibleProvider(name, base_url=base_url, api_key=key or NO_KEY))
+        return NamedProvider(base_url=url, api_key=key, http_client=client)
+    return OpenAICompatibleProvider(name, base_url=url, api_key=key, http_client=client)
 
 
-def anthropic_provider(base_url: str, key: str) -> Provider[Any]:
-    """Make a provider for Anthropic or a server that speaks its protocol."""
-    from pydantic_ai.providers.anthropic import AnthropicProvider
+def made_ready(
+    provider: Provider[Any],
+    client: httpx2.AsyncClient | None = None,
+    make: Callable[[], httpx2.AsyncClient] | None = None,
+) -> Provider[Any]:
+    """Switch off the SDK client's own repeating, where it has any, and let it read streams of all servers.
 
-    return made_ready(AnthropicProvider(base_url=base_url, api_key=key or NO_KEY))
-
-
-def google_provider(base_url: str, key: str) -> Provider[Any]:
-    """Make a provider for a server that speaks the Gemini protocol; its SDK does not repeat by itself."""
-    from pydantic_ai.providers.google import GoogleProvider
-
-    return made_ready(GoogleProvider(base_url=base_url, api_key=key or NO_KEY))
-
-
-def made_ready(provider: Provider[Any]) -> Provider[Any]:
-    """Switch off the SDK client's own repeating, where it has any, and let it read streams of all servers."""
-    client = provider.client
-    if isinstance(client, _Repeating):
-        client.max_retries = 0
+    Args:
+        provider: A new one.
+        client: What it was given to send with; None where it has made its own, which is sent our way.
+        make: Makes another one like it.
+    """
+    sdk = provider.client
+    if isinstance(sdk, _Repeating):
+        sdk.max_retries = 0
+    own_client(provider, rerouted, client, make)
     return with_plain_streams(provider)
 
 
@@ -206,8 +255,8 @@ def gguf_model(path: Path) -> Model[Any]:
 
         loaded = server
 
-    provider: Provider[Any] = compatible_provider(providers.GGUF, f"{server.listening_address}/v1", key)
-    return LoadedFile(path.stem, provider=provider)
+    address = server_address(f"{server.listening_address}/v1")
+    return LoadedFile(path.stem, provider=_provider(_Server(providers.GGUF, address, key=key)))
 
 
 def _start(path: Path, key: str) -> Any:
@@ -242,208 +291,6 @@ def keep_library_quiet() -> None:
     A variable of the environment would do it too, but what tools and hooks run would inherit that.
     """
     pydantic_ai.BANNER_ENABLED = False
-
-
-# Asking model servers what they serve and how large its window is. No key leaves for a host it is not for.
-#
-# Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
-# ``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
-
-_MAX_BYTES = 8 * 1024 * 1024
-_WINDOW_KEYS = ("max_model_len", "loaded_context_length", "context_length", "context_window")
-_CEILING_KEYS = ("max_context_length", "n_ctx_train")
-
-
-class NoAnswer(Exception):
-    """An address does not answer now, but may later. The text is the address."""
-
-
-class NoListing(Exception):
-    """A server answers, but lists no models. The text says what it does instead, in words for the user."""
-
-
-class AccessRefused(NoListing):
-    """It wants a key, or another one."""
-
-
-@frozen
-class LocalModel:
-    """A model that a server lists."""
-
-    id: str
-    window: int | None
-    """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
-
-
-@frozen
-class LocalServer:
-    """A server that answered on this machine."""
-
-    name: str
-    """``ollama``, ``lmstudio``, ``llamacpp`` or ``vllm``, by its port; all speak OpenAI's chat protocol."""
-    base_url: str
-    models: tuple[LocalModel, ...]
-
-
-def local_base_url(port: int) -> str:
-    """The OpenAI-compatible address of a server on this machine."""
-    return f"http://127.0.0.1:{port}/v1"
-
-
-async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_PORTS) -> list[LocalServer]:
-    """Ask the usual loopback ports for models, all at once. Never raises; a silent port is left out.
-
-    Args:
-        timeout_s: Seconds after which a port counts as silent.
-        ports: Port by server name.
-    """
-    urls = {name: local_base_url(port) for name, port in ports.items()}
-    found = await asyncio.gather(*(listing(url, timeout_s=timeout_s) for url in urls.values()))
-    return [
-        LocalServer(name, url, tuple(models))
-        for (name, url), models in zip(urls.items(), found, strict=True)
-        if models
-    ]
-
-
-async def listing(base_url: str, *, timeout_s: float = 2.0) -> list[LocalModel] | None:
-    """Ask a server for its models and their windows.
-
-    Args:
-        base_url: Address with or without the protocol's ``/v1``.
-        timeout_s: Seconds for everything together.
-
-    Returns:
-        None when it did not answer, or not with a model listing.
-    """
-    try:
-        return await ask_listing(base_url, timeout_s=timeout_s)
-    except (NoAnswer, NoListing):
-        return None
-
-
-async def ask_listing(
-    base_url: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 2.0
-) -> list[LocalModel]:
-    """As ``listing``, for who wants to know why there is none; ``headers`` carry the key if there is one.
-
-    Raises:
-        NoAnswer: if nobody answered.
-        NoListing: if the answer is no listing of models.
-    """
-    base = base_url.rstrip("/")
-    try:
-        # The client keeps clear of proxies for this machine's own servers.
-        async with (
-            asyncio.timeout(timeout_s),
-            httpx2.AsyncClient(headers=dict(headers or {}), trust_env=not is_loopback(base)) as client,
-        ):
-            versioned = re.fullmatch(r"v\d.*", base.rsplit("/", 1)[-1], re.DOTALL)
-            items = _items(await _listed(client, f"{base}{'' if versioned else '/v1'}/models"))
-            if not items:
-                raise NoListing("lists no models")
-            real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
-            if None in real.values() and is_loopback(base):
-                real |= await _told_elsewhere(client, base.removesuffix("/v1"), real)
-    except (httpx2.TransportError, OSError, TimeoutError) as error:
-        raise NoAnswer(base) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        raise NoListing("cannot list its models") from error
-    ceilings = {_id(item): _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train") for item in items}
-    return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address names this machine."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def same_server(one: str, other: str) -> bool:
-    """Whether two addresses lead to the same server, with or without the protocol's ``/v1``."""
-    return _place(one) == _place(other)
-
-
-def _place(url: str) -> tuple[str, int | None, str]:
-    """Host, port and path of an address; this machine has many names."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-    except ValueError:
-        return url, None, ""
-    host = "localhost" if is_loopback(url) else parts.hostname or ""
-    return host, port, parts.path.rstrip("/").removesuffix("/v1")
-
-
-async def _listed(client: httpx2.AsyncClient, url: str) -> Any:
-    """Return what a server lists.
-
-    Raises:
-        NoAnswer: if it is still loading its model (503).
-        AccessRefused: if it wants a key, or another one.
-        NoListing: if it answers otherwise.
-    """
-    async with client.stream("GET", url) as response:
-        status = response.status_code
-        if status == httpx2.codes.SERVICE_UNAVAILABLE:
-            raise NoAnswer(url)
-        if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
-            raise AccessRefused(f"refuses access (HTTP {status})")
-        if status != httpx2.codes.OK:
-            raise NoListing(f"lists no models (HTTP {status})")
-        return await _body(response)
-
-
-async def _body(response: httpx2.Response) -> Any:
-    """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
-    body = bytearray()
-    async for chunk in response.aiter_bytes():
-        body += chunk
-        if len(body) > _MAX_BYTES:
-            return None
-    try:
-        return json.loads(body)
-    except RecursionError:
-        return None
-
-
-async def _told_elsewhere(
-    client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
-) -> dict[str, int | None]:
-    """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
-    answers: list[Any] = []
-    for path in ("/api/v0/models", "/api/ps", "/props"):
-        async with client.stream("GET", root + path) as response:
-            answers.append(await _body(response) if response.status_code == httpx2.codes.OK else None)
-    lmstudio, ollama, llamacpp = answers
-    told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
-    told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
-    settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None
-    fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
-    return {name: window or told.get(name) or fallback for name, window in known.items()}
-
-
-def _items(answer: Any) -> list[dict[str, Any]] | None:
-    rows = (answer.get("data") or answer.get("models")) if isinstance(answer, dict) else answer
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
-
-
-def _id(item: Mapping[str, Any]) -> str:
-    name = item.get("id") or item.get("name") or item.get("model")
-    return name if isinstance(name, str) else ""
-
-
-def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    values = (item.get(key) for key in keys)
-    return next((value for value in values if isinstance(value, int) and value > 1), None)
-
-
-def _meta(item: Mapping[str, Any], key: str) -> int | None:
-    meta = item.get("meta")
-    return _number(meta, (key,)) if isinstance(meta, dict) else None
 
 
 BY_BLOCK = ModelProfile(supports_auto_cache=False)
@@ -490,15 +337,22 @@ def build_model(
     local = providers.provider_of(prefix)
     if local.port and rest and not env.get(local.url_variable):
         # An address that moves a local server somewhere else is read by pydantic-ai itself.
-        return _compatible(prefix, local_base_url(local.port), "", rest, None)
+        from pydantic_ai.models.openai import OpenAIChatModel
+
+        address = server_address(local_base_url(local.port))
+        return OpenAIChatModel(rest, provider=_provider(_Server(prefix, address)))
     return _vendor_model(name, prefix, env, endpoints)
 
 
-async def ask_window(model: Model[Any]) -> int | None:
+async def ask_window(
+    model: Model[Any], endpoint: Endpoint | None = None, env: Mapping[str, str] = os.environ
+) -> int | None:
     """Ask the model's own server how large its window is.
 
     Args:
-        model: The model to ask for; only servers with an OpenAI-like listing answer.
+        model: The model to ask for; only servers with a listing answer.
+        endpoint: The user's own server that it is of, if it is of one.
+        env: Where the key and headers of that are looked up.
 
     Returns:
         Tokens of one request, or None when the server does not say.
@@ -509,19 +363,42 @@ async def ask_window(model: Model[Any]) -> int | None:
     provider = model.provider
     url = provider.base_url if provider is not None else ""
     host = urlsplit(url).hostname or ""
-    if provider is None or not host or host.endswith(providers.SILENT_HOSTS):
+    if provider is None or not host or (endpoint is None and host.endswith(providers.SILENT_HOSTS)):
         return None
-    headers: dict[str, str] = {}
-    client = provider.client
-    if isinstance(client, _Keyed) and isinstance(client.api_key, str):
-        # The headers that OpenAI's and Anthropic's protocols carry a key in.
-        headers = {"Authorization": f"Bearer {client.api_key}", "x-api-key": client.api_key}
     try:
-        models = await ask_listing(url, headers=headers)
-    except NoListing:
+        if endpoint is not None:
+            models = await ask_endpoint(endpoint, env)
+        else:
+            client = provider.client
+            keyed = isinstance(client, _Keyed) and isinstance(client.api_key, str)
+            headers = key_headers(client.api_key) if keyed else None
+            models = await ask_listing(server_address(url), protocol=provider.name, headers=headers)
+    except (NoListing, ModelNotReady):
         return None
     named = [each.window for each in models if each.id == model.model_name]
     return named[0] if named else models[0].window if len(models) == 1 else None
+
+
+async def ask_endpoint(endpoint: Endpoint, env: Mapping[str, str]) -> list[LocalModel]:
+    """Ask a server of the user's own for its models.
+
+    Raises:
+        ModelNotReady: if a variable that the settings name is not set.
+        NoAnswer: if nobody answered.
+        NoListing: if the answer is no listing of models.
+    """
+    key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
+    headers = key_headers(key, endpoint.protocol) | endpoint_headers(endpoint, env)
+    return await ask_listing(address_of(endpoint), protocol=endpoint.protocol, headers=headers)
+
+
+def endpoint_headers(endpoint: Endpoint, env: Mapping[str, str]) -> dict[str, str]:
+    """The headers of every request to an endpoint. Raises ``ModelNotReady`` where one is not set."""
+    lacking = next((name for name in endpoint.headers_env.values() if not env.get(name)), "")
+    if lacking:
+        raise ModelNotReady(f"The endpoint {endpoint.name} needs a header in {lacking}, which is not set.")
+    check_key(endpoint.headers_env.values(), env)
+    return {header: env[name] for header, name in endpoint.headers_env.items()}
 
 
 @runtime_checkable
@@ -545,30 +422,26 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
     if endpoint.price_in is not None and endpoint.price_out is not None:
         own["price_in"], own["price_out"] = endpoint.price_in, endpoint.price_out
     profile = own or None
+    headers = endpoint_headers(endpoint, env)
+    provider = _provider(_Server(endpoint.name, address_of(endpoint), endpoint.protocol, key, headers))
     match endpoint.protocol:
         case providers.ANTHROPIC:
             from pydantic_ai.models.anthropic import AnthropicModel
 
             own["supports_auto_cache"] = False
-            return AnthropicModel(model, provider=anthropic_provider(endpoint.base_url, key), profile=own)
+            return AnthropicModel(model, provider=provider, profile=own)
         case providers.GOOGLE:
             from pydantic_ai.models.google import GoogleModel
 
-            return GoogleModel(model, provider=google_provider(endpoint.base_url, key), profile=profile)
+            return GoogleModel(model, provider=provider, profile=profile)
         case providers.OPENAI | providers.OPENAI_RESPONSES:
             from pydantic_ai.models.openai import OpenAIResponsesModel
 
-            provider = compatible_provider(endpoint.name, endpoint.base_url, key)
             return OpenAIResponsesModel(model, provider=provider, profile=profile)
         case _:
-            return _compatible(endpoint.name, endpoint.base_url, key, model, profile)
+            from pydantic_ai.models.openai import OpenAIChatModel
 
-
-def _compatible(name: str, base_url: str, key: str, model: str, profile: ModelProfile | None) -> Model[Any]:
-    from pydantic_ai.models.openai import OpenAIChatModel
-
-    provider = compatible_provider(name, base_url, key)
-    return OpenAIChatModel(model, provider=provider, profile=profile)
+            return OpenAIChatModel(model, provider=provider, profile=profile)
 
 
 def _vendor_model(

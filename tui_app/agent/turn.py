@@ -71,7 +71,7 @@ from tui_app.wires.answer_end import (
     with_unique_calls,
     without_calls,
 )
-from tui_app.wires.error_text import asked_pause, chain, status_of
+from tui_app.wires.error_text import chain, known_pause, status_of
 from tui_app.wires.event_streams import MOST_CALLS, MOST_CHARS, AnswerTooLong
 from tui_app.wires.web_searches import searches_of
 
@@ -540,7 +540,7 @@ def pause_before(
     """
     if attempt > rules.retries or not passes(error, told):
         return None
-    asked = asked_pause(error)
+    asked = known_pause(error)
     if asked > PATIENCE_S:
         return None
     own: float = min(LONGEST_S, rules.first_s * GROWTH ** (attempt - 1))

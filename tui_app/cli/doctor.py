@@ -36,7 +36,7 @@ from tui_app.ui.text import count
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
-    from tui_app.agent.models import LocalServer
+    from tui_app.agent.model_lists import LocalServer
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -257,7 +257,7 @@ _REINSTALL = "Reinstall Plimsoll in an environment of its own."
 def run_checks(program: Program) -> list[Check]:
     """Look at everything, from the program outwards."""
     # What is looked at includes packages that take long to load.
-    from tui_app.agent.models import discover
+    from tui_app.agent.model_lists import discover
 
     servers = asyncio.run(discover())
     return [

@@ -166,6 +166,7 @@ class Opening:
     def _named_keys(self) -> tuple[str, ...]:
         """Variables that hold keys because the settings say so."""
         named = [endpoint.key_env for endpoint in self.settings.endpoints.values()]
+        named += [name for each in self.settings.endpoints.values() for name in each.headers_env.values()]
         named += [name for server in self.settings.mcp.values() for name in server.headers_env.values()]
         return STORE_VARIABLE, *named
 

@@ -28,6 +28,7 @@ from tui_app.settings.rules import (
 )
 from tui_app.settings.tables import (
     APPROVALS,
+    HEADERS,
     HOOKS,
     MCP,
     OWN_POLICIES,
@@ -87,7 +88,11 @@ class Endpoint:
     name: str
     protocol: str = setting(OPENAI_CHAT, Choice(PROTOCOLS))
     base_url: str = setting(REQUIRED, Address())
-    """Address that the protocol's own paths are appended to, without a trailing slash."""
+    """Address that the protocol's own paths are appended to; as it is pasted, with or without version."""
+    path_prefix: str | None = setting(
+        None, Text(r"/?[\w.~/-]*", "a path such as v1beta, or nothing for none")
+    )
+    """In place of the protocol's version; None takes what the server knows."""
     key_env: str = setting(
         "",
         Text(
@@ -97,6 +102,8 @@ class Endpoint:
         ),
     )
     """Empty when the server wants no key."""
+    headers_env: Mapping[str, str] = setting({}, HEADERS)
+    """Headers of its requests, each with the environment variable that holds its value."""
     window: int | None = setting(None, _WINDOW)
     """Context window of its models in tokens; None asks the server."""
     price_in: float | None = setting(None, _PRICE)

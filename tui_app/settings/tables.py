@@ -433,6 +433,15 @@ _SERVER_NAME = Text(
     r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
 )
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+HEADERS = Table(
+    Text(
+        _VARIABLE,
+        "the name of the environment variable that holds the value, not the value",
+        secret_prone=True,
+    ),
+    Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
+)
+"""Headers of requests, each with the variable that holds its value."""
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
 
 
@@ -469,17 +478,7 @@ class McpServer:
     """Empty is the folder of the settings; a relative one starts at that of the session."""
     url: str = setting("", Address())
     """Address of a streamable HTTP server."""
-    headers_env: Mapping[str, str] = setting(
-        {},
-        Table(
-            Text(
-                _VARIABLE,
-                "the name of the environment variable that holds the value, not the value",
-                secret_prone=True,
-            ),
-            Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
-        ),
-    )
+    headers_env: Mapping[str, str] = setting({}, HEADERS)
     """Headers of its requests, each with the environment variable that holds its value."""
     enabled: bool = setting(True, Flag())
     instructions: bool = setting(True, Flag())

@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 # Pieces of the request that an error sends back, which are no words of the provider's.
 
@@ -113,8 +115,9 @@ def url_of(error: BaseException) -> str:
     for one in chain(error):
         # httpx raises RuntimeError where an error was made without its request.
         with suppress(RuntimeError):
-            if (url := getattr(getattr(one, "request", None), "url", None)) is not None:
-                return str(url)
+            for holder in (one, getattr(one, "response", None)):
+                if (url := getattr(getattr(holder, "request", None), "url", None)) is not None:
+                    return str(url)
     return ""
 
 
@@ -194,6 +197,50 @@ def asked_pause(error: BaseException) -> float:
     if told or (words := _ASKED.search(own_words(error))) is None:
         return told
     return sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
+
+
+_LIMIT_RESET = re.compile(r"rate-?limit.*reset")
+_NUMBER = re.compile(r"\d{1,16}(\.\d{1,9})?")
+_THIS_CENTURY = 946_684_800
+"""Seconds since 1970, from which on a number is a point in time; a thousand times that in milliseconds."""
+
+
+def known_pause(error: BaseException) -> float:
+    """Seconds until the request may pass: as asked for, else until the limit that is used up is renewed."""
+    if asked := asked_pause(error):
+        return asked
+    given = (each for one in chain(error) if isinstance(each := getattr(one, "headers", None), Mapping))
+    headers = {str(name).lower(): str(value) for each in given for name, value in each.items()}
+    resets = {name: headers[name] for name in headers if _LIMIT_RESET.search(name)}
+    used_up = [name for name in resets if _number_of(headers.get(name.replace("reset", "remaining"))) == 0]
+    # Of several limits, the one that is not used up says nothing about the request.
+    counted = used_up or (list(resets) if len(resets) == 1 else [])
+    now = _moment(headers.get("date", "")) or datetime.now(UTC)
+    return max((_until(resets[name], now) for name in counted), default=0.0)
+
+
+def _number_of(text: str | None) -> float | None:
+    return float(text) if text is not None and _NUMBER.fullmatch(text.strip()) else None
+
+
+def _until(text: str, now: datetime) -> float:
+    """Seconds until what a header names: a number of seconds, a duration, or a point in time in any form."""
+    if (number := _number_of(text)) is not None:
+        if number < _THIS_CENTURY:
+            return number
+        return max(0.0, number / (1_000 if number > _THIS_CENTURY * 1_000 else 1) - now.timestamp())
+    if (moment := _moment(text)) is not None:
+        return max(0.0, (moment - now).total_seconds())
+    times = re.findall(_TIME.removesuffix("(?![a-z])"), text.strip(), re.I)
+    return sum(_in_seconds(*each) for each in times)
+
+
+def _moment(text: str) -> datetime | None:
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError):
+            moment = read(text.strip())
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return None
 
 
 def _in_seconds(number: str, unit: str) -> float:

@@ -19,7 +19,7 @@ from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
 from tui_app.agent import catalog as key_check
 from tui_app.agent import catalog as shelf
-from tui_app.agent import models as discovery
+from tui_app.agent import model_lists as discovery
 from tui_app.agent.catalog import KeyCheck
 from tui_app.api_keys import ApiKeys, held_names
 from tui_app.ui import type_ahead as stray_keys
@@ -294,10 +294,10 @@ def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
     """The server says nothing about its window until this is called."""
     gate, ask = threading.Event(), shelf.ask_window
 
-    async def ask_late(asked: Any) -> int | None:
+    async def ask_late(asked: Any, *where: Any) -> int | None:
         if "dinghy" in asked.system:
             assert await asyncio.to_thread(gate.wait, LIMIT_S)
-        return await ask(asked)
+        return await ask(asked, *where)
 
     monkeypatch.setattr(shelf, "ask_window", ask_late)
     yield gate.set

@@ -343,10 +343,14 @@ class Connection:
         auth: "Auth | None" = None,
         **_others: Any,
     ) -> "AsyncClient":
-        """The library's own client, heard as well: of a refusal it only tells that it was one."""
-        from mcp.shared._httpx_utils import create_mcp_http_client
+        """A client that is heard as well: of a refusal the library only tells that it was one."""
+        from httpx2 import Timeout
 
-        client = create_mcp_http_client(headers, timeout, auth)
+        from tui_app.agent.network import http_client
+
+        # A server may hold a stream open without a word.
+        timeout = timeout or Timeout(30.0, read=300.0)
+        client = http_client(headers=headers, timeout=timeout, auth=auth)
         client.event_hooks.setdefault("response", []).append(self._answered)
         return client
 

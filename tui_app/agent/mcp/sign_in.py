@@ -121,6 +121,8 @@ class SignIn:
         """What signs requests, and signs in where it has to; the client library must be loaded."""
         from fastmcp.client.auth.oauth import OAuth
 
+        from tui_app.agent.network import http_client
+
         sign_in = self
 
         class Client(OAuth):
@@ -158,4 +160,5 @@ class SignIn:
             token_storage=tokens,
             callback_host="127.0.0.1",
             callback_timeout=WAIT_S,
+            httpx_client_factory=http_client,
         )

@@ -25,6 +25,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate, ascii_host
+from tui_app.agent.network import NoWay, http_client
 from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
@@ -276,12 +277,14 @@ class WebTool:
                     return await self._fetched(url)
             except TimeoutError as error:
                 raise ToolProblem(f"{url:.200} did not answer within {TIMEOUT_S:g} s.") from error
+            except NoWay as error:
+                raise ToolProblem(f"{url:.200} cannot be fetched: {error}") from error
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 raise ToolProblem(f"{url:.200} cannot be fetched: {type(error).__name__}.") from error
 
     async def _fetched(self, url: str) -> str:
         home = _parts(url).hostname
-        async with httpx2.AsyncClient(trust_env=False, follow_redirects=False) as client:
+        async with http_client(timeout=TIMEOUT_S) as client:
             for _ in range(MAX_REDIRECTS + 1):
                 parts = _parts(url)
                 if parts.hostname != home:

@@ -1,0 +1,241 @@
+"""What model servers list: their models, and how large the window of each is.
+
+Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
+``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+
+from tui_app.agent.addresses import ServerAddress, VersionFinder, is_loopback, server_address
+from tui_app.agent.network import NoWay, http_client, is_untrusted
+from tui_app.providers import ANTHROPIC, GOOGLE, LOCAL_PORTS, OPENAI_CHAT
+from tui_app.records import frozen
+
+_MAX_BYTES = 8 * 1024 * 1024
+_MAX_PAGES = 100
+_WINDOW_KEYS = (
+    "max_model_len",
+    "loaded_context_length",
+    "context_length",
+    "context_window",
+    "inputTokenLimit",
+)
+_CEILING_KEYS = ("max_context_length", "n_ctx_train")
+
+
+class NoAnswer(Exception):
+    """An address does not answer now, but may later. The text is the address."""
+
+
+class NoListing(Exception):
+    """A server answers, but lists no models. The text says what it does instead, in words for the user."""
+
+
+class AccessRefused(NoListing):
+    """It wants a key, or another one."""
+
+
+@frozen
+class LocalModel:
+    """A model that a server lists."""
+
+    id: str
+    window: int | None
+    """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
+
+
+@frozen
+class LocalServer:
+    """A server that answered on this machine."""
+
+    name: str
+    """``ollama``, ``lmstudio``, ``llamacpp`` or ``vllm``, by its port; all speak OpenAI's chat protocol."""
+    base_url: str
+    models: tuple[LocalModel, ...]
+
+
+def local_base_url(port: int) -> str:
+    """The OpenAI-compatible address of a server on this machine."""
+    return f"http://127.0.0.1:{port}/v1"
+
+
+async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_PORTS) -> list[LocalServer]:
+    """Ask the usual loopback ports for models, all at once. Never raises; a silent port is left out.
+
+    Args:
+        timeout_s: Seconds after which a port counts as silent.
+        ports: Port by server name.
+    """
+    urls = {name: local_base_url(port) for name, port in ports.items()}
+    found = await asyncio.gather(*(listing(url, timeout_s=timeout_s) for url in urls.values()))
+    return [
+        LocalServer(name, url, tuple(models))
+        for (name, url), models in zip(urls.items(), found, strict=True)
+        if models
+    ]
+
+
+async def listing(base_url: str, *, timeout_s: float = 2.0) -> list[LocalModel] | None:
+    """Ask a server for its models and their windows.
+
+    Args:
+        base_url: Address with or without the protocol's ``/v1``.
+        timeout_s: Seconds for everything together.
+
+    Returns:
+        None when it did not answer, or not with a model listing.
+    """
+    try:
+        return await ask_listing(server_address(base_url), timeout_s=timeout_s)
+    except (NoAnswer, NoListing, ValueError):
+        return None
+
+
+async def ask_listing(
+    address: ServerAddress,
+    *,
+    protocol: str = OPENAI_CHAT,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = 2.0,
+) -> list[LocalModel]:
+    """As ``listing``, for who wants to know why there is none; ``headers`` carry the key if there is one.
+
+    Raises:
+        NoAnswer: if nobody answered.
+        NoListing: if the answer is no listing of models.
+    """
+    try:
+        async with (
+            asyncio.timeout(timeout_s),
+            http_client(headers=headers, timeout=timeout_s, auth=VersionFinder(address)) as client,
+        ):
+            items = await _all_pages(client, f"{address.url}/models", protocol)
+            if not items:
+                raise NoListing("lists no models")
+            real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
+            if None in real.values() and is_loopback(address.root):
+                real |= await _told_elsewhere(client, address.root, real)
+    except NoWay as error:
+        raise NoListing(str(error).rstrip(".")) from error
+    except (httpx2.TransportError, OSError, TimeoutError) as error:
+        if is_untrusted(error):
+            raise NoListing("has a certificate that is not trusted here") from error
+        raise NoAnswer(address.url) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        raise NoListing("cannot list its models") from error
+    ceilings = {_id(item): _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train") for item in items}
+    return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
+
+
+def key_headers(key: str, protocol: str = OPENAI_CHAT) -> dict[str, str]:
+    """The headers that carry a key. Google takes a bearer for a token of another kind and refuses it."""
+    if protocol == GOOGLE:
+        return {"x-goog-api-key": key}
+    return {"Authorization": f"Bearer {key}", "x-api-key": key, "anthropic-version": "2023-06-01"}
+
+
+async def _all_pages(client: httpx2.AsyncClient, url: str, protocol: str) -> list[dict[str, Any]]:
+    """Read a listing to its last page: a page that fails, or brings nothing new, is behind the last one."""
+    items: dict[str, dict[str, Any]] = {}
+    page = httpx2.URL(url)
+    for number in range(_MAX_PAGES):
+        try:
+            answer, link = await _listed(client, page)
+        except (httpx2.TransportError, NoAnswer, NoListing):
+            if number:
+                break
+            raise
+        known = len(items)
+        items |= {_id(item) or str(at): item for at, item in enumerate(_items(answer) or [], known)}
+        following = _next_page(httpx2.URL(url), answer, link, protocol)
+        if following is None or len(items) == known:
+            break
+        page = following
+    return list(items.values())
+
+
+def _next_page(url: httpx2.URL, answer: Any, link: str, protocol: str) -> httpx2.URL | None:
+    """The page that an answer names: by a token, its last model, or a link on the same server."""
+    if isinstance(answer, dict):
+        if token := answer.get("nextPageToken"):
+            return url.copy_merge_params({"pageToken": str(token)})
+        if answer.get("has_more") and (last := answer.get("last_id")):
+            return url.copy_merge_params({"after_id" if protocol == ANTHROPIC else "after": str(last)})
+    page = url.join(link)
+    return page if page != url and (page.scheme, page.netloc) == (url.scheme, url.netloc) else None
+
+
+async def _listed(client: httpx2.AsyncClient, url: httpx2.URL) -> tuple[Any, str]:
+    """Return what a server lists, and where it says that this goes on.
+
+    Raises:
+        NoAnswer: if it is still loading its model (503).
+        AccessRefused: if it wants a key, or another one.
+        NoListing: if it answers otherwise.
+    """
+    async with client.stream("GET", url) as response:
+        status = response.status_code
+        if status == httpx2.codes.SERVICE_UNAVAILABLE:
+            raise NoAnswer(str(url))
+        if status in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
+            raise AccessRefused(f"refuses access (HTTP {status})")
+        if response.is_redirect:
+            raise NoListing(f"redirects to {response.headers.get('location', 'nowhere'):.200}")
+        if status != httpx2.codes.OK:
+            raise NoListing(f"lists no models (HTTP {status})")
+        return await _body(response), response.links.get("next", {}).get("url", "")
+
+
+async def _body(response: httpx2.Response) -> Any:
+    """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > _MAX_BYTES:
+            return None
+    try:
+        return json.loads(body)
+    except RecursionError:
+        return None
+
+
+async def _told_elsewhere(
+    client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
+    answers: list[Any] = []
+    for path in ("/api/v0/models", "/api/ps", "/props"):
+        async with client.stream("GET", root + path, auth=None) as response:
+            answers.append(await _body(response) if response.status_code == httpx2.codes.OK else None)
+    lmstudio, ollama, llamacpp = answers
+    told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
+    told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
+    settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None
+    fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
+    return {name: window or told.get(name) or fallback for name, window in known.items()}
+
+
+def _items(answer: Any) -> list[dict[str, Any]] | None:
+    rows = (answer.get("data") or answer.get("models")) if isinstance(answer, dict) else answer
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else None
+
+
+def _id(item: Mapping[str, Any]) -> str:
+    name = item.get("id") or item.get("name") or item.get("model")
+    # Google names its models as they stand in the paths of its requests.
+    return name.removeprefix("models/") if isinstance(name, str) else ""
+
+
+def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    values = (item.get(key) for key in keys)
+    return next((value for value in values if isinstance(value, int) and value > 1), None)
+
+
+def _meta(item: Mapping[str, Any], key: str) -> int | None:
+    meta = item.get("meta")
+    return _number(meta, (key,)) if isinstance(meta, dict) else None
