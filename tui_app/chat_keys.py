@@ -10,6 +10,7 @@ Left out on purpose, because terminals, tmux or the editor widget take them: ``c
 import string
 import unicodedata
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Scope = Literal["chat", "pane", "prompt", "app"]
@@ -201,9 +202,18 @@ ACTION_KEYS: Mapping[str, str] = {key.id: key.key for key in KEYS}
 """Keys of each action unless others are set, separated by commas."""
 
 
+NO_CHANGES: Mapping[str, str] = MappingProxyType({})
+"""The key map of a user who has changed no key."""
+
+
 def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
     """Every key, changed as a key map of the settings says."""
     return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
+
+
+def label_of(id: str, keymap: Mapping[str, str]) -> str:
+    """The first key of an action, as a user reads it."""
+    return next(key.label for key in in_force(keymap) if key.id == id)
 
 
 # Which keys a user can give an action, and which pairs of actions would get in each other's way.

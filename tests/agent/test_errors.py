@@ -39,6 +39,7 @@ from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.retry_advice import with_size
 from tui_app.events import Error
+from tui_app.next_steps import screen_words
 from tui_app.providers import key_variable
 from tui_app.wires.error_text import asked_pause, known_pause
 
@@ -89,7 +90,13 @@ OVERFLOW = {"message": "request (12608 tokens) exceeds the available context siz
 NO_KEY = "Set the `OPENAI_API_KEY` environment variable or pass it via `OpenAIProvider(api_key=...)`."
 # error, kind, retryable, what the message says, what the hint says
 CASES = {
-    "overflow": (http(400, OVERFLOW), "context_overflow", False, "12,608 tokens.*2,048", "ctrl\\+g.*/model"),
+    "overflow": (
+        http(400, OVERFLOW),
+        "context_overflow",
+        False,
+        "12,608 tokens.*2,048",
+        "ctrl\\+g.*ctrl\\+l",
+    ),
     "too large": (ContextTooLarge(1_000, 2_000), "context_overflow", False, "2,000.*1,000", "ctrl\\+g"),
     "413": (http(413), "context_overflow", False, "longer than", "ctrl\\+g"),
     "401": (
@@ -97,7 +104,7 @@ CASES = {
         "auth",
         False,
         "did not accept the API key",
-        "OPENAI_API_KEY.*/model",
+        "OPENAI_API_KEY.*ctrl\\+l",
     ),
     "401 typed": (
         http(401, None, ModelAuthenticationError),
@@ -125,7 +132,7 @@ CASES = {
         "did not accept",
         "OPENAI_API_KEY",
     ),
-    "404": (http(404), "input", False, "no model named openai:gpt-5", "/model.*base URL"),
+    "404": (http(404), "input", False, "no model named openai:gpt-5", "base URL.*ctrl\\+l"),
     "404 suggestion": (
         http(404, None, ModelNotFoundError, suggested_model_id="gpt-5-mini"),
         "input",
@@ -155,14 +162,14 @@ CASES = {
         "rate_limit",
         False,
         "daily quota",
-        "/model",
+        "ctrl\\+l",
     ),
     "a day in words": (
         http(429, {"message": "You exceeded your quota of 50 requests per day."}, ModelRateLimitError),
         "rate_limit",
         False,
         "daily quota",
-        "/model",
+        "ctrl\\+l",
     ),
     "a day that rolls": (
         http(429, {"message": "Limit on tokens per day reached"}, headers={"retry-after": "20"}),
@@ -201,7 +208,7 @@ CASES = {
             "input",
             False,
             f"no model named openai:gpt-5: {text}",
-            "/model",
+            "ctrl\\+l",
         )
         for status, text in (
             (400, "The model llama-3.1-70b has been decommissioned and is no longer supported"),
@@ -281,7 +288,7 @@ CASES = {
     ),
     "502 page": (http(502, "<html>Bad gateway</html>"), "provider", True, "HTTP 502", "Send again"),
     "503": (http(503), "provider", True, "overloaded \\(HTTP 503\\)", "Send again"),
-    "529": (http(529, None, ModelOverloadedError), "provider", True, "overloaded \\(HTTP 529\\)", "/model"),
+    "529": (http(529, None, ModelOverloadedError), "provider", True, "overloaded \\(HTTP 529\\)", "ctrl\\+l"),
     "400": (
         http(
             400,
@@ -328,7 +335,7 @@ CASES = {
         "network",
         True,
         "^Nothing answers at 127.0.0.1:11434.$",
-        r"^Start Ollama \(ollama serve\), then send again; or .*/model",
+        r"^Start Ollama \(ollama serve\), then send again.*ctrl\+l",
     ),
     "refused plain": (ConnectionRefusedError(111, "Connection refused"), "network", True, "refused", "runs"),
     "dns": (
@@ -358,7 +365,7 @@ CASES = {
     "deadline": (ModelRequestTimeout("m", 30.0), "network", True, "did not answer in time", "again"),
     "plain timeout": (TimeoutError(), "network", True, "did not answer in time", "again"),
     "504": (http(504), "network", True, "did not answer in time", "again"),
-    "no key": (UserError(NO_KEY), "auth", False, "OPENAI_API_KEY is not set", "Set OPENAI_API_KEY.*/model"),
+    "no key": (UserError(NO_KEY), "auth", False, "OPENAI_API_KEY is not set", "Set OPENAI_API_KEY.*ctrl\\+l"),
     "no address": (
         UserError("Set the `VLLM_BASE_URL` environment variable or pass it"),
         "input",
@@ -464,7 +471,8 @@ def test_cases(error, kind, retryable, message, hint) -> None:
     assert isinstance(said, Error)
     assert (said.kind, said.retryable) == (kind, retryable)
     assert re.search(message, said.message), said.message
-    assert re.search(hint, said.hint), said.hint
+    way = screen_words(said.hint, said.actions, {})
+    assert re.search(hint, way), way
     assert not LIBRARY_WORDS.search(said.message), said.message
     assert said.message.endswith(".")
     assert "\n" not in said.message
@@ -594,7 +602,7 @@ def test_numbers_that_explain_nothing_are_not_made_a_reason(requested: int) -> N
         "The provider says the conversation is too long for openai:gpt-5, "
         f"although {requested:,} of 2,048 tokens would fit by the numbers known here."
     )
-    assert "ctrl+g" in said.hint
+    assert "compact" in said.actions
     assert (said.kind, said.limit, said.requested) == ("context_overflow", 2_048, requested)
 
 

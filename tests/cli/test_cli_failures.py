@@ -17,11 +17,12 @@ from tui_app.agent.error_sentences import disk_trouble
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.cli import program
-from tui_app.cli.failures import explain, for_shell
+from tui_app.cli.failures import explain
 from tui_app.cli.run import AnswerView, JsonView
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.turns import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
+from tui_app.next_steps import STEPS, screen_words, shell_words
 from tui_app.paths import Paths
 from tui_app.session.lock import Overtaken
 from tui_app.session.store import SessionDeleted
@@ -253,8 +254,9 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
     AnswerView().show(record)
     JsonView().show(record)
     shown = capsys.readouterr()
-    assert not SCREEN.search(for_shell(error.hint)), for_shell(error.hint)
-    assert for_shell(error.hint) in shown.err
+    said = shell_words(error.hint, error.actions)
+    assert not SCREEN.search(said), said
+    assert said in shown.err
     assert error.message in shown.err
     assert not SCREEN.search(error.message)
     assert '"kind"' in shown.out
@@ -265,25 +267,25 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
     ("said", "shell"),
     [
         (
-            Notice(text="own:a did not answer. own:b answers now; /model own:a goes back."),
-            "own:a did not answer. own:b answers now; --model own:a goes back.",
+            Notice(text="own:a did not answer. own:b answers now.", actions=("models",)),
+            "own:a did not answer. own:b answers now. --model picks another model.",
         ),
         (
-            Notice(text="MCP server broken: It could not be started. /mcp shows more."),
+            Notice(text="MCP server broken: It could not be started.", actions=("servers",)),
             "MCP server broken: It could not be started.",
         ),
         (Notice(text="Memory: 2 remembered. /memory shows the board."), "plimsoll memory shows the board."),
         (
-            Error(kind="input", message="Too long for a model; /model helps."),
-            "Too long for a model; --model helps.",
+            Error(kind="input", message="Too long for a model.", actions=("compact", "models")),
+            "Too long for a model. plimsoll compact shortens the conversation, --model picks another model.",
         ),
         (
             TurnRetry(attempt=2, attempts=3, wait_s=1.0, reason="It is silent; see /model."),
             "It is silent; see --model. Trying again in 1 s",
         ),
         (
-            Error(kind="internal", message="Interrupted.", hint="/retry sends it again."),
-            "Interrupted. Send it again with plimsoll run.",
+            Error(kind="internal", message="Interrupted.", actions=("retry", "of a later version")),
+            "Interrupted. plimsoll run sends it again.",
         ),
         (SessionDeleted("a1b2"), "Start a new one with plimsoll run."),
         (Overtaken("another window, on ada"), "Open the session again with plimsoll --resume to continue."),
@@ -304,30 +306,7 @@ def test_whatever_is_said_on_the_way_speaks_to_the_shell(
 
 
 def test_pattern_would_notice() -> None:
-    assert any(SCREEN.search(error.hint) for error in ERRORS.values())
-
-
-@pytest.mark.parametrize(
-    ("hint", "said"),
-    [
-        (
-            "Press ctrl+g to compact it, see /context for what takes room, or pick a larger model "
-            "with /model.",
-            "Compact it with plimsoll compact, see plimsoll context for what takes room, "
-            "or pick a larger model with --model.",
-        ),
-        ("Shorten the prompt, compact with ctrl+g.", "Shorten the prompt, compact with plimsoll compact."),
-        ("Press ctrl+o for its full answer, or wait.", "--json has its full answer, or wait."),
-        ("Choose another model with /model.", "Choose another model with --model."),
-        (
-            "Did you mean meta/model-1 or http://host/model?",
-            "Did you mean meta/model-1 or http://host/model?",
-        ),
-        ("", ""),
-    ],
-)
-def test_keys_and_slash_commands_become_commands_and_flags(hint: str, said: str) -> None:
-    assert for_shell(hint) == said
+    assert all(SCREEN.search(screen_words("", [name], {})) for name in STEPS if name != "resend")
 
 
 def test_commands_speak_to_the_shell(plimsoll: Plimsoll, imported: str, tmp_path: Path) -> None:
@@ -340,9 +319,9 @@ def test_commands_speak_to_the_shell(plimsoll: Plimsoll, imported: str, tmp_path
         plimsoll("sessions", "show", imported),
         plimsoll("sessions", "show", imported, "--json"),
     ]
+    assert all("--model" in result.out + result.err for result in results[:5])
     for result in results:
         said = (result.out + result.err).replace(str(tmp_path), "")
-        assert "--model" in said
         assert "/model" not in said
         assert "ctrl+" not in said
 

@@ -39,11 +39,9 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.servers.wire import problems
 from tui_app.agent.turn import RetryRules, TurnRunner
-from tui_app.cli.failures import for_shell
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.retry_advice import BACK, KEPT
+from tui_app.conversation.retry_advice import KEPT
 from tui_app.conversation.work import Compact, Prompt
-from tui_app.editors.updates import for_editor
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
@@ -58,6 +56,7 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
+from tui_app.next_steps import editor_words, shell_words
 
 # A provider that cannot answer for a moment is asked again: seen, bounded, stopped with one key.
 
@@ -277,7 +276,7 @@ async def test_the_next_model_of_the_chain_goes_on_in_the_same_turn(
         absent, why = (notice.text for notice in of(happened, Notice))
         assert "nowhere:model cannot take over" in absent
         assert "overloaded" in why
-        assert "/model local:scripted goes back" in why
+        assert "in place of local:scripted" in why
         assert [each.model for each in of(happened, AssistantMessage)] == ["local:scripted", "spare:scripted"]
         assert of(await turn(conversation, "And now?"), AssistantMessage)[-1].text == "Still here."
         assert_valid(conversation)
@@ -545,13 +544,11 @@ async def failed(desk: Desk, text: str = "why?", **settings: object) -> tuple[Er
 
 
 def assert_whole(told: Error, way: str) -> None:
-    """What happened, what to do next, the key: three sentences or more, and none of them twice."""
+    """What happened, what to do next, and the way back once: no front end is told of what it has not."""
     assert told.message.endswith(".")
-    assert told.hint.endswith(f" {way}")
-    assert told.hint.count(way) == 1
-    assert told.hint.removesuffix(way).strip().endswith("."), told.hint
-    # There is no editor with a prompt in it elsewhere.
-    for elsewhere in (for_shell(told.hint), for_editor(told.hint)):
+    assert told.actions.count(way) == 1
+    assert told.hint.count(KEPT) == (way == "retry")
+    for elsewhere in (shell_words(told.hint, told.actions), editor_words(told.hint, told.actions)):
         assert "enter " not in elsewhere
         assert "/retry" not in elsewhere
         assert elsewhere.endswith(".")
@@ -565,7 +562,7 @@ async def test_what_got_no_answer_goes_back(
     fake_openai.fallback = failure
     told, end = await failed(desk)
     assert (told.kind, end.prompt) == (kind, "why?")
-    assert_whole(told, BACK)
+    assert_whole(told, "resend")
 
 
 @pytest.mark.parametrize(("error", "kind"), RAISED.values(), ids=RAISED)
@@ -579,24 +576,24 @@ async def test_what_went_wrong_here_does_too(
     monkeypatch.setattr(TurnRunner, "run", run)
     told, end = await failed(desk)
     assert (told.kind, end.prompt) == (kind, "why?")
-    assert_whole(told, BACK)
+    assert_whole(told, "resend")
 
 
 async def test_a_prompt_that_cannot_fit_and_one_without_a_model(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url, window=2_000)
     told, end = await failed(desk, "long " * 4_000)
     assert (told.kind, bool(end.prompt)) == ("context_overflow", True)
-    assert_whole(told, BACK)
+    assert_whole(told, "resend")
     told, end = await failed(desk, model="openai:gpt-5")
     assert (told.kind, end.prompt) == ("auth", "why?")
-    assert_whole(told, BACK)
+    assert_whole(told, "resend")
 
 
 async def test_a_server_that_is_not_there(desk: Desk) -> None:
     desk.server("local", "http://127.0.0.1:9/v1", window=8_000)
     told, end = await failed(desk)
     assert (told.kind, end.prompt) == ("network", "why?")
-    assert_whole(told, BACK)
+    assert_whole(told, "resend")
 
 
 @pytest.mark.parametrize(
@@ -609,7 +606,7 @@ async def test_what_was_answered_in_part_is_tried_again_by_a_command(
     fake_openai.add(*answers)
     told, end = await failed(desk)
     assert end.prompt == ""
-    assert_whole(told, KEPT)
+    assert_whole(told, "retry")
 
 
 # Whatever a server does to an answer: no crash, no lost prompt, a valid history, words one understands.

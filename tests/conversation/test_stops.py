@@ -149,7 +149,7 @@ async def test_no_answer_says_why(desk: Desk, strict: Strict, wire: str, word: s
         records = await turn(opened.conversation, "When?")
         assert outcomes(records) == ["failed"]
         (error,) = (each for each in of(records, Error) if isinstance(each, Error))
-        assert "The prompt went back" in error.hint
+        assert "resend" in error.actions
         match end:
             case _ if end == FULL:
                 assert error.kind == "context_overflow"

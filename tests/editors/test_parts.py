@@ -127,8 +127,8 @@ def test_sub_agent_says_how_far_it_is() -> None:
 
 
 def test_keys_of_the_screen_are_named_otherwise() -> None:
-    error = Error(kind="context_overflow", message="Too long.", hint="Compact with ctrl+g, or use /model.")
-    assert told(error) == "Too long. Compact with /compact, or use the model menu."
+    error = Error(kind="context_overflow", message="Too long.", actions=("compact", "models"))
+    assert told(error) == "Too long. /compact shortens the conversation, the model menu has others."
 
 
 def test_log_is_private_and_without_secrets(tmp_path: Path) -> None:

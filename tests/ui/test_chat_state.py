@@ -116,7 +116,9 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
         began.append(CompactionAwaited(job="j", trigger="blocking"))
     state = after(*began, replace(STOPPED, trigger=start))
     assert not state.compacting
-    assert state.notices == (f"{WHAT_FOLLOWS}. Compaction is tried again later; ctrl+g compacts now.",)
+    assert state.notices == (
+        f"{WHAT_FOLLOWS}. Compaction is tried again later. ctrl+g compacts the conversation.",
+    )
     assert state.turn, "it goes on"
     assert (state.status.kind, state.status.notes) == ("connecting", (WHAT_FOLLOWS,))
     state = after(TurnEnd(outcome="cancelled"), state=state)

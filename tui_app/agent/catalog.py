@@ -13,6 +13,7 @@ from pydantic_ai.models import Model, known_model_names
 
 from tui_app.agent import model_lists as discovery
 from tui_app.agent.addresses import address_of, is_loopback, same_server
+from tui_app.agent.error_sentences import OTHER
 from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
 from tui_app.agent.models import (
@@ -434,8 +435,8 @@ def why_unavailable(error: Exception, *, model: str) -> Error:
         model: Its name.
     """
     if isinstance(error, KeyringTrouble):
-        return Error(kind="auth", message=str(error), hint="Choose another model with /model.")
+        return Error(kind="auth", message=str(error), actions=OTHER)
     if not isinstance(error, UnknownModel):
         return describe_error(error, model=model)
     kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
-    return Error(kind=kind, message=str(error), hint="Choose another model with /model.")
+    return Error(kind=kind, message=str(error), actions=OTHER)

@@ -29,10 +29,11 @@ from tui_app.wires.error_text import (
     url_of,
 )
 
-OTHER_MODEL = "choose another model with /model"
+OTHER = ("models",)
+"""Where another model is a way on."""
 ABOUT_A_FILE = (
     "The cause is a picture or a file: send a smaller one, or a picture with fewer pixels. "
-    "If it was sent earlier, compact the conversation with ctrl+g."
+    "If it was sent earlier, compact the conversation."
 )
 _SENTENCE = 200
 _DETAIL = 4_000
@@ -101,9 +102,12 @@ def raw_detail(error: BaseException) -> str:
     return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
 
 
-def told(kind: ErrorKind, message: str, way: str, *, retryable: bool = False) -> Error:
+def told(
+    kind: ErrorKind, message: str, way: str, *, retryable: bool = False, actions: tuple[str, ...] = OTHER
+) -> Error:
     """A sentence, and what to do next, where another model is the other way."""
-    return Error(kind=kind, message=_begun(message), hint=f"{way}, or {OTHER_MODEL}.", retryable=retryable)
+    hint = f"{way}." if way else ""
+    return Error(kind=kind, message=_begun(message), hint=hint, actions=actions, retryable=retryable)
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
@@ -123,8 +127,8 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     return Error(
         kind="context_overflow",
         message=message,
-        hint="Press ctrl+g to compact it, see /context for what takes room, or pick a larger model "
-        "with /model.",
+        hint="Compact it, or use a larger model.",
+        actions=("compact", "context", "models"),
         limit=limit,
         requested=requested,
     )
@@ -135,8 +139,8 @@ def no_room(model: str, large: ContextTooLarge) -> Error:
     return Error(
         kind="context_overflow",
         message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
-        hint="Switch off tools (off in [tools]) or servers, shorten the instructions, or pick a larger "
-        "model with /model.",
+        hint="Switch off tools (off in [tools]) or servers, or shorten the instructions.",
+        actions=OTHER,
         limit=large.limit,
         requested=large.requested,
     )
@@ -148,8 +152,8 @@ def too_large_at_once(error: BaseException, model: str, limit: int | None, reque
     return Error(
         kind="context_overflow",
         message=f"The provider refuses single requests of this size for {model}: {plain(words).rstrip('.')}.",
-        hint="Waiting does not help: compact the conversation with ctrl+g, raise the account's limit, or "
-        f"{OTHER_MODEL}.",
+        hint="Waiting does not help: send less at once, or raise the account's limit.",
+        actions=("compact", "models"),
         limit=limit,
         requested=requested,
     )
@@ -166,8 +170,9 @@ def only_thought(model: str, written: int) -> Error:
     return told(
         "provider",
         f"The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
-        "Lower the effort with /effort, have its server allow longer answers",
+        "Lower the effort, or have its server allow longer answers",
         retryable=True,
+        actions=("effort", "models"),
     )
 
 
@@ -179,11 +184,11 @@ def wrong_key(error: BaseException, model: str) -> Error:
         where = own if named else "the key of this endpoint"
     if isinstance(error, ModelHTTPError) and error.status_code == 403:
         message = f"The provider does not allow this key to use {model}{_reason(error)}."
-        hint = f"Check what the account behind {where} may use, or {OTHER_MODEL}."
+        hint = f"Check what the account behind {where} may use."
     else:
         message = f"The provider did not accept the API key for {model}."
-        hint = f"Check {where}, or {OTHER_MODEL}."
-    return Error(kind="auth", message=message, hint=hint)
+        hint = f"Check {where}."
+    return Error(kind="auth", message=message, hint=hint, actions=OTHER)
 
 
 def missing_key(variable: str, model: str) -> Error:
@@ -202,7 +207,8 @@ def unknown_model(error: BaseException, model: str) -> Error:
     return Error(
         kind="input",
         message=f"The provider has no model named {model}{_reason(error)}.",
-        hint=f"{meant}Choose a model with /model; for a server of your own also check its base URL.",
+        hint=f"{meant}For a server of your own, check its base URL.",
+        actions=OTHER,
     )
 
 
@@ -241,7 +247,7 @@ def used_up_today(_error: BaseException, model: str) -> Error:
     return told(
         "rate_limit",
         f"The daily quota for {model} is used up.",
-        "Continue when the provider renews it, raise it there",
+        "Continue when the provider renews it, or raise it there",
     )
 
 
@@ -272,7 +278,8 @@ def refused(error: BaseException, model: str) -> Error:
     return told(
         "provider",
         f"The provider refused the request to {model}{_reason(error)}.",
-        "Press ctrl+o for its full answer",
+        "",
+        actions=("details", "models"),
     )
 
 
@@ -287,7 +294,8 @@ def page_came(_error: BaseException, model: str) -> Error:
     return Error(
         kind="network",
         message=f"A web page came in place of an answer of {model}.",
-        hint=f"Check the base URL, and whether the network or a proxy wants a sign-in; or {OTHER_MODEL}.",
+        hint="Check the base URL, and whether the network or a proxy wants a sign-in.",
+        actions=OTHER,
         retryable=True,
     )
 
@@ -301,7 +309,8 @@ def sent_on(error: BaseException, model: str) -> Error:
     return Error(
         kind="network",
         message=_begun(f"{_server(error, model)} redirects to another address (HTTP {status_of(error)})."),
-        hint=f"Set the base URL to where its server really is, then send again; or {OTHER_MODEL}.",
+        hint="Set the base URL to where its server really is, then send again.",
+        actions=OTHER,
     )
 
 
@@ -322,8 +331,8 @@ def nothing_there(error: BaseException, model: str) -> Error:
             f"{_server(error, model)} has nothing at {path}, or no model named {model} (HTTP 404)"
             f"{_reason(error)}."
         ),
-        hint="Check the base URL and, in the settings of the endpoint, path_prefix; or choose a model "
-        "with /model.",
+        hint="Check the base URL and, in the settings of the endpoint, path_prefix.",
+        actions=OTHER,
     )
 
 
@@ -357,7 +366,8 @@ def unreachable(error: BaseException, model: str) -> Error:
     return Error(
         kind="network",
         message=_begun(message),
-        hint=f"{hint}, then send again; or {OTHER_MODEL}.",
+        hint=f"{hint}, then send again.",
+        actions=OTHER,
         retryable=passes,
     )
 
@@ -401,7 +411,8 @@ def misconfigured(error: BaseException, model: str) -> Error:
         return told(
             "input",
             f"{model} cannot be used as it is configured.",
-            "Press ctrl+o for details; check the settings",
+            "Check the settings",
+            actions=("details", "models"),
         )
     if variable[1].endswith(("KEY", "TOKEN")):
         return missing_key(variable[1], model)
@@ -444,7 +455,8 @@ def filtered(_error: BaseException, model: str) -> Error:
     return Error(
         kind="provider",
         message="The provider's content filter stopped the answer.",
-        hint=f"Rephrase the prompt, or {OTHER_MODEL} ({model} is in use).",
+        hint=f"Rephrase the prompt ({model} is in use).",
+        actions=OTHER,
     )
 
 
@@ -493,7 +505,7 @@ def no_model(error: BaseException, _model: str) -> Error:
     return Error(
         kind="auth" if isinstance(error, ModelNotReady) else "input",
         message=plain(str(error)),
-        hint=f"{OTHER_MODEL.capitalize()}.",
+        actions=OTHER,
     )
 
 
@@ -501,7 +513,8 @@ def server_required(error: BaseException, _model: str) -> Error:
     return Error(
         kind="tool",
         message=plain(str(error)),
-        hint="/mcp shows it and starts it again; required = false lets turns begin without it.",
+        hint="required = false lets turns begin without it.",
+        actions=("servers",),
     )
 
 

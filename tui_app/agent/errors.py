@@ -96,7 +96,8 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
         described = Error(
             kind="internal",
             message="Something unexpected stopped this turn.",
-            hint="Nothing was lost. Press ctrl+o for details, or send again.",
+            hint="Nothing was lost. Send again.",
+            actions=("details",),
         )
     return replace(described, detail=say.raw_detail(error))
 
@@ -227,7 +228,9 @@ def _refused(error: BaseException, model: str) -> Error:
     if RATE_LIMIT.search(text):
         return _limited(error, model)
     told = say.refused(error, model)
-    return replace(told, hint=say.ABOUT_A_FILE) if ONE_FILE.search(own_words(error)) else told
+    if not ONE_FILE.search(own_words(error)):
+        return told
+    return replace(told, hint=say.ABOUT_A_FILE, actions=("compact", "models"))
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:
@@ -235,7 +238,7 @@ def _bad_answer(error: BaseException, model: str) -> Error:
         return say.told(
             "provider",
             f"The answers of {model} were cut off within a tool call too many times.",
-            "Ask for smaller steps, have its server allow longer answers",
+            "Ask for smaller steps, or have its server allow longer answers",
             retryable=True,
         )
     tool = _TOOL.search(str(error))
@@ -243,7 +246,7 @@ def _bad_answer(error: BaseException, model: str) -> Error:
         return say.told(
             "tool",
             f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
-            "Send again, say what the tool should do",
+            "Send again, or say what the tool should do",
             retryable=True,
         )
     if _CUT_AT_ONCE.search(full_text(error)):

@@ -41,6 +41,7 @@ from tui_app.events import (
     fact_counts,
     lines_told,
 )
+from tui_app.next_steps import shell_words
 from tui_app.references import WHOLE, Span, log_number
 from tui_app.text import plain_text
 from tui_app.ui import text as numbers
@@ -171,7 +172,9 @@ async def compact(
             await opened.prepare()
         last = store.last_of(session, Error.TYPE)
         if last is not None and last.seq > known and isinstance(last.data, Error):
-            raise CommandFailed(for_shell(f"{last.data.message} {last.data.hint}".strip()))
+            raise CommandFailed(
+                shell_words(f"{last.data.message} {last.data.hint}".strip(), last.data.actions)
+            )
         compactor = opened.conversation.compactor
         try:
             compactor.start("headless", focus, span=span, extract=extract)

@@ -10,8 +10,8 @@ from types import MappingProxyType
 
 from tui_app.cli.command import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.context.secrets import mask_secrets
-from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import Error, Notice, Payload, TurnRetry
+from tui_app.next_steps import shell_words
 from tui_app.paths import Paths
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings import SettingsError, WrongFile
@@ -79,24 +79,15 @@ def complaint(name: str, error: Exception) -> str:
     return " ".join(text.splitlines())
 
 
-# Errors and notices in the words of a shell: they are worded for the screen, whose keys do nothing here.
+# Errors and notices in the words of a shell: what can be done next is a command there.
 
 _PHRASES = MappingProxyType(
     {
-        "Press ctrl+g to compact it": "Compact it with plimsoll compact",
-        "Press ctrl+o for details": "--json has the details",
-        "Press ctrl+o for its full answer": "--json has its full answer",
-        "/retry sends it again": "Send it again with plimsoll run",
         "again with /sessions": "again with plimsoll --resume",
         "a new one with /new": "a new one with plimsoll run",
         "/memory shows the board": "plimsoll memory shows the board",
         "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
         "/undo brings these back": "plimsoll compact --undo brings these back",
-        # A shell has nothing to show of servers: the sentence in front says why one failed.
-        " /mcp shows more.": "",
-        # Nor has it an editor for the prompt.
-        f" {BACK}": "",
-        f" {KEPT}": " The partial answer is kept.",
     }
 )
 """What reads well, or is safe to take for ours, only as a whole."""
@@ -106,12 +97,9 @@ _WORDS = MappingProxyType(
         "/context": "plimsoll context",
         "/effort": "--effort",
         "/model": "--model",
-        "ctrl+g": "plimsoll compact",
-        "ctrl+l": "--model",
-        "ctrl+o": "--json",
     }
 )
-"""Keys and slash commands of the screen, and what does the same without it."""
+"""Slash commands of the screen, and what does the same without it."""
 _SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
 
 
@@ -126,9 +114,9 @@ def spoken(payload: Payload) -> Payload:
     """The same event with its texts for the user worded for a shell."""
     match payload:
         case Error():
-            return replace(payload, message=for_shell(payload.message), hint=for_shell(payload.hint))
+            return replace(payload, hint=shell_words(for_shell(payload.hint), payload.actions))
         case Notice():
-            return replace(payload, text=for_shell(payload.text))
+            return replace(payload, text=shell_words(for_shell(payload.text), payload.actions))
         case TurnRetry():
             return replace(payload, reason=for_shell(payload.reason))
         case _:

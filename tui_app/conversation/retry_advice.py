@@ -4,12 +4,8 @@ from dataclasses import replace
 
 from tui_app.events import Error
 
-BACK = "The prompt went back into the editor, to be sent again."
-"""Where nothing was answered, or the prompt was never sent."""
-KEPT = "The partial answer is kept: /retry sends the same prompt again."
+KEPT = "The partial answer is kept."
 """Where a part of the answer has come, and tools may have run."""
-
-
 LARGE = 4_000
 """Tokens of a request from which on its size may be why it failed."""
 
@@ -26,14 +22,16 @@ def with_size(error: Error, tokens: int, answered: int) -> Error:
         return error
     known = f", and the largest that was answered had {answered:,}" if 0 < answered < tokens else ""
     size = f"The request had about {tokens:,} tokens{known}: if this happens again, it may be too large"
-    return replace(error, hint=f"{error.hint} {size}; ctrl+g compacts the conversation.".strip())
+    return replace(error, hint=f"{error.hint} {size}.".strip(), actions=(*error.actions, "compact"))
 
 
 def with_way_back(error: Error, *, handed_back: bool) -> Error:
-    """The same error with how to try again behind its advice.
+    """The same error with how to try again among its steps.
 
     Args:
         error: What went wrong in a turn.
         handed_back: Whether the turn's end hands the prompt back.
     """
-    return replace(error, hint=f"{error.hint} {BACK if handed_back else KEPT}".strip())
+    if handed_back:
+        return replace(error, actions=("resend", *error.actions))
+    return replace(error, hint=f"{error.hint} {KEPT}".strip(), actions=(*error.actions, "retry"))

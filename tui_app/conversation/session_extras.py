@@ -119,7 +119,7 @@ class Extras:
         if self.measure is None:
             return
         if status.state == "failed":
-            self._tell(status.name, f"MCP server {status.name}: {status.error} /mcp shows more.")
+            self._tell(status.name, f"MCP server {status.name}: {status.error}", "servers")
         elif status.state == "ready" and status.restarts > self.restarts.get(status.name, 0):
             self.restarts[status.name] = status.restarts
             self._tell(status.name, f"MCP server {status.name} was started again. {status.error}")
@@ -189,11 +189,11 @@ class Extras:
         await self.servers.gather()
         return self.servers.instructions()
 
-    def _tell(self, about: str, text: str) -> None:
+    def _tell(self, about: str, text: str, *actions: str) -> None:
         """Say something of a server, once until there is something else to say of it."""
         if self.told.get(about) != text:
             self.told[about] = text
-            self.history.append(Notice(text=text))
+            self.history.append(Notice(text=text, actions=actions))
 
     def other_names(self) -> Collection[str]:
         return [tool.name for tool in self.own]

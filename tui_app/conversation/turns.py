@@ -110,11 +110,11 @@ MOST_GOING_ON = 3
 UNANSWERED = Error(
     kind="internal",
     message="Interrupted: the program ended before this prompt was answered.",
-    hint="/retry sends it again.",
+    actions=("retry",),
 )
-FILTER_HINT = "The partial answer is kept. Rephrase the prompt, or /rewind to leave it out."
-CUT_HINT = "The partial answer is kept. Ask the model to continue, or use /retry."
-EMPTY = "The model gave no answer. /retry sends the prompt again."
+FILTER_HINT = "The partial answer is kept. Rephrase the prompt, or leave it out."
+CUT_HINT = "The partial answer is kept. Ask the model to continue, or send the prompt again."
+EMPTY = "The model gave no answer."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 """Lines of the program behind a message."""
@@ -474,8 +474,8 @@ class Turns:
                 continue
             await self.models.switch(Switch(name))
             if self.history.model == name:
-                said = f"{told.message} {name} answers now; /model {old} goes back."
-                self.history.append(Notice(text=said))
+                said = f"{told.message} {name} answers now, in place of {old}."
+                self.history.append(Notice(text=said, actions=("models",)))
                 with suppress(LoadingCancelled):
                     return await self.models.current()
         return None
@@ -521,12 +521,12 @@ class Turns:
         reason = why_not_whole(last)
         if reason == TOO_LONG and not says_something(last):
             told = only_thought(self.history.model, last.usage.output_tokens)
-            self.history.append(Notice(text=f"{told.message} {told.hint}"))
+            self.history.append(Notice(text=f"{told.message} {told.hint}".strip(), actions=told.actions))
         elif reason:
-            hint = FILTER_HINT if reason == FILTERED else CUT_HINT
-            self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}"))
+            hint, way = (FILTER_HINT, "rewind") if reason == FILTERED else (CUT_HINT, "retry")
+            self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}", actions=(way,)))
         elif not says_something(last):
-            self.history.append(Notice(text=EMPTY))
+            self.history.append(Notice(text=EMPTY, actions=("retry",)))
 
     def _failed(self, error: Exception, prompt: int) -> bool:
         """Report a failure; whether the prompt goes back to the editor, because nothing was answered.
@@ -561,7 +561,8 @@ def too_large(window: ContextWindow, requested: int) -> Error:
     return Error(
         kind="context_overflow",
         message=f"This needs {requested:,} tokens and the model takes {window.limit:,}{kept}.",
-        hint="Shorten the prompt, compact with ctrl+g, or choose a larger model with /model.",
+        hint="Shorten the prompt, compact, or choose a larger model.",
+        actions=("compact", "models"),
         limit=window.limit,
         requested=requested,
     )

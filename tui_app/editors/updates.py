@@ -37,7 +37,6 @@ from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.conversation.retry_advice import BACK, KEPT
 from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
@@ -63,6 +62,7 @@ from tui_app.events import (
     TurnRetry,
     UserMessage,
 )
+from tui_app.next_steps import editor_words
 from tui_app.records import frozen
 from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
@@ -110,27 +110,6 @@ class Spending:
 # Every failure as an error of the protocol, with a sentence that the user can read.
 
 INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002
-_WORDS = MappingProxyType(
-    {
-        "ctrl+g": "/compact",
-        "ctrl+l": "the model menu",
-        "/model": "the model menu",
-        "Press ctrl+o for details": "See plimsoll.log for details",
-        "Press ctrl+o for its full answer": "See plimsoll.log for its full answer",
-        "(ctrl+o)": "(plimsoll.log)",
-        "f3 shows": "/context shows",
-        "/mcp shows more.": "",
-        "/mcp shows it and starts it again": "/mcp reload starts it again",
-        "/retry sends the same prompt again": "send the prompt again",
-        "/retry sends it again": "send it again",
-        "/retry sends the prompt again": "send the prompt again",
-        "/retry": "sending it again",
-    }
-)
-"""Keys and commands of the screen, and what does the same in an editor."""
-_SPOKEN = re.compile(
-    rf"(?<![\w/])(?:{'|'.join(map(re.escape, sorted(_WORDS, key=len, reverse=True)))})(?![\w/-])"
-)
 _log = logging.getLogger(__name__)
 
 
@@ -144,13 +123,7 @@ def failed(error: Error) -> RequestError:
 
 
 def told(error: Error) -> str:
-    return f"{error.message} {for_editor(error.hint)}".strip()
-
-
-def for_editor(hint: str) -> str:
-    """Name what an editor has where a hint names keys of the screen."""
-    hint = hint.replace(f" {BACK}", "").replace(f" {KEPT}", " The partial answer is kept.")
-    return _SPOKEN.sub(lambda found: _WORDS[found[0]], hint)
+    return editor_words(f"{error.message} {error.hint}".strip(), error.actions)
 
 
 def trouble(error: Exception) -> RequestError:
@@ -475,8 +448,8 @@ class Updates:
                 ]
             case AgentOutput():
                 return [_message(output_text(payload))]
-            case Notice(text=text):
-                return [_message(for_editor(text).strip())]
+            case Notice(text=text, actions=actions):
+                return [_message(editor_words(text, actions))]
             case CompactionUndone() | SessionRestored():
                 what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
                 return [_message(f"The {what} was undone.")]

@@ -89,6 +89,8 @@ class Notice(Payload):
     """Something worth knowing that is no error: shown quietly, never over the prompt."""
 
     text: str
+    actions: tuple[str, ...] = ()
+    """Steps that a front end has keys or commands for, by their names in ``next_steps``."""
     passing: bool = False
     """Whether it only answers what was just asked for, so that nobody has to read it later."""
 

@@ -437,7 +437,9 @@ class Error(Payload):
     message: str
     """One sentence: what happened and why."""
     hint: str = ""
-    """What to do next."""
+    """What to do next, in words that hold everywhere."""
+    actions: tuple[str, ...] = ()
+    """Steps that a front end has keys or commands for, by their names in ``next_steps``."""
     retryable: bool = False
     limit: int | None = None
     requested: int | None = None

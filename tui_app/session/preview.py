@@ -207,8 +207,8 @@ def body_of(record: Record, entry: Entry) -> Body:
             return Body(text=summary)
         case HookRan(output=output):
             return Body(text=output)
-        case Error(message=message, hint=hint):
-            return Body(text=f"{message} {hint}".strip())
+        case Error(message=message, hint=hint, actions=actions):
+            return Body(text=f"{message} {hint}".strip(), actions=actions)
         case _:
             return Body(text=entry.title)
 

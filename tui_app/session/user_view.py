@@ -89,6 +89,8 @@ class Body:
     thinking: str = ""
     args: str = ""
     """Arguments of a tool call as JSON text."""
+    actions: tuple[str, ...] = ()
+    """What can be done after an error."""
 
 
 class Bodies(Protocol):

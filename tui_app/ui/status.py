@@ -5,7 +5,7 @@ And the top row: which conversation this is, and with whom.
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +19,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.keys import place_bindings
@@ -190,7 +191,7 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
 
 SIGNED = 2
 """Cells of the sign in front of the words."""
-READ_ALONG = "ctrl+o reads along"
+READ_ALONG = "{} reads along"
 _LIVE_CELLS = 60
 """Cells from which on what is being written has a row."""
 
@@ -210,6 +211,7 @@ class StatusRow(Widget):
     tasks: reactive[int] = reactive(0)
     """Background commands that run."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
+    keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
         """Create the row.
@@ -273,9 +275,10 @@ class StatusRow(Widget):
         line = next((line for line in reversed(whole) if line), begun)
         if not line:
             return ""
-        room = max(1, width - SIGNED - cell_len(READ_ALONG) - GAP)
+        along = READ_ALONG.format(label_of("chat.details", self.keymap))
+        room = max(1, width - SIGNED - cell_len(along) - GAP)
         line = one_line(f"{self.glyphs.dots} {line}", room)
-        return f"{line}{' ' * (room + GAP - cell_len(line))}{READ_ALONG}"
+        return f"{line}{' ' * (room + GAP - cell_len(line))}{along}"
 
     def _rows(self, width: int) -> list[str]:
         """Return the rows of what is too long for one; an empty row for what has room in it."""

@@ -1,5 +1,6 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.settings import OFFLINE_MODEL
 from tui_app.ui.text import Glyphs, one_line, tokens, wrap_spans
@@ -130,6 +132,7 @@ class Welcome(Widget):
     """
 
     beginning: reactive[Beginning | None] = reactive(None)
+    keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -159,6 +162,7 @@ class Welcome(Widget):
         room = width - value - 2
         offline = about.model == OFFLINE_MODEL
         model = "built-in search, no key needed" if offline else about.model
+        models = label_of("chat.models", self.keymap)
         change = "picks a model or adds a key" if offline else "picks another"
         files = about.instructions
         known = "…" if files is None else "none" if not files else ""
@@ -173,9 +177,7 @@ class Welcome(Widget):
             _row(label, value, "instructions", Content.assemble(*shown)[:room]),
             _row(label, value, "memory", Content.assemble((memory, "$foreground"), (noted, "$text-muted"))),
             _row(label, value, "model", Content.styled(one_line(model, room), "$foreground")),
-            _row(
-                label, value, "", Content.assemble(("ctrl+l", "$foreground"), (f" {change}", "$text-muted"))
-            ),
+            _row(label, value, "", Content.assemble((models, "$foreground"), (f" {change}", "$text-muted"))),
             Content(""),
         ]
         for number, (typed, long, short) in enumerate(_TRY):

@@ -226,7 +226,7 @@ async def test_one_sentence_the_prompt_back_and_details(
         assert "{" not in sentence
         assert deck.editor.text == "why does the import fail?"
         assert deck.app.focused is deck.editor
-        assert "The prompt went back into the editor, to be sent again." in deck.words
+        assert "enter sends the prompt again" in deck.words
         assert not deck.app.screen.query("Toast")
         deck.transcript.focus()
         await deck.press("up", "enter")

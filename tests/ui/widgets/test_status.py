@@ -325,7 +325,7 @@ async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(wri
         row.status = replace(COMPACTING, writes=writes)
         await pilot.pause()
         lines = str(row.render()).split("\n")
-        told = [shown, READ_ALONG] if shown else []
+        told = [shown, READ_ALONG.format("ctrl+o")] if shown else []
         assert [part for line in lines[1:] for part in re.split(r"(?<=\S)  +", line)] == told
         assert all(len(line) == row.size.width for line in lines[1:])
         assert row.size.height == len(lines)

@@ -451,7 +451,14 @@ def test_the_last_error_says_what_can_be_done_next() -> None:
         expanded=False, last=True,
     )  # fmt: skip
     assert isinstance(keys, KeysPiece)
-    assert keys.hints == (("ctrl+o", "details"), ("ctrl+l", "another model")), "nothing is said twice"
+    assert keys.hints == (("ctrl+o", "shows details"), ("ctrl+l", "picks another model")), (
+        "nothing is said twice"
+    )
+    changed = Wording(UNICODE, keymap={"chat.details": "f7", "chat.compact": "f9"})
+    body = Body(text="", actions=("compact",))
+    *_, keys = pieces(entry("error", title="Too long."), None, body, changed, expanded=False, last=True)
+    assert isinstance(keys, KeysPiece)
+    assert keys.hints[:2] == (("f7", "shows details"), ("f9", "compacts the conversation"))
 
 
 def test_red_is_the_sign_of_an_error_alone() -> None:

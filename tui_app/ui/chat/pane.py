@@ -200,6 +200,9 @@ class ChatPane(TellsFailures, Vertical):
         self.header = ChatHeader(id="header")
         self.welcome = Welcome(self.glyphs, id="welcome")
         self.prompt = PromptRow(folder, id="prompt-row")
+        self.keymap = settings.keymap
+        """Keys that the settings have changed."""
+        self.welcome.keymap = self.prompt.keymap = self.keymap
         self.prompt.editor.vim_keys = settings.vim_keys
         self._place: Callable[[], str] | None = None
         """Looks where the conversation takes place; None until the folder's trust is settled."""
@@ -233,7 +236,14 @@ class ChatPane(TellsFailures, Vertical):
         self.app.set_class(self._settings.plain, "-plain")
         gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
         gauge.glyphs = hints.glyphs = self.header.glyphs = self.query_one(StatusRow).glyphs = self.glyphs
+        self.query_one(StatusRow).keymap = self.keymap
         self.watch(self.prompt, "count", self._show_pending, init=False)
+
+    def use_keymap(self, keymap: Mapping[str, str]) -> None:
+        """Name keys everywhere as the user has just set them."""
+        self.keymap = self.welcome.keymap = self.prompt.keymap = keymap
+        self.query_one(ChatHints).keymap = self.query_one(StatusRow).keymap = keymap
+        self.transcript.use_keymap(keymap)
 
     async def complete(self) -> None:
         """Add what the first frame does without: the conversation, the rows above the prompt, questions."""
@@ -246,6 +256,7 @@ class ChatPane(TellsFailures, Vertical):
         self.bodies = LateBodies()
         self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
         self.timeline = Timeline(self.glyphs, id="timeline")
+        self.transcript.use_keymap(self.keymap)
         self.transcript.plain = self.timeline.plain = self._settings.plain
         self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
         todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")

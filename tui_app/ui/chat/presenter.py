@@ -183,7 +183,7 @@ class Presenter:
 
     def present(self, records: Sequence[Record]) -> None:
         """Show what has happened; one state update for the whole batch."""
-        state = self.state
+        state = replace(self.state, keymap=self._pane.keymap)
         for record in records:
             before, state = state, advance(state, record.data, time.monotonic())
             if 0 < record.seq <= self._accounted:
@@ -191,7 +191,8 @@ class Presenter:
                 state = replace(state, costs=before.costs)
             if isinstance(record.data, Error) and not record.seq:
                 # What the log did not take has no row of its own.
-                state = saying(state, f"{record.data.message} {record.data.hint}".strip())
+                said = f"{record.data.message} {record.data.hint}".strip()
+                state = saying(state, state.worded(said, *record.data.actions))
             if isinstance(record.data, ToolOutput | ShellResult):
                 self._show_output(record.data)
             self._draw(record)

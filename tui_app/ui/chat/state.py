@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import NamedTuple, get_args, get_type_hints
 
+from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -49,6 +50,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.modes import ABOUT, Mode
+from tui_app.next_steps import screen_words
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.event_heads import spoken_line
@@ -83,6 +85,12 @@ class Running(NamedTuple):
 class ChatState:
     """Everything around the transcript. Children are given parts of it; nobody else keeps a copy."""
 
+    def worded(self, said: str, *steps: str) -> str:
+        """A sentence with what can be done next, in the keys of the user."""
+        return screen_words(said, steps, self.keymap)
+
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    """Keys that the settings have changed."""
     title: str = ""
     model: str = ""
     policy: str = ""
@@ -268,25 +276,31 @@ NOTICE_CELLS = 400
 CANCELLED = "Compaction cancelled. Nothing changed."
 
 
-def outcome_text(done: CompactionComplete, cells: int = REASON_CELLS) -> tuple[str, tuple[str, ...]]:
+def outcome_text(
+    done: CompactionComplete, cells: int = REASON_CELLS, keymap: Mapping[str, str] = NO_CHANGES
+) -> tuple[str, tuple[str, ...]]:
     """Word an ended compaction, its reason in at most so many cells, and what can be done next."""
+    compact, status = label_of("chat.compact", keymap), f"{label_of('chat.notices', keymap)} details"
     reason = _sentence(one_line(done.reason, cells))
     match done.outcome:
         case "success":
             sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", ("/undo undoes it", "ctrl+o shows the summary")
+            return f"Compacted {sizes}", (
+                "/undo undoes it",
+                f"{label_of('chat.details', keymap)} shows the summary",
+            )
         case "cancelled" if done.reason:
-            return f"Compaction cancelled; {done.reason}", ("ctrl+g compacts",)
+            return f"Compaction cancelled; {done.reason}", (f"{compact} compacts",)
         case "cancelled":
             return CANCELLED, ()
         case "discarded":
-            return f"Compaction discarded: {reason} Nothing changed.", ("f2 details",)
+            return f"Compaction discarded: {reason} Nothing changed.", (status,)
         case "vetoed":
-            return f"Compaction vetoed: {reason} Nothing changed.", ("f2 details", "ctrl+g compacts")
+            return f"Compaction vetoed: {reason} Nothing changed.", (status, f"{compact} compacts")
         case _:
             text = f"Compaction failed: {reason} Nothing changed."
-            instead = "enter keeps the extract instead" if offers_extract(done) else "f2 details"
-            return text, (instead, "ctrl+g tries again")
+            instead = "enter keeps the extract instead" if offers_extract(done) else status
+            return text, (instead, f"{compact} tries again")
 
 
 def offers_extract(done: CompactionComplete) -> bool:
@@ -309,7 +323,7 @@ def _sentence(reason: str) -> str:
 
 # How each event changes the state of the chat screen: one fold, in parts.
 
-LATER = "Compaction is tried again later; ctrl+g compacts now."
+LATER = "Compaction is tried again later."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
@@ -490,12 +504,12 @@ def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
 
 
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
-    text, notes = outcome_text(done)
+    text, notes = outcome_text(done, keymap=state.keymap)
     outcome = Status(kind="message", text=text, notes=notes, failed=done if offers_extract(done) else None)
     if done.outcome in ("failed", "discarded", "vetoed"):
         state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
     elif done.outcome == "cancelled" and done.reason:
-        state = noting(state, f"{text}. {LATER}")
+        state = noting(state, state.worded(f"{text}. {LATER}", "compact"))
     elif told := stand_in_text(done):
         state = noting(state, told)
     # What ends in the background is not interrupted for, unless it was a user's decision that ended it.
@@ -572,9 +586,10 @@ def _session(
 def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, now: float) -> ChatState:
     """Keep what must not be missed among the notices."""
     match payload:
-        case Notice(text=text, passing=True):
-            return answering(state, text)
-        case Notice(text=text):
+        case Notice(text=text, actions=actions, passing=True):
+            return answering(state, state.worded(text, *actions))
+        case Notice(text=text, actions=actions):
+            text = state.worded(text, *actions)
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
             text = f"The {one_line(payload.headline(), 400).rstrip('.')}. It changed nothing."
@@ -582,8 +597,8 @@ def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, 
         case MemoryPressure():
             text = payload.headline()
             return noting(saying(state, text), text)
-        case Error(message=message, hint=hint):
-            return noting(state, f"{message} {hint}".strip())
+        case Error(message=message, hint=hint, actions=actions):
+            return noting(state, state.worded(f"{message} {hint}".strip(), *actions))
     return state
 
 

@@ -51,7 +51,8 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
             await _compaction(app, session, entry, record)
         case CompactionComplete(reason=reason):
             await app.push_screen_wait(DetailsScreen("Compaction", reason or entry.title))
-        case Error(message=message, hint=hint, detail=detail):
+        case Error(message=message, hint=hint, actions=actions, detail=detail):
+            hint = session.presenter.state.worded(hint, *actions)
             text = "\n\n".join(part for part in (message, hint, detail) if part)
             await app.push_screen_wait(DetailsScreen("What went wrong", text))
         case _:

@@ -19,7 +19,6 @@ from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
 from tui_app.settings.spec import EFFORTS, SETTINGS, shown_store
 from tui_app.settings.values import Entry, entries, key_entries, table_lines
-from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
 from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
@@ -257,7 +256,7 @@ class SettingsDesk:
         pane.prompt.editor.vim_keys = settings.vim_keys
         if settings.keymap != before.keymap:
             app.set_keymap(textual_keymap(settings.keymap))
-            pane.query_one(ChatHints).keymap = settings.keymap
+            pane.use_keymap(settings.keymap)
         return ""
 
 

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
@@ -27,11 +28,11 @@ if TYPE_CHECKING:
 _LABEL_CELLS = 40
 _NARROW = 60
 """Cells below which the usual mode and the size go without saying."""
-CHIP_KEYS = "ctrl+o expands, backspace removes"
+CHIP_KEYS = "{} expands, backspace removes"
 """The keys for the chip at the cursor."""
 RUNS_AS_YOU, PRIVATE = "runs as you", "runs as you, not sent"
 """What is said of a command while it is typed."""
-CHIP_AWAY = "ctrl+o at its mark expands"
+CHIP_AWAY = "{} at its mark expands"
 """The same from anywhere else in the draft."""
 
 
@@ -177,6 +178,8 @@ class PromptRow(TellsFailures, Vertical):
     mode: reactive[str] = reactive("")
     """How far tools go without a question; empty until it is known."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
+    keymap: Mapping[str, str] = NO_CHANGES
+    """Keys that the settings have changed."""
 
     def __init__(self, folder: Path, *, prompts: list[str] | None = None, id: str | None = None) -> None:
         """Create the row.
@@ -284,7 +287,8 @@ class PromptRow(TellsFailures, Vertical):
     def _name_keys(self) -> None:
         """Name the keys for a paste, by where the cursor is."""
         there = CHIP_KEYS if self.editor.chip_at_cursor() is not None else CHIP_AWAY
-        self._attached.keys = there if self.editor.pastes else ""
+        expand = label_of("prompt.expand", self.keymap)
+        self._attached.keys = there.format(expand) if self.editor.pastes else ""
 
     def _show(self) -> None:
         editor = self.editor

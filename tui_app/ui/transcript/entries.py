@@ -1,10 +1,12 @@
 """How entries become pieces: their order, what is folded, and the words of each kind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
+from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.tool_titles import work_of_name
+from tui_app.next_steps import on_screen
 from tui_app.session.user_view import Body, Entry, EntryState
 from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
@@ -58,6 +60,8 @@ class Wording(NamedTuple):
     """Role words before every message, for people who hear the screen or see no colour."""
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
+    keymap: Mapping[str, str] = NO_CHANGES
+    """Keys that the settings have changed."""
 
 
 class Rail(NamedTuple):
@@ -333,8 +337,11 @@ def pieces(
     """
     content = list(_content(entry, body, wording, expanded=expanded, sunk=sunk))
     if last and entry.kind == "error":
+        # Logs of earlier versions name keys in their sentences.
         said = f"{entry.title} {body.text[:4_000]}"
-        content.append(KeysPiece(tuple(each for each in _AFTER_ERROR if each[0] not in said)))
+        usual = ("models",) if "resend" in body.actions else ("retry", "models")
+        ways = on_screen(("details", *body.actions, *usual), wording.keymap)
+        content.append(KeysPiece(tuple(each for each in ways if each[0] not in said)))
     if excerpt is not None:
         where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
         content.append(TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT))
@@ -474,7 +481,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
             told = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
             title = f"Compaction {word}{told}"
         yield TextPiece(title, Tone.WARNING, sign=glyphs.load_line)
-        yield TextPiece("ctrl+o shows details", Tone.DIM)
+        yield TextPiece(f"{label_of('chat.details', wording.keymap)} shows details", Tone.DIM)
         return
     what, *figures = title.split(" · ") if title else ("Conversation compacted",)
     behind = tuple(f"{between}{each}" for each in figures[:2])
@@ -486,9 +493,10 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
         yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
     if entry.state == "ok":
-        yield KeysPiece((("ctrl+o", "look inside"), ("/undo", "")))
+        yield KeysPiece(((label_of("chat.details", wording.keymap), "look inside"), ("/undo", "")))
     else:
-        said = f"undone: the full history is back{between}ctrl+o shows what it was"
+        key = label_of("chat.details", wording.keymap)
+        said = f"undone: the full history is back{between}{key} shows what it was"
         yield TextPiece(said, Tone.DIM, apart=between)
 
 
@@ -506,10 +514,6 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     end = "." if advice else ""
     yield TextPiece(f"{told}{end}", Tone.TEXT, sign=wording.glyphs.cross, sign_tone=Tone.ERROR)
     yield from (TextPiece(line, Tone.DIM) for line in (advice, *lines[:1]) if line)
-
-
-_AFTER_ERROR = (("ctrl+o", "details"), ("/retry", "sends it again"), ("ctrl+l", "another model"))
-"""What can be done next, below an error that nothing has followed."""
 
 
 def _row(entry: Entry, wording: Wording) -> Piece:

@@ -1,7 +1,7 @@
 """The transcript: every entry of a conversation, with the answer that is being written at its end."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Literal
@@ -339,6 +339,14 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         """Remember that the theme may have changed; colours are looked up again when painting."""
         super().notify_style_update()
         self._palette_stale = True
+
+    def use_keymap(self, keymap: Mapping[str, str]) -> None:
+        """Name the keys as the user has set them."""
+        self._wording = self._wording._replace(keymap=keymap)
+        self._pages.reword(self._wording)
+        if self.is_mounted and self.size:
+            self._repaint()
+            self._place()
 
     def watch_scale(self, scale: float) -> None:
         """Show sizes on another scale; nothing moves."""

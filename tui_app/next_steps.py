@@ -1,0 +1,98 @@
+"""What can be done next, declared once: events name steps, and every front end words them its own way."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from tui_app.chat_keys import label_of
+from tui_app.records import frozen
+
+
+@frozen
+class Step:
+    """Something that a user can do next."""
+
+    does: str
+    """Behind a key: what it does."""
+    key: str = ""
+    """Name of its key, which the settings may change; empty where only a command does it."""
+    command: str = ""
+    """The command of the screen where it has no key."""
+    shell: str = ""
+    """The whole of it for a shell; empty where a shell cannot do it."""
+    editor: str = ""
+    """The whole of it for an editor."""
+
+
+STEPS: Mapping[str, Step] = MappingProxyType(
+    {
+        "details": Step(
+            "shows details",
+            key="chat.details",
+            shell="--json has the details",
+            editor="plimsoll.log has the details",
+        ),
+        "compact": Step(
+            "compacts the conversation",
+            key="chat.compact",
+            shell="plimsoll compact shortens the conversation",
+            editor="/compact shortens the conversation",
+        ),
+        "context": Step(
+            "shows what takes room",
+            key="chat.context",
+            shell="plimsoll context shows what takes room",
+            editor="/context shows what takes room",
+        ),
+        "models": Step(
+            "picks another model",
+            key="chat.models",
+            shell="--model picks another model",
+            editor="the model menu has others",
+        ),
+        "retry": Step(
+            "sends it again",
+            command="/retry",
+            shell="plimsoll run sends it again",
+            editor="send the prompt again",
+        ),
+        "resend": Step("sends the prompt again", key="prompt.send"),
+        "effort": Step("lowers the effort", command="/effort", shell="--effort lowers the effort"),
+        "rewind": Step("leaves it out", command="/rewind"),
+        "servers": Step(
+            "shows servers and restarts them", command="/mcp", editor="/mcp reload restarts the servers"
+        ),
+    }
+)
+
+
+def on_screen(steps: Iterable[str], keymap: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Keys or commands of the screen, each with what it does.
+
+    Args:
+        steps: Names of steps; one that is not known, of a later version, is left out.
+        keymap: Keys that the settings have changed.
+    """
+    known = [STEPS[name] for name in dict.fromkeys(steps) if name in STEPS]
+    return tuple((label_of(step.key, keymap) if step.key else step.command, step.does) for step in known)
+
+
+def screen_words(said: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
+    """A sentence, and behind it what can be done on the screen."""
+    return _behind(said, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
+
+
+def shell_words(said: str, steps: Iterable[str]) -> str:
+    """A sentence, and behind it what can be done in a shell."""
+    return _behind(said, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
+
+
+def editor_words(said: str, steps: Iterable[str]) -> str:
+    """A sentence, and behind it what can be done in an editor."""
+    return _behind(said, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
+
+
+def _behind(said: str, ways: Iterable[str]) -> str:
+    listed = ", ".join(filter(None, ways))
+    # Keys and flags stay as they are typed.
+    begun = listed[:1].upper() + listed[1:] if listed.partition(" ")[0] in ("the", "send") else listed
+    return f"{said} {begun}{'.' if listed else ''}".strip()
