@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tui_app.agent.mcp.server import offer, without_clashes
+from tui_app.agent.mcp.offers import offer, without_clashes
 
 
 def listed(name: str) -> Any:

@@ -8,8 +8,9 @@ import pytest
 
 from tests.conversation.hook_commands import place
 from tui_app.agent.mcp import servers as module
-from tui_app.agent.mcp.server import Offer, Offered
-from tui_app.agent.mcp.servers import McpServers, SeenTools
+from tui_app.agent.mcp.offers import Offer, Offered
+from tui_app.agent.mcp.seen_tools import SeenTools
+from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings.tables import McpServer
 from tui_app.trust import ProgramPlace
@@ -51,8 +52,7 @@ class Fake:
         settings: McpServer,
         place: ProgramPlace,
         changed: object,
-        sign_in: object = None,
-        ask: object = None,
+        *_: object,
     ) -> None:
         self.settings, self.offer, self.ready = settings, Offer(), False
         self.status = McpStatus(name=settings.name)

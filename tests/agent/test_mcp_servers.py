@@ -19,17 +19,19 @@ from tests.process_ends import alive, gone
 from tests.servers import mcp_hostile, mcp_stdio
 from tests.servers.mcp_http import mcp_http
 from tests.servers.strict import strict_server
-from tui_app.agent.mcp import connection
 from tui_app.agent.mcp import server as server_module
-from tui_app.agent.mcp.connection import CallFailed
-from tui_app.agent.mcp.server import RESTARTS, Offered
-from tui_app.agent.mcp.servers import McpServers, SeenTools, found_by_search, mcp_tool_search
-from tui_app.agent.mcp.status import McpStatus, ServerRequired
+from tui_app.agent.mcp import supervisor
+from tui_app.agent.mcp.offers import Offered
+from tui_app.agent.mcp.seen_tools import SeenTools
+from tui_app.agent.mcp.server import RESTARTS
+from tui_app.agent.mcp.servers import McpServers, found_by_search
+from tui_app.agent.mcp.status import CallFailed, McpStatus, ServerRequired
+from tui_app.agent.mcp.toolset import mcp_tool_search
 from tui_app.context import ContextGovernor
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 
-pytest.importorskip("fastmcp")
+pytest.importorskip("mcp")
 ENV = {
     "PATH": os.environ["PATH"],
     "HOME": "/home/ada",
@@ -111,12 +113,12 @@ async def test_an_address_brings_its_tools_and_is_sent_what_is_named(tmp_path: P
             assert status(servers, "web").state == "ready", status(servers, "web")
             assert await call(servers, "web_echo", text="ahoy") == "ahoy"
             assert web.headers[-1]["x-pin"] == "harbour-pin"
-            web.broken = True
-            with pytest.raises(CallFailed):
+            web.broken = (500, b"[b]out of order[/b]")
+            with pytest.raises(CallFailed, match="It answered 500 Internal Server Error: "):
                 await call(servers, "web_echo", text="ahoy")
             assert status(servers, "web").state == "ready"
             assert status(servers, "web").error
-            web.broken = False
+            web.broken = None
             assert await call(servers, "web_echo", text="again") == "again"
 
 
@@ -193,16 +195,74 @@ async def test_a_program_that_dies_is_started_again_a_few_times(tmp_path: Path) 
         assert await call(servers, "files_echo", text="by hand") == "by hand"
 
 
-@pytest.mark.parametrize("refusal", [(404, b""), (400, b"Bad Request: No valid session ID provided")])
+def refused(code: int, message: str, id: str = "ID") -> bytes:
+    error = {"code": code, "message": message}
+    return json.dumps({"jsonrpc": "2.0", "id": "ID", "error": error}).replace('"ID"', id).encode()
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (404, b""),
+        (404, b"Session not found"),
+        (404, refused(-32001, "Session not found", "null")),
+        (404, refused(-32600, "weg")),
+        (410, refused(-32000, "Session has been terminated", "null")),
+        (400, b"Bad Request: No valid session ID provided"),
+        (400, refused(-32000, "weg", "null")),
+        (200, refused(-32001, "Session expired")),
+    ],
+)
 async def test_an_address_that_was_started_again_works_again(
     tmp_path: Path, refusal: tuple[int, bytes]
 ) -> None:
     with mcp_http() as web:
         web.unknown = refusal
         async with running(tmp_path, McpServer(name="web", url=web.url, timeout=20)) as servers:
-            web.session += 1
-            assert await call(servers, "web_echo", text="ahoy") == "ahoy"
-            assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", 1)
+            for restarts in range(1, RESTARTS + 3):
+                web.session += 1
+                assert await call(servers, "web_echo", text="ahoy") == "ahoy"
+                assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", restarts)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "told"),
+    [
+        (
+            (403, b'{"message":"Your plan has no MCP"}'),
+            'It answered 403 Forbidden: {"message":"Your plan has no MCP"}',
+        ),
+        ((401, b"no token"), "does not accept the Authorization header of the settings. It answered 401"),
+        ((503, b"back at " + b"noon. " * 200), "back at " + "noon. " * 199),
+        ((404, b""), "It answered 404 Not Found"),
+    ],
+)
+async def test_why_an_address_refuses_is_told_in_its_words(
+    tmp_path: Path, refusal: tuple[int, bytes], told: str
+) -> None:
+    with mcp_http() as web:
+        web.broken = refusal
+        settings = McpServer(name="web", url=web.url, headers_env={"Authorization": "PIN"}, timeout=20)
+        async with running(tmp_path, settings) as servers:
+            assert told in status(servers, "web").error
+
+
+async def test_a_version_that_nobody_speaks_is_told(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="future")) as servers:
+        assert "2099-01-01" in status(servers).error
+        assert "exited" not in status(servers).error
+
+
+async def test_a_server_without_tools_keeps_what_else_it_has(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="toolless")) as servers:
+        now = status(servers)
+        assert (now.state, now.tools, len(now.resources), len(now.prompts)) == ("ready", (), 3, 1)
+
+
+async def test_a_mention_waits_for_its_server_as_long_as_that_may_take(tmp_path: Path) -> None:
+    async with running(tmp_path, program(mode="slow", timeout=20.0), wait_s=0.0) as servers:
+        assert status(servers).state == "starting"
+        assert await servers.read("files:notes://log") == "Fog until nine."
 
 
 async def test_an_address_that_was_away_for_longer_comes_back_with_the_next_turn(
@@ -401,6 +461,49 @@ async def test_what_a_server_says_arrives_as_it_was_sent(tmp_path: Path) -> None
         assert await said() == ""
 
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+
+@pytest.mark.parametrize(
+    ("result", "arrives"),
+    [
+        ({"content": [{"type": "resource_link", "uri": "boats://gull", "name": "Gull", "size": 1234}]},
+         "[resource boats://gull: Gull, 1,234 bytes]"),
+        ({"content": [{"type": "resource", "resource": {"uri": "a://b", "text": "# Tides"}}]}, "# Tides"),
+        ({"content": [{"type": "resource", "resource": {"mimeType": "text/csv", "blob": "YSxi"}}]}, "a,b"),
+        ({"content": [{"type": "video", "data": "x"}, {"type": "text", "text": "beside"}]},
+         '[part of a kind that the protocol does not have: {"type": "video", "data": "x"}]\nbeside'),
+        ({"content": [{"type": "text"}, None, "bare", {"type": "text", "text": "beside"}]},
+         '[part of a kind that the protocol does not have: {"type": "text"}]\n'
+         "[part of a kind that the protocol does not have: null]\nbare\nbeside"),
+        ({"content": [{"type": "image", "mimeType": "image/png", "data": "not base64 !!!"}]},
+         "[image left out: it is not valid base64]"),
+        ({"structuredContent": {"a": 1}}, '{"a": 1}'),
+        ({"content": None, "structuredContent": [1, 2]}, '{"result": [1, 2]}'),
+        ({"content": None}, ""),
+        ({"content": "bare"}, "bare"),
+        ({"content": [{"type": "text", "text": "half HALF of it"}]}, "half \ufffd of it"),
+        ({"content": [{"type": "text", "text": "\U0001f600 \\ud83d"}]}, "\U0001f600 \\ud83d"),
+    ],
+)  # fmt: skip
+async def test_results_in_rarer_forms_arrive(tmp_path: Path, result: dict[str, Any], arrives: str) -> None:
+    async with running(tmp_path, program()) as servers:
+        assert await call(servers, "files_file", result=result) == arrives
+
+
+async def test_files_of_a_result_have_the_type_that_they_are_of(tmp_path: Path) -> None:
+    parts = [
+        {"type": "image", "mimeType": "image/jpg", "data": PNG},
+        {"type": "audio", "mimeType": "audio/wav", "data": "UklGRg=="},
+    ]
+    async with running(tmp_path, program()) as servers:
+        picture, sound = await call(servers, "files_file", result={"content": parts})
+        assert (picture.media_type, sound.media_type) == ("image/png", "audio/wav")
+        error = {"content": [], "isError": True, "structuredContent": {"error": "quota"}}
+        with pytest.raises(CallFailed, match="quota"):
+            await call(servers, "files_file", result=error)
+
+
 async def test_a_result_is_not_held_against_the_form_that_its_server_names(tmp_path: Path) -> None:
     async with running(tmp_path, program(mode="shaped")) as servers:
         assert await call(servers, "files_file", texts=["ahoy"]) == "ahoy"
@@ -446,7 +549,7 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
         "start_new_session=True); signal.pause()"
     )
     server = program("files", "stays", str(pids))
-    words = [sys.executable, "-I", "-S", connection.supervisor.__file__, server.command, *server.args]
+    words = [sys.executable, "-I", "-S", supervisor.__file__, server.command, *server.args]
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
     # Reading a pipe waits for whoever writes it.
     started = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]
@@ -459,7 +562,7 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
 async def test_without_the_extra_it_is_said_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pydantic_ai.mcp", None)
+    monkeypatch.setitem(sys.modules, "mcp", None)
     async with running(tmp_path, program()) as servers:
         assert install_command("mcp") in status(servers).error
 

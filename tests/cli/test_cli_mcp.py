@@ -9,7 +9,7 @@ from tests.cli.conftest import Plimsoll, plimsoll, project
 from tests.servers import mcp_stdio
 from tui_app.paths import Paths
 
-pytest.importorskip("fastmcp")
+pytest.importorskip("mcp")
 __all__ = ["plimsoll", "project"]
 PROGRAM = (sys.executable, "-S", mcp_stdio.__file__)
 

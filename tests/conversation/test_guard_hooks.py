@@ -121,7 +121,7 @@ CHANGE = """echo '{"args": {"text": "softly"}}'"""
 
 
 async def test_a_hook_changes_arguments_and_it_is_shown(sea: Desk, fake_openai: FakeOpenAI) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     fake_openai.add(Tool((("files_echo", {"text": "loudly"}),)), Text("Yes."))
     async with sea.session(
         read_only=False, approvals=LET, mcp={"files": program()}, hooks={"preTool": (sh(CHANGE),)}
@@ -135,7 +135,7 @@ async def test_a_hook_changes_arguments_and_it_is_shown(sea: Desk, fake_openai: 
 async def test_the_user_is_asked_about_the_arguments_that_a_hook_has_changed(
     sea: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     fake_openai.add(Tool((("files_echo", {"text": "loudly"}),)), Text("Yes."))
     opening = sea.opening(read_only=False, mcp={"files": program()}, hooks={"preTool": (sh(CHANGE),)})
     opened = open_session(replace(opening, attended=True))

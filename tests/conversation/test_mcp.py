@@ -29,7 +29,7 @@ from tui_app.events import (
 )
 from tui_app.settings.tables import McpServer
 
-pytest.importorskip("fastmcp")
+pytest.importorskip("mcp")
 
 
 LET = {"allow": ("files_*", "broken_*")}

@@ -329,7 +329,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBASc
 async def test_servers_that_the_editor_passes_are_used(
     cwd: Path, plimsoll_home: Path, fake_openai: FakeOpenAI
 ) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     endpoint(plimsoll_home, fake_openai.base_url, more='[approvals]\nallow = ["Their_own_*"]\n')
     fake_openai.add(Tool((("Their_own_env", {}),)), Text("Done."))
     theirs = McpServerStdio(

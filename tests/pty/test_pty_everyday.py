@@ -170,7 +170,7 @@ def test_a_change_is_seen_and_committed_with_the_keys_of_vim(
 
 
 def test_servers_of_tools_bring_prompts_and_resources(machine: Machine, fake_openai: FakeOpenAI) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     added = ("mcp", "add", "files", "--", sys.executable, "-S", mcp_stdio.__file__, "rich")
     for words in (added, ("mcp", "test", "files"), ("mcp", "list")):
         done = completed(words, env=machine.env, cwd=machine.workspace, limit_s=60)
@@ -224,7 +224,7 @@ def test_words_leave_the_models_sight_and_a_new_session_takes_over(
 
 
 def test_hooks_the_clipboard_and_a_server_that_asks(machine: Machine, fake_openai: FakeOpenAI) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     said, bin = machine.home / "said", machine.home / "bin"
     hooks = {
         "userPrompt": "! grep -q secret || exit 2",

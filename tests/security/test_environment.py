@@ -233,7 +233,7 @@ async def test_results_carry_nothing_that_servers_of_tools_are_given(
     fake_openai.add(tool("read_file", path="notes.txt"), Text("So."))
     async with desk.session(mcp={"web": web, "own": own}) as opened:
         assert opened.extras.servers.tokens is not None
-        await opened.extras.servers.tokens.put("k", {"url": {**signed, "auth_method": "client_secret_post"}})
+        opened.extras.servers.tokens.keep("url", {"tokens": {**signed, "auth_method": "client_secret_post"}})
         (read,) = of(await turn(opened.conversation, "Look."), ToolResult)
     assert isinstance(read, ToolResult)
     said = read.text.partition("\t")[2].strip()

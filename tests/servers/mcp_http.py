@@ -17,12 +17,12 @@ class McpOverHttp:
 
     url: str = ""
     headers: list[dict[str, str]] = field(default_factory=list)
-    broken: bool = False
-    """Whether it answers everything with an error of its own."""
+    broken: tuple[int, bytes] | None = None
+    """What it answers everything with instead."""
     session: int = 1
     """Names the session that it knows; another one than before is as if it had been started again."""
     unknown: tuple[int, bytes] = (404, b"")
-    """What it answers where a request names another session."""
+    """What it answers where a request names another session; ``ID`` stands for that of the request."""
     ended: bool = False
     """Whether it has let go of its address."""
     stop: Callable[[], None] = lambda: None
@@ -42,9 +42,11 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
             if state.ended:
                 self.close_connection = True
             elif state.broken:
-                self.answer(500, b"[b]out of order[/b]", "text/plain")
+                self.answer(*state.broken, "text/plain")
             elif self.headers.get("mcp-session-id", str(state.session)) != str(state.session):
-                self.answer(*state.unknown, "text/plain")
+                code, body = state.unknown
+                kind = "application/json" if body.startswith(b"{") else "text/plain"
+                self.answer(code, body.replace(b"ID", json.dumps(message.get("id")).encode()), kind)
             else:
                 self.reply(message)
 

@@ -42,14 +42,17 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
         case "initialize":
             version = message["params"]["protocolVersion"]
             info = {"name": "test", "version": "1"}
+            version = "2099-01-01" if mode == "future" else version
             if mode == "slow":
                 time.sleep(6)
-            if mode == "rich":
+            if mode in ("rich", "toolless"):
                 told = {"instructions": "Boats are named before they are counted."}
                 able: dict[str, Any] = {"tools": {}, "resources": {}, "prompts": {}}
+                if mode == "toolless":
+                    del able["tools"]
                 return {"protocolVersion": version, "capabilities": able, "serverInfo": info, **told}
             return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
-        case "tools/list":
+        case "tools/list" if mode != "toolless":
             return {
                 "tools": {"evil": EVIL, "shaped": [SHAPED], "malformed": [*MALFORMED, *TOOLS]}.get(
                     mode, TOOLS
@@ -59,7 +62,8 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
             params = message["params"]
             if params["name"] == "progress":
                 work(params.get("_meta", {}).get("progressToken"))
-            return call(params["name"], params.get("arguments") or {})
+            args = params.get("arguments") or {}
+            return args["result"] if "result" in args else call(params["name"], args)
         case "ping":
             return {}
         case _:
@@ -189,7 +193,7 @@ def main(mode: str, pids: str = "") -> None:
         if mode == "only-garbage":
             print("no message at all", flush=True)
         elif "id" in message:
-            print(json.dumps(reply(message, mode)), flush=True)
+            print(json.dumps(reply(message, mode)).replace("HALF", "\\ud83d"), flush=True)
     if mode == "stays":
         time.sleep(3600)
 

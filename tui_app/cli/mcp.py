@@ -15,9 +15,9 @@ from tui_app.text import count
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.agent.mcp.server import Offered
+    from tui_app.agent.mcp.offers import Offered
     from tui_app.agent.mcp.servers import McpServers
-    from tui_app.agent.mcp.status import McpStatus
+    from tui_app.agent.mcp.status import Consent, McpStatus
     from tui_app.context.counting.tokens import TokenCounter
 
 _SHOWN_CELLS = 60
@@ -133,7 +133,8 @@ def show(program: Program, *, as_json: bool) -> int:
     """Print the servers that are set, with what is known of them; none is started."""
     # What counts tools comes with the agent side.
     from tui_app.agent.catalog import listed_window
-    from tui_app.agent.mcp.servers import SeenTools, found_by_search
+    from tui_app.agent.mcp.seen_tools import SeenTools
+    from tui_app.agent.mcp.servers import found_by_search
 
     settings = program.settings()
     endpoint = settings.endpoints.get(settings.model.partition(":")[0])
@@ -216,9 +217,9 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
     if signs_in and not server.url:
         raise CommandFailed(f"{name} is a program: there is nothing to sign in to.")
 
-    def announce(address: str) -> None:
-        tell("Sign in in your browser. If it did not open, go to:")
-        tell(one_line(address, 4_000))
+    def announce(consent: "Consent") -> None:
+        for line in consent.text.splitlines():
+            tell(one_line(line, 8_000))
 
     async def work() -> "McpStatus":
         servers = _servers(program, settings, server)
@@ -272,10 +273,10 @@ def _print_status(status: "McpStatus", *, as_json: bool) -> None:
 
 def sign_out(program: Program, name: str, *, as_json: bool) -> int:
     """Forget what a server has given when the user signed in."""
-    from tui_app.agent.mcp.sign_in import TokenStore
+    from tui_app.agent.mcp.tokens import TokenStore
 
     server = _known(program.settings(), name)
-    gone = TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json").forget(server.url)
+    gone = TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json").keep(server.url, {})
     if as_json:
         print_json({"server": name, "forgotten": gone})
     else:
@@ -292,8 +293,9 @@ def _known(settings: Settings, name: str) -> McpServer:
 
 
 def _servers(program: Program, settings: Settings, server: McpServer) -> "McpServers":
-    from tui_app.agent.mcp.servers import McpServers, SeenTools
-    from tui_app.agent.mcp.sign_in import TokenStore
+    from tui_app.agent.mcp.seen_tools import SeenTools
+    from tui_app.agent.mcp.servers import McpServers
+    from tui_app.agent.mcp.tokens import TokenStore
     from tui_app.trust import ProgramPlace, trust_in
 
     program.paths.ensure()

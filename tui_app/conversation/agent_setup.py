@@ -10,7 +10,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions import MEMORY, instructions_text, system_instructions
-from tui_app.agent.mcp.servers import McpTools, mcp_tool_search
+from tui_app.agent.mcp.toolset import McpTools, mcp_tool_search
 from tui_app.agent.own_agent import OwnAgent
 from tui_app.agent.subagents import Bounds, SubAgents, delegate_toolset, explore_toolset
 from tui_app.agent.tool_failures import StepWatch, ToolFailures

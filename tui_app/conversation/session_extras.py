@@ -15,11 +15,11 @@ from tui_app.agent.instructions import (
     instructions_text,
     skills_text,
 )
-from tui_app.agent.mcp.connection import SCHEMA_CHARS, CallFailed
-from tui_app.agent.mcp.server import Offered
-from tui_app.agent.mcp.servers import McpServers, SeenTools, found_by_search
-from tui_app.agent.mcp.sign_in import TokenStore
-from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.mcp.offers import Offered
+from tui_app.agent.mcp.seen_tools import SeenTools
+from tui_app.agent.mcp.servers import McpServers, found_by_search
+from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
+from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.attachments import AttachedFile, NamedPath

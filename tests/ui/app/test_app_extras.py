@@ -60,7 +60,7 @@ async def mcp(deck: Deck) -> None:
 
 
 async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk: Desk) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     servers = {"files": program(), "evil": program("evil", "evil"), "broken": program("broken", "crash")}
     desk.change(mcp=servers)
     async with shown(desk.app()) as deck:
@@ -86,7 +86,7 @@ async def test_servers_tools_and_errors_are_shown_and_one_is_started_again(desk:
 
 
 async def test_a_server_is_switched_off_and_on_again(desk: Desk) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -108,7 +108,7 @@ async def test_without_servers_it_says_how(desk: Desk) -> None:
 
 
 async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     write(desk, "AGENTS.md", "Answer like a sailor.")
     desk.change(mcp={"files": program()}, add_dirs=str(desk.home))
     async with shown(desk.app()) as deck:
@@ -387,7 +387,7 @@ async def test_row_counts_while_it_works_and_escape_stops_it(desk: Desk, fake_op
 
 
 async def test_resources_prompts_and_questions_of_a_server(desk: Desk) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     desk.change(mcp={"files": program("files", "rich")})
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -419,7 +419,7 @@ def asked_by_server(deck: Deck, **args: object) -> "asyncio.Task[object]":
 
 
 async def test_a_server_asks_the_user(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
@@ -443,7 +443,7 @@ async def test_a_server_asks_the_user(desk: Desk, monkeypatch: pytest.MonkeyPatc
 async def test_a_server_is_told_nothing_of_a_prompt_that_is_being_written(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     monkeypatch.setattr(type_ahead, "QUIET_S", 60.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
@@ -474,7 +474,7 @@ def field(**said: object) -> dict[str, object]:
     ids=["message", "description", "choice", "title", "choices", "flood"],
 )
 async def test_what_cannot_be_shown_whole_is_declined(desk: Desk, text: str, schema: Any, told: str) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -486,7 +486,7 @@ async def test_what_cannot_be_shown_whole_is_declined(desk: Desk, text: str, sch
 async def test_the_choices_of_a_server_are_told_apart_from_each_other_and_from_ours(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("fastmcp")
+    pytest.importorskip("mcp")
     monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:

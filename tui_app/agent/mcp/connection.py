@@ -1,157 +1,76 @@
-"""One connection to an MCP server: what its program may see, what is asked of it, what it answers."""
+"""One connection to an MCP server, over the protocol's own library.
+
+That library is loaded with this file, when a server is first started.
+"""
 
 import asyncio
 import base64
-import importlib
 import json
-import logging
 import os
 import sys
 import tempfile
-import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from itertools import groupby
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
+import httpx2
+from mcp import ClientSession, MCPError, StdioServerParameters
+from mcp.client.session import ElicitationFnT
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    Implementation,
+    PaginatedRequestParams,
+)
 from pydantic import ValidationError
 from pydantic_ai.messages import ToolReturnPart
 
 from tui_app.agent.mcp import supervisor
-from tui_app.extras import install_command
+from tui_app.agent.mcp.answers import LISTS, Listing, content_of, valid_result
+from tui_app.agent.mcp.oauth import Auth
+from tui_app.agent.mcp.status import CallFailed
+from tui_app.agent.mcp.variables import header_values, program_environment
+from tui_app.agent.network import Route
 from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
-from tui_app.text import count
 from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
 
-if TYPE_CHECKING:
-    from fastmcp.client.client import CallToolResult
-    from fastmcp.client.elicitation import ElicitationHandler
-    from fastmcp.client.transports import ClientTransport
-    from httpx2 import AsyncClient, Auth, Response, Timeout
-
-# What an MCP server's program may see of our environment: what it needs to run, and what is named.
-
-NEEDED = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
-    "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", FOLDER_VARIABLE,
-)  # fmt: skip
-"""Variables without which hardly any program runs as it should; none of them holds a key."""
-
-
-class MissingVariable(Exception):
-    """The settings name a variable that is not set. The message is a sentence."""
-
-
-def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a server's program.
-
-    Args:
-        server: Its settings.
-        env: Our own environment.
-
-    Raises:
-        MissingVariable: if one that is named is not set.
-    """
-    # An empty one also takes the place of what the client library would pass on by itself.
-    needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
-    named = {name: _value(value, env, server) for name, value in server.env.items()}
-    return {**needed, **named, **server.given_env}
-
-
-def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
-    """The headers of a server's requests. Raises ``MissingVariable``."""
-    named = {name: _value(f"${variable}", env, server) for name, variable in server.headers_env.items()}
-    return {**named, **server.given_headers}
-
-
-def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Values that must not stand in anything that is shown."""
-    named = [value[1:] for value in server.env.values() if value.startswith("$")]
-    values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
-    own = [value for value in server.env.values() if not value.startswith("$")]
-    own += [*server.given_env.values(), *server.given_headers.values()]
-    return tuple(value for value in (*values, *own) if len(value) >= 8)
-
-
-def _value(text: str, env: Mapping[str, str], server: McpServer) -> str:
-    if not text.startswith("$"):
-        return text
-    name = text[1:]
-    if not env.get(name):
-        raise MissingVariable(f"The variable {name} is not set; the settings name it for mcp.{server.name}.")
-    return env[name]
-
-
-# One connection to an MCP server. The client library is loaded only here, when a server is first started.
-
-_SAID_CHARS = 2_000
-DESCRIPTION_CHARS = 4_000
-SCHEMA_CHARS = 40_000
-MOST_LISTED_TOOLS = 2_000
-"""Tools of a server's list that are looked at, so that a hostile list holds nothing up."""
-MOST_PARTS = 1_000
-"""Parts of a result."""
+MOST_PAGES = 200
+"""Pages of one list."""
 FLOOD_NOTES, FLOOD_S = 5_000, 10.0
 """So many notifications in so many seconds are a flood."""
+PING_S = 5.0
+_SAID_CHARS = 2_000
+_ENDED_S = 1.0
+"""Seconds in which the reason of a closed connection is known."""
+_LOST_STATUSES = (404, 410)
+_SESSION_STATUSES = (None, 200, 400)
+"""With which a server that does not keep to the protocol may refuse a session that it has forgotten."""
+REFUSAL_BYTES = 64 * 1024
+WORDS_CHARS = 2_000
+_BAD_STATUS = 400
 T = TypeVar("T")
-_BAD_REQUEST = 400
-_SESSION_HEADER = "mcp-session-id"
-
-
-class ClientMissing(Exception):
-    """The optional client is not installed. The message says what to do."""
-
-
-class CallFailed(Exception):
-    """A call came to nothing. The message is for the model and the user."""
-
-
-def load_client() -> None:
-    """Import the client library; takes seconds, so call it in a thread.
-
-    Raises:
-        ClientMissing: if it is not installed.
-    """
-    # It would read settings for itself from a file of the folder, and write on our terminal.
-    os.environ.setdefault("FASTMCP_ENV_FILE", os.devnull)
-    os.environ.setdefault("FASTMCP_LOG_ENABLED", "false")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for module in ("pydantic_ai.mcp", "fastmcp.client.client", "fastmcp.client.transports"):
-                importlib.import_module(module)
-    except ImportError as error:
-        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
-        raise ClientMissing(told) from error
-    for name in ("mcp", "fastmcp", "client"):
-        # What a server sends that is no message would be written out as it is.
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 @frozen(kw_only=True)
 class Callbacks:
     """What a server may tell and ask the client while it is connected."""
 
-    changed: Callable[[str], None] = lambda _what: None
-    """A list of the server is another one by now: ``tools``, ``resources`` or ``prompts``."""
+    changed: Callable[[], None] = lambda: None
+    """One of its lists has changed."""
     flooded: Callable[[], None] = lambda: None
     """It sends notifications without end."""
-    elicit: "ElicitationHandler[Any] | None" = None
+    elicit: ElicitationFnT | None = None
     """Answers a question of the server to the user; None where nobody can be asked."""
-
-
-@frozen
-class Listing:
-    """What a server lists of its tools."""
-
-    tools: Sequence[Any] = ()
-    """As the protocol has them: name, description, input_schema, annotations."""
-    malformed: tuple[str, ...] = ()
-    """Sentences: which one is not of the protocol's form, and why."""
 
 
 class Connection:
@@ -162,7 +81,6 @@ class Connection:
         place: Where its program starts, with our own environment.
         callbacks: What it may tell and ask.
         auth: Signs requests to an address; None for none.
-        start_s: Seconds it may take to start; 0 for what the settings say.
     """
 
     def __init__(
@@ -170,354 +88,398 @@ class Connection:
         server: McpServer,
         place: ProgramPlace,
         callbacks: Callbacks = Callbacks(),
-        auth: "Auth | None" = None,
-        start_s: float = 0.0,
+        auth: Auth | None = None,
     ) -> None:
-        from fastmcp.client.client import Client
-        from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-        from mcp_types import Implementation
-
+        self._server, self._place, self._callbacks, self._auth = server, place, callbacks, auth
         self._said: TextIO | None = None
-        self._server, self._callbacks = server, callbacks
-        self._malformed: list[str] = []
-        self._listed = 0
-        """Tools of the list, those that are not looked at as well."""
-        self._unreadable = asyncio.Event()
+        self._last_said = ""
+        self._listings = {method: Listing() for method in LISTS}
+        self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._since, self._notes = 0.0, 0
-        self._forgotten = False
-        """Whether the server has refused our session in other words than the protocol's."""
-        env = place.environment()
-        transport: ClientTransport
-        if server.url:
-            transport = StreamableHttpTransport(
-                server.url,
-                headers=header_values(server, env),
-                auth=auth,
-                httpx_client_factory=self._http_client,
-            )
-        else:
-            folder, inherited = place.start_folder(server.cwd), program_environment(server, env)
-            args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
-            self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see close
-            transport = StdioTransport(
-                command=sys.executable,
-                args=["-I", "-S", str(Path(supervisor.__file__)), server.command, *args],
-                env=inherited,
-                cwd=str(folder),
-                keep_alive=False,
-                log_file=self._said,
-            )
-        # Every wait is bounded by whoever asks: progress makes some of them longer.
-        self.client: Client[Any] = Client(
-            transport,
-            init_timeout=start_s or server.timeout,
-            message_handler=self._heard,
-            elicitation_handler=callbacks.elicit,
-            client_info=Implementation(name="plimsoll", version=__version__),
-        )
+        self._opened, self._leaving = asyncio.Event(), asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._session: ClientSession
+        self._dispatcher: _Dispatcher | None = None
 
     async def open(self) -> None:
-        """Connect, and agree on the protocol. Raises whatever comes to the client library."""
-        await self.client.__aenter__()  # type: ignore[no-untyped-call]
-        # Nothing public sees an answer in time; without this a malformed tool takes its server along.
-        dispatcher: Any = getattr(self.client.session, "_dispatcher", None)
-        if not hasattr(dispatcher, "send_raw_request"):
-            return
-        ask = dispatcher.send_raw_request
-
-        async def sifted(method: str, params: Any, options: Any = None) -> Any:
-            answer = await ask(method, params, options)
-            match method:
-                case "tools/list":
-                    return self._sift(answer)
-                case "tools/call":
-                    return _with_fewer_parts(answer)
-            return answer
-
-        # Before the library checks an answer as a whole: one malformed tool would take all others away.
-        dispatcher.send_raw_request = sifted
+        """Connect, and agree on the protocol. Raises whatever comes to the library."""
+        self._task = asyncio.create_task(self._run())
+        opened = asyncio.create_task(self._opened.wait())
+        try:
+            await asyncio.wait([self._task, opened], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            opened.cancel()
+        self._raise_end()
 
     async def leave(self) -> None:
         """Disconnect, and end the server's program."""
-        await self.client.__aexit__(None, None, None)  # type: ignore[no-untyped-call]
+        self._leaving.set()
+        if self._task is not None:
+            if not self._opened.is_set():
+                self._task.cancel()
+            await asyncio.wait([self._task])
+        if self._said is not None:
+            self._last_said = self._stderr()
+            self._said.close()
+
+    async def _run(self) -> None:
+        # One task for all of it: what the library opens has to be closed by the same one.
+        async with AsyncExitStack() as stack:
+            read, write = await stack.enter_async_context(self._streams())
+            self._dispatcher = _Dispatcher(read, write, self._valid)
+            self._session = await stack.enter_async_context(
+                ClientSession(
+                    dispatcher=self._dispatcher,
+                    message_handler=self._heard,
+                    elicitation_callback=self._callbacks.elicit,
+                    client_info=Implementation(name="plimsoll", version=__version__),
+                )
+            )
+            try:
+                await self._session.initialize()
+            except MCPError as error:
+                if error.code not in (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND):
+                    raise
+                await self._session.discover()
+            self._opened.set()
+            await self._leaving.wait()
+
+    @asynccontextmanager
+    async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
+        server, env = self._server, self._place.environment()
+        if server.url:
+            # Every wait is bounded by whoever asks: progress makes some of them longer.
+            timeout = httpx2.Timeout(30.0, read=None)
+            async with (
+                _HttpClient(headers=header_values(server, env), auth=self._auth, timeout=timeout) as client,
+                streamable_http_client(
+                    server.url, http_client=client, max_sse_event_size=supervisor.LINE_BYTES
+                ) as streams,
+            ):
+                yield streams
+            return
+        args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
+        program = StdioServerParameters(
+            command=sys.executable,
+            args=["-I", "-S", str(Path(supervisor.__file__)), server.command, *args],
+            env=program_environment(server, env),
+            cwd=self._place.start_folder(server.cwd),
+            encoding_error_handler="replace",
+        )
+        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see leave
+        async with stdio_client(program, errlog=self._said) as streams:
+            yield streams
 
     @property
     def instructions(self) -> str:
         """What the server says of how it is to be used."""
-        return self.client.instructions or ""
+        return self._session.instructions or ""
 
-    def offers(self, what: str) -> bool:
-        """Whether the server says that it has ``tools``, ``resources`` or ``prompts``."""
-        return getattr(self.client.server_capabilities, what, None) is not None
-
-    async def tools(self) -> Listing:
-        """Every tool the server lists, page by page."""
-        self._malformed, self._listed = [], 0
-        try:
-            tools = await self._or_unreadable(self.client.list_tools())
-        except RuntimeError as error:
-            if "pagination" not in str(error):
-                raise
-            raise CallFailed(f"The MCP server {self._server.name} lists its tools without end.") from error
-        if (more := self._listed - MOST_LISTED_TOOLS) > 0:
-            self._malformed.append(
-                f"{count(more, 'more tool')} left out: a server may list at most {MOST_LISTED_TOOLS:,}."
-            )
-        return Listing(tools, tuple(self._malformed))
+    async def tools(self) -> tuple[Sequence[Any], tuple[str, ...]]:
+        """Every tool the server lists, and sentences: which is not of the protocol's form."""
+        listed = await self._listed("tools/list", self._session.list_tools, self._server.tools)
+        return listed, self._listings["tools/list"].sentences
 
     async def resources(self) -> Sequence[Any]:
-        """What the server has to read; nothing where it says that it has none."""
-        offered = self.offers("resources")
-        return await self._or_unreadable(self.client.list_resources()) if offered else ()
+        """What the server has to read."""
+        return await self._listed("resources/list", self._session.list_resources)
 
     async def prompts(self) -> Sequence[Any]:
         """The prompts that the server has ready."""
-        return await self._or_unreadable(self.client.list_prompts()) if self.offers("prompts") else ()
+        return await self._listed("prompts/list", self._session.list_prompts)
+
+    async def _listed(
+        self, method: str, ask: Callable[..., Awaitable[Any]], chosen: Sequence[str] | None = None
+    ) -> Sequence[Any]:
+        """All pages of a list; nothing where the server has no such list."""
+        self._listings[method] = Listing(chosen)
+        field, entries, cursor = LISTS[method], list[Any](), None
+        offers = {each for each in LISTS.values() if getattr(self._session.server_capabilities, each, None)}
+        # Older servers have tools and offer nothing.
+        if field not in (offers or {"tools"}):
+            return ()
+        for _ in range(MOST_PAGES):
+            try:
+                page = await self._answer(ask(params=PaginatedRequestParams(cursor=cursor)))
+            except MCPError as error:
+                if error.code == METHOD_NOT_FOUND:
+                    return entries
+                raise
+            entries += getattr(page, field)
+            if not (cursor := page.next_cursor):
+                return entries
+        raise CallFailed(f"The MCP server {self._server.name} lists its {field} without end.")
 
     async def read(self, uri: str) -> Sequence[str | bytes]:
         """The pieces of a resource, each as text or as it is."""
-        pieces = await self._or_unreadable(self.client.read_resource(uri))
+        answer = await self._answer(self._session.read_resource(uri))
         return [
             piece.text if hasattr(piece, "text") else base64.b64decode(piece.blob, validate=False)
-            for piece in pieces
+            for piece in answer.contents
         ]
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of a prompt with its arguments put in."""
-        result = await self._or_unreadable(self.client.get_prompt(name, values))
+        result = await self._answer(self._session.get_prompt(name, values))
         texts = []
         for message in result.messages:
-            text = getattr(message.content, "text", None)
-            if text is None and (resource := getattr(message.content, "resource", None)) is not None:
-                text = getattr(resource, "text", None)
-            said = text if text is not None else f"[{message.content.type} left out]"
+            # Of a result's form, so that every kind of part is a text or a file.
+            part = valid_result({"content": [message.content.model_dump(mode="json", by_alias=True)]})
+            said = part["content"][0].get("text", f"[{message.content.type} left out]")
             texts.append(said if message.role == "user" else f"[answer given as an example] {said}")
         return "\n\n".join(texts)
 
-    async def call(
-        self, name: str, args: dict[str, Any], progressed: Callable[[str], None] = lambda _text: None
-    ) -> Any:
-        """Call a tool; its text comes back as it was sent. Raises whatever comes to the client library.
-
-        pydantic-ai would read a text that looks like JSON, and write it anew.
+    async def call(self, name: str, args: dict[str, Any], progressed: Callable[[], None]) -> Any:
+        """Call a tool; its text comes back as it was sent. Raises whatever comes to the library.
 
         Args:
             name: As the server calls it.
             args: Its arguments.
-            progressed: Called with what the server says of how far it is.
+            progressed: Called when the server says how far it is.
         """
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
-            progressed(message or "")
+            progressed()
 
-        calling = self.client.call_tool(name, args, raise_on_error=False, progress_handler=heard)
-        result = await self._or_unreadable(calling)
-        content = _content(result)
+        result = await self._answer(self._session.call_tool(name, args, progress_callback=heard))
+        content = content_of(result)
         if not result.is_error:
             return content
         told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
         raise CallFailed(told if told.strip() else f"The tool {name} failed without a message.")
 
-    def is_lost(self, error: BaseException | None = None) -> bool:
-        """Whether no further call can succeed: the program is gone, or the session at the address is."""
-        # The library's own task ends where the address cannot be reached; nothing public tells of it.
-        task = getattr(getattr(self.client, "_session_state", None), "session_task", None)
-        gone = not self.client.is_connected() or (task is not None and task.done())
-        return bool(self.ended) or gone or self._is_unknown_session(error)
+    def is_lost(self) -> bool:
+        """Whether no further call can succeed: the program is gone, or the address cannot be reached."""
+        is_over = self._task is not None and self._task.done()
+        return is_over or bool(self.ended) or (self._dispatcher is not None and self._dispatcher.is_closed)
 
-    def is_unsent(self, error: BaseException) -> bool:
-        """Whether a call that failed has certainly not reached a tool, so that it may be made again."""
-        from httpx2 import ConnectError
-
-        return isinstance(error, ConnectError) or self._is_unknown_session(error)
-
-    def _is_unknown_session(self, error: BaseException | None) -> bool:
-        """Whether a server does not know the session that a request named: it was started again."""
-        text = str(error).lower()
-        return self._forgotten or "session terminated" in text or ("404" in text and "not found" in text)
-
-    def _http_client(
-        self,
-        headers: dict[str, str] | None = None,
-        timeout: "Timeout | None" = None,
-        auth: "Auth | None" = None,
-        **_others: Any,
-    ) -> "AsyncClient":
-        """A client that is heard as well: of a refusal the library only tells that it was one."""
-        from httpx2 import Timeout
-
-        from tui_app.agent.network import http_client
-
-        # A server may hold a stream open without a word.
-        timeout = timeout or Timeout(30.0, read=300.0)
-        client = http_client(headers=headers, timeout=timeout, auth=auth)
-        client.event_hooks.setdefault("response", []).append(self._answered)
-        return client
-
-    async def _answered(self, response: "Response") -> None:
-        # The protocol asks for a 404, but many servers were made after an example that answers with a 400.
-        if response.status_code == _BAD_REQUEST and _SESSION_HEADER in response.request.headers:
-            self._forgotten = b"session" in (await response.aread()).lower()
+    async def is_unsent(self, error: BaseException) -> bool:
+        """Whether a request has certainly not been acted on, since no session was there for it."""
+        if isinstance(error, httpx2.ConnectError):
+            return True
+        if not self._server.url or not isinstance(error, MCPError) or self.is_lost():
+            return False
+        status = error.data.get("status") if isinstance(error.data, dict) else None
+        if status in _LOST_STATUSES:
+            return True
+        if status not in _SESSION_STATUSES:
+            return False
+        # Told like any other error: then whatever else the session is asked is refused in the same way.
+        try:
+            async with asyncio.timeout(PING_S):
+                await self._session.send_ping()
+        except MCPError as same:
+            return same.code == error.code != METHOD_NOT_FOUND
+        except TimeoutError:
+            pass
+        return False
 
     @property
     def said(self) -> str:
         """The end of what the server's program has said on standard error."""
-        return self._read().partition(supervisor.END_MARK)[0].strip()[-_SAID_CHARS:]
+        return self._stderr().partition(supervisor.END_MARK)[0].strip()[-_SAID_CHARS:]
 
     @property
     def ended(self) -> str:
-        """Why the server's program is gone, as part of a sentence; empty while it runs."""
-        return self._read().partition(supervisor.END_MARK)[2].strip()
+        """Why the server's program is gone, as part of a sentence; empty where it runs or we ended it."""
+        return self._stderr().partition(supervisor.END_MARK)[2].strip()
 
-    def _read(self) -> str:
+    def _stderr(self) -> str:
         if self._said is None or self._said.closed:
-            return ""
+            return self._last_said
         size = os.fstat(self._said.fileno()).st_size
         start = max(0, size - 4 * _SAID_CHARS)
         return os.pread(self._said.fileno(), size - start, start).decode("utf-8", "replace")
 
-    def close(self) -> None:
-        """Let go of what the program has said."""
-        if self._said is not None:
-            self._said.close()
-
-    async def _or_unreadable(self, answer: Awaitable[T]) -> T:
-        """Wait for an answer, no longer than until one comes that cannot be read.
+    async def _answer(self, answer: Awaitable[T]) -> T:
+        """Wait for an answer, no longer than the connection lasts and what comes can be read.
 
         Raises:
-            CallFailed: then: which request it answers is not known.
+            CallFailed: if an answer cannot be read: which request it answers is not known.
         """
-        self._unreadable.clear()
+        assert self._task is not None
+        if self._unreadable.done():
+            self._unreadable = asyncio.get_running_loop().create_future()
         asking = asyncio.ensure_future(answer)
-        reading = asyncio.ensure_future(self._unreadable.wait())
+        ends: list[asyncio.Future[Any]] = [asking, self._unreadable, self._task]
         try:
-            await asyncio.wait([asking, reading], return_when=asyncio.FIRST_COMPLETED)
-            if asking.done():
-                return asking.result()
-            raise CallFailed(f"The MCP server {self._server.name} sent an answer that is nested too deeply.")
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done() and self._unreadable.done():
+                raise CallFailed(f"The MCP server {self._server.name} sent {self._unreadable.result()}.")
+            if asking.done() and self.is_lost():
+                await asyncio.wait([self._task], timeout=_ENDED_S)
+            if not asking.done() or asking.exception() is not None:
+                self._raise_end()
+            return await asking
         finally:
-            for each in (asking, reading):
-                each.cancel()
-            await asyncio.gather(asking, reading, return_exceptions=True)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    def _raise_end(self) -> None:
+        """Raise why the connection has ended, if it has and that is known."""
+        if self._task is None or not self._task.done():
+            return
+        error = None if self._task.cancelled() else self._task.exception()
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        if error is not None:
+            raise error
 
     async def _heard(self, message: Any) -> None:
         if isinstance(message, Exception):
-            # Other lines that are no messages are passed over: programs print them by mistake.
-            if "recursion limit" in str(message):
-                self._unreadable.set()
+            # Lines that are no messages are passed over: programs print them by mistake.
+            if (flaw := _flaw_of_answer(message)) and not self._unreadable.done():
+                self._unreadable.set_result(flaw)
             return
         if monotonic() - self._since > FLOOD_S:
             self._since, self._notes = monotonic(), 0
         self._notes += 1
         if self._notes > FLOOD_NOTES:
             self._callbacks.flooded()
-            return
-        match getattr(message, "method", ""):
-            case "notifications/tools/list_changed":
-                self._callbacks.changed("tools")
-            case "notifications/resources/list_changed":
-                self._callbacks.changed("resources")
-            case "notifications/prompts/list_changed":
-                self._callbacks.changed("prompts")
+        elif getattr(message, "method", "").endswith("/list_changed"):
+            self._callbacks.changed()
 
-    def _sift(self, answer: Any) -> Any:
-        """Leave malformed tools out of a page of the server's list, and what form results are to have."""
-        listed = answer.get("tools") if isinstance(answer, dict) else None
-        if not isinstance(listed, list):
+    def _valid(self, method: str, answer: dict[str, Any]) -> dict[str, Any]:
+        """An answer before the library checks it as a whole, and refuses all for one piece."""
+        if method == "tools/call":
+            return valid_result(answer)
+        if (listing := self._listings.get(method)) is None:
             return answer
-        version = self.client.session.protocol_version or ""
-        if (chosen := self._server.tools) is not None:
-            listed = [each for each in listed if not isinstance(each, dict) or each.get("name") in chosen]
-        known, self._listed = self._listed, self._listed + len(listed)
-        listed = listed[: max(0, MOST_LISTED_TOOLS - known)]
-        # The library would check each result by it, on our only loop, for as long as its patterns take.
-        listed = [_bounded(tool) if isinstance(tool, dict) else tool for tool in listed]
-        found = [
-            (tool, _why_long(tool) or _why_malformed({**answer, "tools": [tool]}, version)) for tool in listed
-        ]
-        for tool, why in found:
-            if why:
-                name = tool.get("name") if isinstance(tool, dict) else None
-                told = name if isinstance(name, str) and name.strip() else "A tool without a name"
-                self._malformed.append(f"{told:.80} is left out: {why}.")
-        return {**answer, "tools": [tool for tool, why in found if not why]}
+        return listing.sifted(method, answer, self._session.protocol_version or "")
 
 
-def _bounded(tool: dict[str, Any]) -> dict[str, Any]:
-    """A tool without what nobody reads of it."""
-    tool = {key: value for key, value in tool.items() if key not in ("outputSchema", "_meta", "icons")}
-    about = tool.get("description")
-    return {**tool, "description": about[:DESCRIPTION_CHARS]} if isinstance(about, str) else tool
+class _Dispatcher(JSONRPCDispatcher[TransportContext]):
+    """Sends requests, and makes their answers valid."""
+
+    def __init__(self, read: Any, write: Any, valid: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
+        super().__init__(read, write)
+        self._valid = valid
+        self.is_closed = False
+
+    async def run(self, *args: Any, **more: Any) -> None:
+        try:
+            await super().run(*args, **more)
+        finally:
+            self.is_closed = True
+
+    async def send_raw_request(
+        self, method: str, params: Any, opts: Any = None, **more: Any
+    ) -> dict[str, Any]:
+        return self._valid(method, await super().send_raw_request(method, params, opts, **more))
 
 
-def _why_long(tool: Any) -> str:
-    """Why a tool is left out before anything is made of it; empty where it is not."""
-    if not isinstance(tool, dict):
+def _flaw_of_answer(error: Exception) -> str:
+    """What keeps an answer from being read; empty where what came is none."""
+    if not isinstance(error, ValidationError):
         return ""
-    if len(json.dumps(tool.get("inputSchema"))) > SCHEMA_CHARS:
-        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
-    rest = {key: value for key, value in tool.items() if key not in ("inputSchema", "description")}
-    return "" if len(json.dumps(rest)) <= SCHEMA_CHARS else f"it is longer than {SCHEMA_CHARS:,} characters"
+    if "recursion limit" in str(error):
+        return "an answer that is nested too deeply"
+    wrong = {found["loc"] for found in error.errors(include_url=False, include_input=False)}
+    is_answer = ("JSONRPCResponse", "id") not in wrong and ("JSONRPCRequest", "method") in wrong
+    return "an answer that does not follow the protocol" if is_answer else ""
 
 
-def _with_fewer_parts(answer: Any) -> Any:
-    """A result of which not each of thousands of parts has to be looked at: texts in a row become one."""
-    parts = answer.get("content") if isinstance(answer, dict) else None
-    if not isinstance(parts, list) or len(parts) <= MOST_PARTS:
-        return answer
-    kept: list[Any] = []
-    for is_text, group in groupby(parts, _is_text):
-        same = list(group)
-        kept += [_text("\n".join(each["text"] for each in same))] if is_text else same
-    if (more := len(kept) - MOST_PARTS) > 0:
-        kept = [*kept[:MOST_PARTS], _text(f"[{count(more, 'more part')} left out]")]
-    return {**answer, "content": kept}
+class _HttpClient(httpx2.AsyncClient):
+    """A client that hands on what an MCP server answers in a form that the protocol's library can read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(transport=Route(), trust_env=False, **options)
+        # Before anybody reads one, also what signs requests.
+        self.event_hooks = {"response": [_shorten_refusal]}
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        response = await super().send(request, **options)
+        if response.status_code >= _BAD_STATUS and request.method == "POST":
+            return await _refusal(request, response)
+        if response.next_request is not None or not options.get("stream"):
+            return response
+        headers = [
+            (name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY
+        ]
+        return httpx2.Response(
+            response.status_code,
+            headers=headers,
+            stream=_Bounded(response),
+            request=request,
+            extensions=response.extensions,
+        )
 
 
-def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
+class _Bounded(httpx2.AsyncByteStream):
+    """A body by the line, each mended; an answer, or an event's line, has at most so many bytes."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self._response = response
+        self._has_lines = response.headers.get("content-type", "").startswith("text/event-stream")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        line, size = bytearray(), 0
+        async for data in self._response.aiter_bytes():
+            head, end, tail = data.rpartition(b"\n")
+            if end:
+                yield supervisor.mended(bytes(line) + head + end)
+                line = bytearray(tail)
+            else:
+                line += data
+            size += len(data)
+            if (len(line) if self._has_lines else size) > supervisor.LINE_BYTES:
+                raise httpx2.StreamError(f"it sent a message of more than {supervisor.LINE_BYTES >> 20} MB")
+        yield supervisor.mended(bytes(line))
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
 
 
-def _why_malformed(page: dict[str, Any], version: str) -> str:
-    """Why the one tool of a page is not of the protocol's form; empty where it is."""
-    from mcp_types import ListToolsResult
-    from mcp_types.methods import validate_server_result
-
-    try:
-        with suppress(KeyError):  # a version without a schema of its own
-            validate_server_result("tools/list", version, page)
-        ListToolsResult.model_validate(page, by_name=False)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(each) for each in first["loc"] if each not in ("tools", 0))
-        return f"its {where or 'form'} does not follow the protocol ({first['msg'].lower()})"
-    return ""
+async def _shorten_refusal(response: httpx2.Response) -> None:
+    if response.status_code >= _BAD_STATUS and isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = _Short(response.stream)
 
 
-def _content(result: "CallToolResult") -> Any:
-    """What a server has answered: one text, or a list where files are among it."""
-    from tui_app.wires.library import mcp_content
+class _Short(httpx2.AsyncByteStream):
+    """The beginning of a body."""
 
-    pieces = [part.text if part.type == "text" else mcp_content(part) for part in result.content]
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    if len(texts) < len(pieces):
-        return pieces
-    structured = result.structured_content
-    if structured is not None:
-        # By the protocol texts say all of it, but not everywhere; what is no object stands in a field of it.
-        values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
-        told = (_read_json("\n".join(texts)), [_read_json(text) for text in texts], texts)
-        if not any(value in told for value in values):
-            texts.append(json.dumps(structured, ensure_ascii=False))
-    return "\n".join(texts)
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = REFUSAL_BYTES
+        async for data in self._body:
+            yield data[:left]
+            if (left := left - len(data)) <= 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
 
 
-def _read_json(text: str) -> Any:
+async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """A refusal as the error that answers the request, whatever form it had."""
+    sent, said, status = _read(request.content), _read(await response.aread()), response.status_code
+    error = said.get("error") if isinstance(said, dict) and "jsonrpc" in said else None
+    match error:
+        case {"code": int(code), "message": str(message)}:
+            pass
+        case _:
+            phrase = next((each.phrase for each in HTTPStatus if each == status), "")
+            words = response.text.strip()[:WORDS_CHARS]
+            code, message = INTERNAL_ERROR, f"It answered {status} {phrase}".rstrip()
+            message += f": {words}" if words else ""
+    answer = {
+        "jsonrpc": "2.0",
+        "id": sent.get("id") if isinstance(sent, dict) else None,
+        "error": {"code": code, "message": message, "data": {"status": status}},
+    }
+    headers = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
+    return httpx2.Response(
+        status, headers={**headers, "content-type": "application/json"}, json=answer, request=request
+    )
+
+
+def _read(text: bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return text
+        return None

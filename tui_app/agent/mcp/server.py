@@ -1,179 +1,31 @@
 """One MCP server through its life: started, listed, called, ended; whatever it does, only it fails."""
 
 import asyncio
-import json
+import importlib
+import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic_ai.tools import ToolDefinition
-
-from tui_app.agent.answer_schema import references
-from tui_app.agent.mcp.connection import (
-    DESCRIPTION_CHARS,
-    SCHEMA_CHARS,
-    Callbacks,
-    CallFailed,
-    ClientMissing,
-    Connection,
-    MissingVariable,
-    load_client,
-    secrets_of,
-)
-from tui_app.agent.mcp.sign_in import SignIn
-from tui_app.agent.mcp.status import McpPrompt, McpResource, McpStatus
-from tui_app.records import frozen
+from tui_app.agent.mcp.offers import Offer, offer
+from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpResource, McpStatus
+from tui_app.agent.mcp.tokens import TokenStore
+from tui_app.agent.mcp.variables import MissingVariable, secrets_of
+from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 from tui_app.text import count, plain_text
-from tui_app.tool_specs import TOOLS
 from tui_app.trust import NotTrusted, ProgramPlace
 
-# Which tools of an MCP server the model is offered, and under which names. All a server says is foreign.
+if TYPE_CHECKING:
+    from tui_app.agent.mcp.connection import Connection
+    from tui_app.agent.mcp.oauth import Auth
 
-NAME_CHARS = 64
-"""Characters of a tool's name that every provider takes."""
-MOST_TOOLS = 128
-ALL_SCHEMA_CHARS = 400_000
-"""Characters of all schemas of a server: each takes time to check."""
-MOST_TOLD = 50
-"""Sentences about tools that are left out; of more it is told how many there are."""
-T = TypeVar("T")
-_PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-
-
-@frozen
-class Offered:
-    """One tool: how the server calls it, and how the model does."""
-
-    server: str
-    own_name: str
-    definition: ToolDefinition
-
-    @property
-    def claims_read_only(self) -> bool:
-        """Whether the server says that it changes nothing; a hint, nothing to rely on."""
-        return bool((self.definition.metadata or {}).get("read_only_hint"))
-
-
-@frozen
-class Offer:
-    """What comes of a server's list."""
-
-    tools: tuple[Offered, ...] = ()
-    left_out: tuple[str, ...] = ()
-    """Sentences: which tool cannot be used, and why."""
-
-
-def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -> Offer:
-    """Choose from what a server lists.
-
-    Args:
-        server: Its name.
-        listed: Its tools as the protocol has them: name, description, input_schema, annotations.
-        allowed: Names of those that may be used; None allows all.
-    """
-    tools: dict[str, Offered] = {}
-    left_out: list[str] = []
-    left = ALL_SCHEMA_CHARS
-    known = {str(each.name) for each in listed}
-    left_out += [f"{name} is allowed by the settings, but the server has no such tool."
-                 for name in allowed or () if name not in known]  # fmt: skip
-    for each in listed:
-        if allowed is not None and each.name not in allowed:
-            continue
-        hints, name, schema = each.annotations, prefixed(server, each.name), dict(each.input_schema)
-        why = ""
-        if len(name) > NAME_CHARS:
-            why = f"its name is longer than {NAME_CHARS} characters"
-        elif name in tools:
-            why = f"{tools[name].own_name:.80} has the name {name} already"
-        elif len(tools) >= MOST_TOOLS:
-            why = f"a server may offer at most {MOST_TOOLS} tools"
-        else:
-            why = _schema_trouble(schema, left)
-        if why:
-            left_out.append(f"{each.name:.80} is left out: {why}.")
-            continue
-        definition = ToolDefinition(
-            name=name,
-            description=(each.description or "")[:DESCRIPTION_CHARS],
-            parameters_json_schema=schema,
-            metadata={
-                "mcp_server": server,
-                "mcp_tool": each.name,
-                "read_only_hint": bool(hints is not None and hints.read_only_hint),
-            },
-        )
-        tools[name] = Offered(server, each.name, definition)
-        left -= len(json.dumps(schema))
-    if (more := len(left_out) - MOST_TOLD) > 0:
-        left_out = [*left_out[:MOST_TOLD], f"{count(more, 'more tool')} left out."]
-    return Offer(tuple(tools.values()), tuple(left_out))
-
-
-def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
-    """Why a schema cannot be used; empty where it can.
-
-    Args:
-        schema: What a tool takes.
-        left: Characters that are left for it.
-    """
-    size = len(json.dumps(schema))
-    if size > SCHEMA_CHARS:
-        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
-    if size > left:
-        return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT202012
-
-    # A provider would refuse it, and with it the whole request.
-    try:
-        Draft202012Validator.check_schema(schema)
-        registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
-        for target in references(schema):
-            registry.resolver().lookup(target)
-    except SchemaError as error:
-        said = " ".join(error.message.split())[:120]
-    except Unresolvable as error:
-        said = f"{error.ref} leads nowhere"[:120]
-    except RecursionError:
-        said = "it is nested too deeply"
-    else:
-        return ""
-    return f"its schema is not a JSON schema ({said})"
-
-
-def prefixed(server: str, tool: str) -> str:
-    return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
-
-
-def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[str]]) -> dict[str, Offer]:
-    """Leave out what has the name of a tool of ours, or of a server named before.
-
-    Args:
-        offers: By server, in the order of the settings.
-        taken: Names of all other tools; ours are known.
-    """
-    # Also of those that are switched off: a rule about one must not fit a server's.
-    owners = dict.fromkeys((*TOOLS, *taken()), "a tool of Plimsoll")
-    kept: dict[str, Offer] = {}
-    for server, each in offers.items():
-        clash = [tool for tool in each.tools if tool.definition.name in owners]
-        told = [f"{tool.own_name:.80} is left out: {owners[tool.definition.name]} is called "
-                f"{tool.definition.name} already." for tool in clash]  # fmt: skip
-        free = tuple(tool for tool in each.tools if tool not in clash)
-        owners.update((tool.definition.name, f"a tool of {server}") for tool in free)
-        kept[server] = replace(each, tools=free, left_out=(*each.left_out, *told))
-    return kept
-
-
+SIGN_IN_S = 310.0
+"""Seconds by which a start takes longer where the user signs in."""
 STOP_S = 2.5
 """Seconds a server has to end before it is let go of; its program is ended by then."""
 RESTARTS = 3
@@ -190,8 +42,10 @@ RELIST_S = 1.0
 """Seconds between two readings of a list that changes."""
 LONGEST_CALL_S = 3_600.0
 """Seconds after which a call ends whatever progress its server reports."""
-_SERVER_SAID_CHARS = 300
-
+_NOTE_CHARS, _WORDS_CHARS = 500, 4_000
+_UNAUTHORIZED = 401
+_PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+T = TypeVar("T")
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
 """Given the server's name, its question and the schema of the answer, gives the answer; None for none."""
@@ -203,8 +57,27 @@ RESOURCE_BYTES = 128 * 1024
 """A longer resource is not sent along."""
 
 
+class ClientMissing(Exception):
+    """The optional client is not installed. The message says what to do."""
+
+
 class _Lost(Exception):
     """The connection is of no use any more. The message is a sentence."""
+
+
+def load_client() -> tuple[Any, ...]:
+    """Import what uses the protocol's library; takes long, so in a thread. Raises ``ClientMissing``."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module("mcp")
+    except ImportError as error:
+        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
+        raise ClientMissing(told) from error
+    for name in ("mcp", "client"):
+        # What a server sends that is no message would be written out as it is.
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    return tuple(importlib.import_module(f"tui_app.agent.mcp.{name}") for name in ("connection", "oauth"))
 
 
 class Server:
@@ -216,7 +89,8 @@ class Server:
         settings: What the user wrote.
         place: Where its program starts, with our own environment.
         changed: Called whenever its state or its list has changed.
-        sign_in: How it may sign in at an address; None for not at all.
+        tokens: What the user has signed in to before; None for nothing.
+        announce: Told what the browser is sent to; None where nobody has asked to sign in.
         ask: Has the user answer a question of the server; None where nobody can be asked.
     """
 
@@ -225,10 +99,11 @@ class Server:
         settings: McpServer,
         place: ProgramPlace,
         changed: Callable[["Server"], None],
-        sign_in: SignIn | None = None,
+        tokens: TokenStore | None = None,
+        announce: Callable[[Consent], None] | None = None,
         ask: Ask | None = None,
     ) -> None:
-        self.settings, self._sign_in, self._ask = settings, sign_in, ask
+        self.settings, self._ask = settings, ask
         self._asking = self._declined = 0
         """Questions that wait for the user: no call ends for its length meanwhile."""
         self.offer = Offer()
@@ -240,11 +115,14 @@ class Server:
         self._place, self._changed = place, changed
         self._secrets = secrets_of(settings, place.env)
         self._connection: Connection | None = None
+        headers = (*settings.headers_env, *settings.given_headers)
+        # A header of the settings signs in by itself.
+        signs_in = bool(settings.url) and "authorization" not in map(str.lower, headers)
+        self._tokens, self._announce = tokens if signs_in else None, announce if signs_in else None
+        self._auth: Auth | None = None
         self._stop = asyncio.Event()
         self._again = asyncio.Event()
         """The connection is lost, or a list has changed: the task that keeps it has to look."""
-        self._ended = ""
-        """Why the program of the last connection was gone before it was left."""
         self._lost = ""
         """Why the connection is of no use any more, as a sentence."""
         self._task: asyncio.Task[None] | None = None
@@ -264,8 +142,9 @@ class Server:
         return gone and monotonic() - self._since > REVIVE_S
 
     @property
-    def _start_s(self) -> float:
-        return self.settings.timeout + (self._sign_in.wait_s if self._sign_in is not None else 0.0)
+    def start_s(self) -> float:
+        """Seconds it may take to start."""
+        return self.settings.timeout + (SIGN_IN_S if self._announce is not None else 0.0)
 
     def start(self) -> None:
         """Begin to connect, unless that was done or it is switched off."""
@@ -307,29 +186,47 @@ class Server:
         Raises:
             CallFailed: if there is no result, for whatever reason.
         """
+        return await self._asked(lambda connection: self._call(connection, own_name, args))
+
+    async def _asked(self, question: Callable[["Connection"], Awaitable[T]]) -> T:
+        """Ask a server; what has certainly not reached it is asked again on the next connection.
+
+        Raises:
+            CallFailed: if there is no answer, for whatever reason.
+        """
+        name = self.settings.name
         for retry in (True, False):
             connection = self._connection
             if not self.ready or connection is None:
-                raise CallFailed(
-                    f"The MCP server {self.settings.name} is not running. {self.status.error}".strip()
-                )
+                raise CallFailed(f"The MCP server {name} is not running. {self.status.error}".strip())
             try:
-                return await self._call(connection, own_name, args)
+                answer = await question(connection)
+                if not retry:
+                    # One that only forgets its sessions is started again as often as it takes.
+                    self._restarts = 0
+                return answer
             except CallFailed:
                 raise
+            except TimeoutError:
+                raise CallFailed(
+                    self._note(
+                        f"The MCP server {name} did not answer within {self.settings.timeout:g} seconds."
+                    )
+                ) from None
             except Exception as error:  # whatever a foreign server makes the client raise
-                told = await self._why(connection, error)
-                if not (retry and connection.is_unsent(error)):
+                unsent = await connection.is_unsent(error)
+                told = await self._why(connection, error, is_lost=unsent)
+                if not (retry and unsent):
                     raise CallFailed(told) from error
             await self.settled.wait()
         raise AssertionError
 
-    async def _call(self, connection: Connection, own_name: str, args: dict[str, Any]) -> Any:
+    async def _call(self, connection: "Connection", own_name: str, args: dict[str, Any]) -> Any:
         """Call a tool, for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
         begun = heard = monotonic()
         self._declined = 0
 
-        def progressed(_text: str) -> None:
+        def progressed() -> None:
             nonlocal heard
             heard = monotonic()
 
@@ -356,19 +253,27 @@ class Server:
             why = "was stopped"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
-    async def _why(self, connection: Connection, error: Exception) -> str:
-        """What to tell of a failed call; also finds out whether the connection is lost with it."""
+    async def _why(self, connection: "Connection", error: Exception, *, is_lost: bool) -> str:
+        """What to tell of a failed call; a connection that is lost with it is replaced."""
         for _ in range(10):  # The end of the pipe may be seen before the reason is written.
-            if connection.ended or "closed" not in str(error).lower() or self.settings.url:
+            if connection.ended or not connection.is_lost() or self.settings.url:
                 break
             await asyncio.sleep(0.05)
-        if connection.is_lost(error):
+        if is_lost or connection.is_lost():
             if connection is self._connection:
                 self._lose(f"in the middle of a call {connection.ended or _words(error)}")
             why = connection.ended or self._safe(_sentence(error)).rstrip(".")
             return f"The MCP server {self.settings.name} is gone: {why}."
+        if self._auth is not None and self._auth.is_needed:
+            return self._note(self._wanted(_words(error)))
         self._note(_sentence(error))
         return self._safe(_words(error))
+
+    def _wanted(self, words: str) -> str:
+        """That the user has to sign in, with what the server says to that."""
+        if self._auth is None:
+            return f"It does not accept the Authorization header of the settings. {words}"
+        return f"It needs you to sign in: plimsoll mcp login {self.settings.name}. {words}"
 
     def _note(self, text: str) -> str:
         """Keep what went wrong last; the server goes on."""
@@ -393,7 +298,7 @@ class Server:
         while (trouble := await self._connect()) is not None and not self._stop.is_set():
             if not self._was_ready or self._restarts >= RESTARTS:
                 tried = f" It was started again {count(self._restarts, 'time')}." if self._restarts else ""
-                self._fail(f"{trouble}{tried}")
+                self.fail(f"{trouble}{tried}")
                 break
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), _PAUSE_S * 2**self._restarts)
@@ -410,61 +315,59 @@ class Server:
         self._again.clear()
         connection: Connection | None = None
         try:
-            await asyncio.to_thread(load_client)
-            headers = (*self.settings.headers_env, *self.settings.given_headers)
-            named = any(name.lower() == "authorization" for name in headers)
-            # The user may be asked to sign in at an address where no header does it for them.
-            sign_in = self._sign_in if self.settings.url and not named else None
-            auth = sign_in.client(self.settings.url) if sign_in is not None else None
-            callbacks = Callbacks(
-                changed=lambda _what: self._again.set(),
+            client, oauth = await asyncio.to_thread(load_client)
+            callbacks = client.Callbacks(
+                changed=self._again.set,
                 flooded=lambda: self._lose("It sends notifications without end"),
                 elicit=None if self._ask is None else self._elicit,
             )
-            connection = self._connection = Connection(
-                self.settings, self._place, callbacks, auth, self._start_s
-            )
-            await self._serve(connection)
+            async with AsyncExitStack() as stack:
+                if self._tokens is not None:
+                    signing = oauth.auth_of(self.settings.url, self._tokens, self._announce)
+                    self._auth = await stack.enter_async_context(signing)
+                connection = client.Connection(self.settings, self._place, callbacks, self._auth)
+                self._connection = connection
+                await self._serve(connection)
         except (ClientMissing, MissingVariable, NotTrusted) as error:
-            self._fail(str(error))
+            self.fail(str(error))
         except _Lost as lost:
             return str(lost)
         except Exception as error:  # whatever a foreign program makes the client raise
-            if self._sign_in is not None and self._sign_in.is_needed:
-                self._fail(
-                    f"It needs you to sign in: plimsoll mcp login {self.settings.name}, or f6 in /mcp."
-                )
-                return None
-            why = f"It could not be started: {_sentence(error)}"
-            if isinstance(error, TimeoutError) or "timed out" in str(error).lower():
-                why = f"It did not answer within {self.settings.timeout:g} seconds."
-            elif self._ended:
-                why = f"It could not be started: {self._ended}."
-            elif isinstance(error, CallFailed):
-                why = str(error)
-            if connection is not None and connection.said:
-                why += f" It said: {connection.said[-_SERVER_SAID_CHARS:]}"
-            return why
-        finally:
-            if connection is not None:
-                connection.close()
+            return self._start_trouble(connection, error)
         return None
 
-    async def _serve(self, connection: Connection) -> None:
+    def _start_trouble(self, connection: "Connection | None", error: Exception) -> str | None:
+        """Why a server cannot be started, as sentences; None where trying again makes no difference."""
+        data = getattr(error, "data", None)
+        if (isinstance(data, dict) and data.get("status") == _UNAUTHORIZED) or (
+            self._auth is not None and self._auth.is_needed
+        ):
+            self.fail(self._wanted(_words(error)))
+            return None
+        why = f"It could not be started: {_words(error)}"
+        if isinstance(error, TimeoutError):
+            why = f"It did not answer within {self.settings.timeout:g} seconds."
+        elif connection is not None and connection.ended:
+            why = f"It could not be started: {connection.ended}."
+        elif isinstance(error, CallFailed):
+            why = str(error)
+        if connection is not None and connection.said:
+            why += f" It said: {connection.said}"
+        return plain_text(why)[:_WORDS_CHARS]
+
+    async def _serve(self, connection: "Connection") -> None:
         """Keep a connection until the server is stopped. Raises ``_Lost``, and whatever the client raises."""
         opening = asyncio.create_task(connection.open())
         stopping = asyncio.create_task(self._stop.wait())
         try:
-            await asyncio.wait(
-                [opening, stopping], timeout=self._start_s, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait([opening, stopping], timeout=self.start_s, return_when=asyncio.FIRST_COMPLETED)
             if not opening.done():
                 if self._stop.is_set():
                     return
                 raise TimeoutError
             opening.result()
             await self._list(connection)
-            self._since, self._was_ready = monotonic(), True
+            self._since, self._was_ready, self._announce = monotonic(), True, None
             listed = monotonic()
             while not self._stop.is_set():
                 await self._again.wait()
@@ -481,23 +384,20 @@ class Server:
         finally:
             for task in (opening, stopping):
                 task.cancel()
-            entered = (await asyncio.gather(opening, return_exceptions=True))[0]
-            await asyncio.gather(stopping, return_exceptions=True)
-            self._ended = connection.ended  # before it is ended by us
-            if not isinstance(entered, BaseException):
-                with suppress(Exception):  # it is going anyway
-                    await connection.leave()
+            await asyncio.gather(opening, stopping, return_exceptions=True)
+            with suppress(Exception):  # it is going anyway
+                await connection.leave()
 
-    async def _list(self, connection: Connection) -> None:
+    async def _list(self, connection: "Connection") -> None:
         """Read the server's list, at the start and whenever it says that it has changed."""
         async with asyncio.timeout(self.settings.timeout):
-            listing = await connection.tools()
+            listed, malformed = await connection.tools()
         if self._stop.is_set() or self._lost:
             return
         resources, prompts = await self._other_lists(connection)
         # Off the loop, which goes on while schemas are checked.
-        made = await asyncio.to_thread(offer, self.settings.name, listing.tools, self.settings.tools)
-        self.offer = replace(made, left_out=(*listing.malformed, *made.left_out))
+        made = await asyncio.to_thread(offer, self.settings.name, listed, self.settings.tools)
+        self.offer = replace(made, left_out=(*malformed, *made.left_out))
         # What went wrong before it was started again stays to be read.
         error = self.status.error if self.status.restarts else ""
         said = plain_text(connection.instructions).strip() if self.settings.instructions else ""
@@ -514,7 +414,7 @@ class Server:
         self._changed(self)
 
     async def _other_lists(
-        self, connection: Connection
+        self, connection: "Connection"
     ) -> tuple[tuple[McpResource, ...], tuple[McpPrompt, ...]]:
         """What it has beside tools; a list that cannot be read is none, and the tools stay."""
         name = self.settings.name
@@ -543,7 +443,7 @@ class Server:
 
     async def read(self, uri: str) -> str | bytes:
         """A resource: text, or a file as it is. Raises ``CallFailed``."""
-        pieces = await self._asked(lambda connection: connection.read(uri))
+        pieces = await self._within(lambda connection: connection.read(uri))
         if sum(len(piece) for piece in pieces) > RESOURCE_BYTES * (40 if len(pieces) == 1 else 1):
             raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
@@ -557,22 +457,18 @@ class Server:
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of one of its prompts. Raises ``CallFailed``."""
-        return await self._asked(lambda connection: connection.prompt(name, values))
+        return await self._within(lambda connection: connection.prompt(name, values))
 
-    async def _asked(self, question: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _within(self, question: Callable[["Connection"], Awaitable[T]]) -> T:
         """Ask something that is no call of a tool. Raises ``CallFailed``."""
-        connection = self._connection
-        if not self.ready or connection is None:
-            raise CallFailed(f"the MCP server {self.settings.name} is not running")
-        try:
+
+        async def bounded(connection: "Connection") -> T:
             async with asyncio.timeout(self.settings.timeout):
                 return await question(connection)
-        except TimeoutError:
-            raise CallFailed(f"{self.settings.name} did not answer in time") from None
-        except Exception as error:  # whatever a foreign server makes the client raise
-            raise CallFailed((await self._why(connection, error)).rstrip(".")) from error
 
-    async def _elicit(self, message: str, _type: object, params: Any, _context: object) -> Any:
+        return await self._asked(bounded)
+
+    async def _elicit(self, _context: object, params: Any) -> Any:
         """Put a question of the server to the user."""
         from mcp_types import ElicitResult
 
@@ -585,13 +481,14 @@ class Server:
             return ElicitResult(action="decline")
         self._asking += 1
         try:
-            answer = await self._ask(self.settings.name, message, schema)
+            answer = await self._ask(self.settings.name, params.message, schema)
         finally:
             self._asking -= 1
         self._declined = self._declined + 1 if answer is None else 0
         return ElicitResult(action="decline" if answer is None else "accept", content=answer)
 
-    def _fail(self, why: str) -> None:
+    def fail(self, why: str) -> None:
+        """Give the server up until it is started anew."""
         if self._stop.is_set():
             # It was asked to end: what it makes of that is no failure.
             return
@@ -602,8 +499,8 @@ class Server:
         self._changed(self)
 
     def _safe(self, text: str) -> str:
-        """Without the values of variables that the settings name."""
-        for value in self._secrets:
+        """Without the values of variables that the settings name, and without tokens."""
+        for value in (*self._secrets, *(self._tokens.secrets if self._tokens is not None else ())):
             text = text.replace(value, "(hidden)")
         return text
 
@@ -617,5 +514,5 @@ def _words(error: BaseException) -> str:
 
 def _sentence(error: BaseException) -> str:
     """An error's own words in one line, at most a few hundred characters."""
-    text = " ".join(_words(error).split())[:500]
+    text = " ".join(_words(error).split())[:_NOTE_CHARS]
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,96 +1,28 @@
 """All MCP servers of a session: started together, each failing for itself."""
 
 import asyncio
-import hashlib
-import json
-import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic_ai import RunContext
-from pydantic_ai.capabilities import ToolSearch
-from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_core import SchemaValidator, core_schema
-
-from tui_app.agent.mcp.connection import CallFailed
-from tui_app.agent.mcp.server import Offer, Offered, Server, without_clashes
-from tui_app.agent.mcp.sign_in import WAIT_S as WAIT_TO_SIGN_IN_S
-from tui_app.agent.mcp.sign_in import SignIn, TokenStore
-from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool, ServerRequired, ServerState
-from tui_app.files import Refused, write_atomic
-from tui_app.records import frozen
+from tui_app.agent.mcp.offers import Offer, Offered, without_clashes
+from tui_app.agent.mcp.seen_tools import SeenTools
+from tui_app.agent.mcp.server import Server
+from tui_app.agent.mcp.status import (
+    CallFailed,
+    Consent,
+    McpPrompt,
+    McpStatus,
+    McpTool,
+    ServerRequired,
+    ServerState,
+)
+from tui_app.agent.mcp.tokens import TokenStore
+from tui_app.files import Refused
 from tui_app.settings.tables import McpServer
 from tui_app.text import count, plain_text
 from tui_app.trust import ProgramPlace
-
-# Definitions of the tools that servers had when they last ran: what is counted where none is started.
-
-_log = logging.getLogger(__name__)
-_LONGEST = 8_000_000
-
-
-@frozen
-class SeenTools:
-    """Kept in one file; it can be learnt again, so whatever is wrong with it is as if it were not there."""
-
-    file: Path
-
-    def of(self, server: McpServer) -> list[ToolDefinition] | None:
-        """What the server had; None where that is not known, or it is set differently by now."""
-        entry = self._read().get(server.name)
-        if not isinstance(entry, dict) or entry.get("key") != _key(server):
-            return None
-        try:
-            return [
-                ToolDefinition(
-                    name=str(tool["name"]),
-                    description=str(tool["description"]),
-                    parameters_json_schema=dict(tool["schema"]),
-                )
-                for tool in entry["tools"]
-            ]
-        except (KeyError, TypeError, ValueError):
-            return None
-
-    def note(self, server: McpServer, tools: Sequence[ToolDefinition]) -> None:
-        entry = {
-            "key": _key(server),
-            "tools": [
-                {
-                    "name": tool.name,
-                    "description": tool.description or "",
-                    "schema": tool.parameters_json_schema,
-                }
-                for tool in tools
-            ],
-        }
-        known = self._read()
-        if known.get(server.name) == entry:
-            return
-        try:
-            write_atomic(self.file, json.dumps({**known, server.name: entry}))
-        except OSError as error:
-            _log.warning("tools of MCP servers cannot be remembered: %s", error)
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            with self.file.open("rb") as stream:
-                known = json.loads(stream.read(_LONGEST))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
-
-
-def _key(server: McpServer) -> str:
-    """Changes with what decides about the tools; no value of a variable can be read from it."""
-    said = json.dumps([server.command, server.args, server.url, server.cwd, server.tools])
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
-
 
 _SAID_BY_SERVERS = (
     "What the MCP servers say of how their tools are to be used. It comes from those programs, not from the "
@@ -170,12 +102,12 @@ class McpServers:
     """Where definitions are kept for whoever counts without starting anything."""
     host: McpHost
     tokens: TokenStore | None = None
-    """Where is kept what servers give for later when the user signs in; None for nowhere."""
+    """What the user has signed in to; None where nobody can."""
     patient: bool = False
     """Whether a request waits for a server as long as that may take to start: nobody is there to wonder."""
     _servers: dict[str, Server] = field(default_factory=dict)
-    _announce: dict[str, Callable[[str], None]] = field(default_factory=dict)
-    """By server, who is told at its next start where the user signs in."""
+    _announce: dict[str, Callable[[Consent], None]] = field(default_factory=dict)
+    """By server, who is told at its next start what the browser is sent to."""
     _restarts: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     """Under way, one of each server at most; nobody who asks for one can cancel it."""
     _started: bool = False
@@ -232,10 +164,18 @@ class McpServers:
         name, sign, uri = mention.partition(":")
         if not sign or not uri or name not in self.defined:
             return None
-        await self.settle()
+        return await (await self._started_one(name)).read(uri)
+
+    async def _started_one(self, name: str) -> Server:
+        """A server, once it is ready or is not going to be; no longer than its settings let it take."""
+        self.start()
         if (server := self._servers.get(name)) is None:
-            raise CallFailed(f"the MCP server {name} is not running")
-        return await server.read(uri)
+            raise CallFailed(f"The MCP server {name} is not running.")
+        if server.may_revive:
+            server.revive()
+        # A moment more than its own limit: then it says itself what went wrong.
+        await self._settled([server], server.settings.timeout + 1.0)
+        return server
 
     async def prompt_text(self, prompt: McpPrompt, words: Sequence[str]) -> str:
         """The text of a prompt of a server.
@@ -250,10 +190,9 @@ class McpServers:
         values = prompt.values(words)
         if isinstance(values, str):
             raise Refused(values.rstrip("."))
-        if prompt.server not in self._servers:
-            raise Refused(f"the MCP server {prompt.server} is not running")
         try:
-            text = plain_text(await self._servers[prompt.server].prompt(prompt.name, values))
+            server = await self._started_one(prompt.server)
+            text = plain_text(await server.prompt(prompt.name, values))
         except CallFailed as error:
             raise Refused(plain_text(str(error))[:300].rstrip(".")) from error
         if not text.strip():
@@ -265,17 +204,17 @@ class McpServers:
         self.defined = {**self.defined, name: replace(self.defined[name], enabled=on)}
         await self.reload([name])
 
-    async def sign_in(self, name: str, announce: Callable[[str], None]) -> McpStatus:
+    async def sign_in(self, name: str, announce: Callable[[Consent], None]) -> McpStatus:
         """Start a server again, and let it have the user sign in.
 
         Args:
             name: Which one.
-            announce: Told the address at which the user signs in.
+            announce: Told what the browser is sent to.
         """
         self._announce[name] = announce
         await self.reload([name])
         server = self._servers[name]
-        await self._settled([server], server.settings.timeout + WAIT_TO_SIGN_IN_S)
+        await self._settled([server], server.start_s + 1.0)
         return next(status for status in self.statuses() if status.name == name)
 
     async def close(self) -> None:
@@ -368,10 +307,13 @@ class McpServers:
         return tuple(found)
 
     def _begin(self, name: str) -> None:
-        announce = self._announce.pop(name, None)
-        sign_in = SignIn(tokens=self.tokens, announce=announce) if self.tokens is not None else None
         server = self._servers[name] = Server(
-            self.defined[name], self.place, self._changed, sign_in, self.host.ask
+            self.defined[name],
+            self.place,
+            self._changed,
+            self.tokens,
+            self._announce.pop(name, None),
+            self.host.ask,
         )
         server.start()
 
@@ -384,71 +326,3 @@ class McpServers:
         if server.status.state == "ready":
             self.seen.note(server.settings, [tool.definition for tool in server.offer.tools])
         self.host.heard(server.status)
-
-
-# The tools of all MCP servers as the agent is given them.
-
-MAX_RETRIES = 8
-"""Times a model may get the arguments of one tool wrong in a row before the turn fails."""
-_ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
-"""The server checks arguments against its own schema."""
-
-
-class McpTools(AbstractToolset[Any]):
-    """Offers what the servers that are ready have. Every call of an MCP tool passes ``call_tool``.
-
-    What asks the user about calls finds server, tool and the server's own claim in the metadata of the
-    definition: ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is a hint: the server makes it.
-    """
-
-    def __init__(self, servers: McpServers) -> None:
-        self._servers = servers
-
-    @property
-    def id(self) -> str:
-        return "mcp"
-
-    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """What can be called now; waits a while for servers that are starting, never for one that hangs."""
-        await self._servers.gather()
-        searched = self._servers.searched()
-        return {
-            tool.definition.name: ToolsetTool(
-                toolset=self,
-                tool_def=replace(tool.definition, defer_loading=server.settings.name in searched),
-                max_retries=MAX_RETRIES,
-                args_validator=_ANY_ARGUMENTS,
-            )
-            for server, tool in self._servers.offered()
-        }
-
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn.
-
-        Raises:
-            ToolFailed: if the call fails or its server does not run; the model reads why.
-        """
-        for server, offered in self._servers.offered():
-            if offered.definition.name == name:
-                try:
-                    return await server.call(offered.own_name, tool_args)
-                except CallFailed as error:
-                    raise ToolFailed(str(error)) from error
-        gone = (tool.tool_def.metadata or {}).get("mcp_server", "")
-        raise ToolFailed(f"The MCP server {gone} is not running, so {name} cannot be called.")
-
-
-def mcp_tool_search() -> ToolSearch[Any]:
-    """How tools are found that are not sent; without any of them it is not there.
-
-    The search is by words, in this process: so the log holds the same calls and results whoever is asked, and
-    a provider that can hide a definition shows it once it is found, with all in front of it unchanged.
-    """
-    return ToolSearch(
-        strategy="keywords",
-        tool_description="Find tools that are not loaded, of MCP servers or for plans, todo lists, "
-        "questions, background tasks, web pages and sub-agents, by words of their names and what they do. "
-        "Those found can be called from the next step on. What finds nothing is not there.",
-    )

@@ -7,6 +7,8 @@ from typing import Literal
 from tui_app.records import frozen
 from tui_app.text import count
 
+SCHEMA_CHARS = 40_000
+"""Characters of one schema."""
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 
 
@@ -130,6 +132,25 @@ class McpStatus:
 
     def failed(self, why: str) -> "McpStatus":
         return replace(self, state="failed", tools=(), error=why)
+
+
+@frozen
+class Consent:
+    """What the user is about to agree to."""
+
+    address: str
+    host: str
+    """Who asks, as the network names it."""
+    scopes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        asked = f" It will be asked for: {', '.join(self.scopes)}." if self.scopes else ""
+        return f"Sign in at {self.host} in your browser.{asked} If it did not open, go to:\n{self.address}"
+
+
+class CallFailed(Exception):
+    """A call came to nothing. The message is for the model and the user."""
 
 
 class ServerRequired(Exception):

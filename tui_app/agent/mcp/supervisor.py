@@ -7,6 +7,7 @@ all, else by the line, which is a message. It leads the process group that the s
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,14 +20,25 @@ LINE_BYTES = 16 << 20
 GRACE_S = 0.5
 """Seconds the server has after its input has ended, and again after SIGTERM."""
 END_MARK = "plimsoll-mcp-ended:"
-"""Begins the last line on standard error, in front of why the server is gone."""
+"""Begins the last line on standard error, in front of why the server is gone; only where nobody ended it."""
 _CHUNK = 65_536
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
+)
+"""An escape sequence of JSON; the group is half of a surrogate pair."""
 
 
-def _end(code: int, why: str) -> None:
+def mended(line: bytes) -> bytes:
+    """A line of JSON with the replacement character for halves of surrogate pairs, which no parser takes."""
+    if b"\\u" not in line:
+        return line
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
+
+
+def _end(code: int, why: str = "") -> None:
     """Say why, and end the whole group, this process included."""
     with contextlib.suppress(OSError):
-        os.write(2, f"\n{END_MARK} {why}\n".encode("utf-8", "replace"))
+        os.write(2, f"\n{END_MARK} {why}\n".encode("utf-8", "replace") if why else b"")
     with contextlib.suppress(OSError):
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(code)
@@ -41,19 +53,26 @@ def _pass_on(source: int) -> None:
 
 
 def _pass_messages(source: int) -> None:
-    line = 0
+    line = bytearray()
     while data := os.read(source, _CHUNK):
-        behind = len(data) - 1 - data.rfind(b"\n")
-        line = behind if behind < len(data) else line + len(data)
-        if line > LINE_BYTES:
+        head, end, tail = data.rpartition(b"\n")
+        if end:
+            ready, line = mended(bytes(line) + head + end), bytearray(tail)
+            with contextlib.suppress(OSError):
+                while ready:
+                    ready = ready[os.write(1, ready) :]
+        else:
+            line += data
+        if len(line) > LINE_BYTES:
             _end(1, f"it sent a message of more than {LINE_BYTES >> 20} MB")
-        with contextlib.suppress(OSError):
-            while data:
-                data = data[os.write(1, data) :]
 
 
-def _watch(child: "subprocess.Popen[bytes]", passing: "list[threading.Thread]") -> None:
+def _watch(
+    child: "subprocess.Popen[bytes]", passing: "list[threading.Thread]", stopping: threading.Event
+) -> None:
     status = child.wait()
+    if stopping.is_set():
+        return
     # Its last words come before the reason; a child of its own may hold the pipes open.
     for each in passing:
         each.join(GRACE_S)
@@ -65,7 +84,8 @@ def main(words: list[str]) -> None:
     """Run a program until it ends or our input does."""
     if os.getpgrp() != os.getpid():
         os.setsid()
-    signal.signal(signal.SIGTERM, lambda *_: _end(0, "it was stopped"))
+    signal.signal(signal.SIGTERM, lambda *_: _end(0))
+    stopping = threading.Event()
     try:
         child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     except OSError as error:
@@ -80,13 +100,14 @@ def main(words: list[str]) -> None:
     ]
     for each in passing:
         each.start()
-    threading.Thread(target=_watch, args=(child, passing), daemon=True).start()
+    threading.Thread(target=_watch, args=(child, passing, stopping), daemon=True).start()
     target = child.stdin.fileno()
     while data := os.read(0, _CHUNK):
         # A server that has closed its own input is watched elsewhere.
         with contextlib.suppress(OSError):
             while data:
                 data = data[os.write(target, data) :]
+    stopping.set()
     child.stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE_S)
@@ -95,7 +116,7 @@ def main(words: list[str]) -> None:
         os.killpg(os.getpgrp(), signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(GRACE_S)
-    _end(0, "it was stopped")
+    _end(0)
 
 
 if __name__ == "__main__":

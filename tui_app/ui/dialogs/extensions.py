@@ -12,7 +12,7 @@ from textual import events, on, work
 from textual.content import Content
 from textual.widgets import Input
 
-from tui_app.agent.mcp.status import McpPrompt, McpStatus, McpTool
+from tui_app.agent.mcp.status import Consent, McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
 from tui_app.events import ServerAsked
 from tui_app.records import frozen
@@ -126,7 +126,7 @@ class McpScreen(FilterDialog[McpRow, None]):
         servers: Sequence[McpStatus],
         read: Callable[[], Awaitable[Sequence[McpStatus]]],
         reload: Callable[[str], Awaitable[None]],
-        sign_in: Callable[[str, Callable[[str], None]], Awaitable[None]] | None = None,
+        sign_in: Callable[[str, Callable[[Consent], None]], Awaitable[None]] | None = None,
         switch: Callable[[str, bool], Awaitable[str]] | None = None,
     ) -> None:
         """Show servers.
@@ -213,11 +213,11 @@ class McpScreen(FilterDialog[McpRow, None]):
             self.note(f"{row.server.name} is a program: there is nothing to sign in to.")
             return
 
-        def show(address: str) -> None:
-            told = f"Sign in in your browser. If it did not open, go to:\n{one_line(address, 2_000)}"
+        def show(consent: Consent) -> None:
+            told = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
             self.app.call_from_thread(self.note, told)
 
-        self.note(f"Starting {row.server.name} again.")
+        self.note(f"Asking {row.server.name} how to sign in.")
         await self._sign_in(row.server.name, show)
         await self._look()
 
@@ -290,7 +290,7 @@ async def _show_servers(app: "Host", session: ChatSession) -> None:
     async def reload(name: str) -> None:
         await _reload(session, [name])
 
-    async def sign_in(name: str, announce: Callable[[str], None]) -> None:
+    async def sign_in(name: str, announce: Callable[[Consent], None]) -> None:
         await session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
 
     async def switch(name: str, on: bool) -> str:

@@ -1,0 +1,154 @@
+"""Which tools of an MCP server the model is offered, and under which names. All a server says is foreign."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.answer_schema import references
+from tui_app.agent.mcp.answers import DESCRIPTION_CHARS
+from tui_app.agent.mcp.status import SCHEMA_CHARS
+from tui_app.records import frozen
+from tui_app.text import count
+from tui_app.tool_specs import TOOLS
+
+NAME_CHARS = 64
+"""Characters of a tool's name that every provider takes."""
+MOST_TOOLS = 128
+ALL_SCHEMA_CHARS = 400_000
+"""Characters of all schemas of a server: each takes time to check."""
+MOST_TOLD = 50
+"""Sentences about tools that are left out; of more it is told how many there are."""
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@frozen
+class Offered:
+    """One tool: how the server calls it, and how the model does."""
+
+    server: str
+    own_name: str
+    definition: ToolDefinition
+
+    @property
+    def claims_read_only(self) -> bool:
+        """Whether the server says that it changes nothing; a hint, nothing to rely on."""
+        return bool((self.definition.metadata or {}).get("read_only_hint"))
+
+
+@frozen
+class Offer:
+    """What comes of a server's list."""
+
+    tools: tuple[Offered, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Sentences: which tool cannot be used, and why."""
+
+
+def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -> Offer:
+    """Choose from what a server lists.
+
+    Args:
+        server: Its name.
+        listed: Its tools as the protocol has them: name, description, input_schema, annotations.
+        allowed: Names of those that may be used; None allows all.
+    """
+    tools: dict[str, Offered] = {}
+    left_out: list[str] = []
+    left = ALL_SCHEMA_CHARS
+    known = {str(each.name) for each in listed}
+    left_out += [f"{name} is allowed by the settings, but the server has no such tool."
+                 for name in allowed or () if name not in known]  # fmt: skip
+    for each in listed:
+        if allowed is not None and each.name not in allowed:
+            continue
+        hints, name, schema = each.annotations, prefixed(server, each.name), dict(each.input_schema)
+        why = ""
+        if len(name) > NAME_CHARS:
+            why = f"its name is longer than {NAME_CHARS} characters"
+        elif name in tools:
+            why = f"{tools[name].own_name:.80} has the name {name} already"
+        elif len(tools) >= MOST_TOOLS:
+            why = f"a server may offer at most {MOST_TOOLS} tools"
+        else:
+            why = _schema_trouble(schema, left)
+        if why:
+            left_out.append(f"{each.name:.80} is left out: {why}.")
+            continue
+        definition = ToolDefinition(
+            name=name,
+            description=(each.description or "")[:DESCRIPTION_CHARS],
+            parameters_json_schema=schema,
+            metadata={
+                "mcp_server": server,
+                "mcp_tool": each.name,
+                "read_only_hint": bool(hints is not None and hints.read_only_hint),
+            },
+        )
+        tools[name] = Offered(server, each.name, definition)
+        left -= len(json.dumps(schema))
+    if (more := len(left_out) - MOST_TOLD) > 0:
+        left_out = [*left_out[:MOST_TOLD], f"{count(more, 'more tool')} left out."]
+    return Offer(tuple(tools.values()), tuple(left_out))
+
+
+def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
+    """Why a schema cannot be used; empty where it can.
+
+    Args:
+        schema: What a tool takes.
+        left: Characters that are left for it.
+    """
+    size = len(json.dumps(schema))
+    if size > SCHEMA_CHARS:
+        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
+    if size > left:
+        return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    # A provider would refuse it, and with it the whole request.
+    try:
+        Draft202012Validator.check_schema(schema)
+        registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
+        for target in references(schema):
+            registry.resolver().lookup(target)
+    except SchemaError as error:
+        said = " ".join(error.message.split())[:120]
+    except Unresolvable as error:
+        said = f"{error.ref} leads nowhere"[:120]
+    except RecursionError:
+        said = "it is nested too deeply"
+    else:
+        return ""
+    return f"its schema is not a JSON schema ({said})"
+
+
+def prefixed(server: str, tool: str) -> str:
+    return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
+
+
+def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[str]]) -> dict[str, Offer]:
+    """Leave out what has the name of a tool of ours, or of a server named before.
+
+    Args:
+        offers: By server, in the order of the settings.
+        taken: Names of all other tools; ours are known.
+    """
+    # Also of those that are switched off: a rule about one must not fit a server's.
+    owners = dict.fromkeys((*TOOLS, *taken()), "a tool of Plimsoll")
+    kept: dict[str, Offer] = {}
+    for server, each in offers.items():
+        clash = [tool for tool in each.tools if tool.definition.name in owners]
+        told = [f"{tool.own_name:.80} is left out: {owners[tool.definition.name]} is called "
+                f"{tool.definition.name} already." for tool in clash]  # fmt: skip
+        free = tuple(tool for tool in each.tools if tool not in clash)
+        owners.update((tool.definition.name, f"a tool of {server}") for tool in free)
+        kept[server] = replace(each, tools=free, left_out=(*each.left_out, *told))
+    return kept

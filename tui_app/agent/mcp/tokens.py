@@ -1,0 +1,87 @@
+"""What the user has signed in to: tokens, each with the issuer that gave them and takes them back."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tui_app.api_keys import ApiKeys, KeyringTrouble
+from tui_app.files import write_atomic
+
+_LONGEST = 1_000_000
+_KEYRING_NAME = "mcp sign-ins"
+_SECRET = ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token")
+"""What OAuth calls the values that let whoever has them in."""
+
+
+@dataclass(slots=True)
+class TokenStore:
+    """Sign-ins by the server's address: in the system keyring, else in a file that only the user may read.
+
+    Whatever is wrong with what was kept is as if it were not there: the user signs in again. Calls may block.
+    """
+
+    keys: ApiKeys = field(repr=False)
+    file: Path
+    secrets: set[str] = field(default_factory=set, repr=False)
+    """Every token that went through here: no text may carry one."""
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def read(self, url: str) -> dict[str, Any]:
+        """What was kept for a server; nothing where the user has not signed in."""
+        entry = self._read().get(url)
+        return entry if isinstance(entry, dict) else {}
+
+    def keep(self, url: str, entry: Mapping[str, Any]) -> bool:
+        """Keep something in place of what there was; nothing forgets it. Whether there was something."""
+        with self._lock:
+            known = self._read()
+            there = bool(known.pop(url, None))
+            text = json.dumps({**known, url: entry} if entry else known)
+            self.conceal(*_secrets_in(entry))
+            try:
+                self.keys.keyring.write(_KEYRING_NAME, text)
+            except KeyringTrouble:
+                self.file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomic(self.file, text)
+            else:
+                # What a start without a keyring had written must not outlive it.
+                self.file.unlink(missing_ok=True)
+        return there
+
+    def conceal(self, *secrets: str) -> None:
+        self.secrets.update(secrets)
+        self.keys.conceal(secrets)
+
+    def conceal_in(self, text: bytes) -> Any:
+        """What a text of JSON says, None where it is none; its tokens are concealed."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        self.conceal(*_secrets_in(value))
+        return value
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            text = self.keys.keyring.read(_KEYRING_NAME)
+        except KeyringTrouble:
+            text = None
+        if text is None:
+            try:
+                with self.file.open("rb") as stream:
+                    text = stream.read(_LONGEST).decode("utf-8", "replace")
+            except OSError:
+                return {}
+        known = self.conceal_in(text.encode("utf-8", "replace"))
+        return known if isinstance(known, dict) else {}
+
+
+def _secrets_in(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if name in _SECRET and isinstance(each, str):
+                yield each
+            yield from _secrets_in(each)
