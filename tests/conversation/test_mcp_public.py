@@ -6,6 +6,7 @@ Nothing is installed: ``PLIMSOLL_NODE_MODULES`` names the ``node_modules`` folde
 
 import asyncio
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -147,3 +148,45 @@ async def test_fetch(desk: Desk, fake_openai: FakeOpenAI, page: str) -> None:
     server = from_pypi("fetch", "--ignore-robots-txt", "--allow-private-ips")
     (text,) = await asked(desk, fake_openai, server, ("fetch", {"url": page}))
     assert "Low water at 09:40." in text
+
+
+async def test_time(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    server = from_pypi("time", "--local-timezone", "Europe/Berlin")
+    noon = {"source_timezone": "Asia/Tokyo", "time": "20:00", "target_timezone": "UTC"}
+    (text,) = await asked(desk, fake_openai, server, ("convert_time", noon))
+    assert "11:00" in text
+
+
+def over_http(port: int) -> "subprocess.Popen[bytes]":
+    """The server *everything* at an address, once it can be reached."""
+    script = from_npm("everything").args[0]
+    server = subprocess.Popen(
+        ["node", script, "streamableHttp"],
+        env={**os.environ, "PORT": str(port)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert server.stderr is not None
+    assert any(str(port) in line.decode() for line in server.stderr)
+    return server
+
+
+async def test_a_server_over_http_is_restarted_between_calls(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    desk.server("local", fake_openai.base_url, 128_000)
+    web = McpServer(name="web", url=f"http://127.0.0.1:{port}/mcp", timeout=STARTS_S)
+    up = await asyncio.to_thread(over_http, port)
+    try:
+        async with desk.session(read_only=False, approvals={"allow": ("web_*",)}, mcp={"web": web}) as opened:
+            for number in range(5):
+                fake_openai.add(Tool((("web_echo", {"message": f"call {number}"}),)), Text("Done."))
+                records = await turn(opened.conversation, "Go.")
+                assert [each.text for each in of(records, ToolResult)] == [f"Echo: call {number}"]
+                up.kill()
+                await asyncio.to_thread(up.communicate)
+                up = await asyncio.to_thread(over_http, port)
+    finally:
+        up.kill()
+        await asyncio.to_thread(up.communicate)

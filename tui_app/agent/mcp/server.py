@@ -57,6 +57,10 @@ RESOURCE_BYTES = 128 * 1024
 """A longer resource is not sent along."""
 
 
+Question = Callable[["Connection", Callable[[], None]], Awaitable[T]]
+"""Asks something on a connection; calls what it is given whenever the server says how far it is."""
+
+
 class ClientMissing(Exception):
     """The optional client is not installed. The message says what to do."""
 
@@ -186,43 +190,38 @@ class Server:
         Raises:
             CallFailed: if there is no result, for whatever reason.
         """
-        return await self._asked(lambda connection: self._call(connection, own_name, args))
+        return await self._asked(lambda connection, progressed: connection.call(own_name, args, progressed))
 
-    async def _asked(self, question: Callable[["Connection"], Awaitable[T]]) -> T:
+    async def _asked(self, question: Question[T]) -> T:
         """Ask a server; what has certainly not reached it is asked again on the next connection.
 
         Raises:
             CallFailed: if there is no answer, for whatever reason.
         """
-        name = self.settings.name
         for retry in (True, False):
+            if not self.ready:
+                await self.settled.wait()
             connection = self._connection
             if not self.ready or connection is None:
+                name = self.settings.name
                 raise CallFailed(f"The MCP server {name} is not running. {self.status.error}".strip())
             try:
-                answer = await question(connection)
-                if not retry:
-                    # One that only forgets its sessions is started again as often as it takes.
-                    self._restarts = 0
-                return answer
+                answer = await self._bounded(question, connection)
             except CallFailed:
                 raise
-            except TimeoutError:
-                raise CallFailed(
-                    self._note(
-                        f"The MCP server {name} did not answer within {self.settings.timeout:g} seconds."
-                    )
-                ) from None
             except Exception as error:  # whatever a foreign server makes the client raise
                 unsent = await connection.is_unsent(error)
                 told = await self._why(connection, error, is_lost=unsent)
                 if not (retry and unsent):
                     raise CallFailed(told) from error
-            await self.settled.wait()
+            else:
+                # One that only forgets its sessions is started again as often as it takes.
+                self._restarts = self._restarts if retry else 0
+                return answer
         raise AssertionError
 
-    async def _call(self, connection: "Connection", own_name: str, args: dict[str, Any]) -> Any:
-        """Call a tool, for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
+    async def _bounded(self, question: Question[T], connection: "Connection") -> T:
+        """Ask for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
         begun = heard = monotonic()
         self._declined = 0
 
@@ -230,27 +229,23 @@ class Server:
             nonlocal heard
             heard = monotonic()
 
-        calling = asyncio.ensure_future(connection.call(own_name, args, progressed))
+        calling = asyncio.ensure_future(question(connection, progressed))
         stopping = asyncio.ensure_future(self._stop.wait())
-        limit = self.settings.timeout
+        limit, ends = self.settings.timeout, (calling, stopping)
         try:
             while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
-                done, _ = await asyncio.wait(
-                    [calling, stopping], timeout=left, return_when=asyncio.FIRST_COMPLETED
-                )
-                if calling in done:
+                await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if calling.done():
                     return calling.result()
-                if stopping in done:
+                if stopping.done():
                     break
                 if self._asking:
                     heard = monotonic()
         finally:
-            for task in (calling, stopping):
+            for task in ends:
                 task.cancel()
-            await asyncio.gather(calling, stopping, return_exceptions=True)
-        why = f"did not answer within {limit:g} seconds"
-        if self._stop.is_set():
-            why = "was stopped"
+            await asyncio.gather(*ends, return_exceptions=True)
+        why = "was stopped" if self._stop.is_set() else f"did not answer within {limit:g} seconds"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
     async def _why(self, connection: "Connection", error: Exception, *, is_lost: bool) -> str:
@@ -443,7 +438,7 @@ class Server:
 
     async def read(self, uri: str) -> str | bytes:
         """A resource: text, or a file as it is. Raises ``CallFailed``."""
-        pieces = await self._within(lambda connection: connection.read(uri))
+        pieces = await self._asked(lambda connection, _: connection.read(uri))
         if sum(len(piece) for piece in pieces) > RESOURCE_BYTES * (40 if len(pieces) == 1 else 1):
             raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
         if len(pieces) == 1 and isinstance(pieces[0], bytes):
@@ -457,16 +452,7 @@ class Server:
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of one of its prompts. Raises ``CallFailed``."""
-        return await self._within(lambda connection: connection.prompt(name, values))
-
-    async def _within(self, question: Callable[["Connection"], Awaitable[T]]) -> T:
-        """Ask something that is no call of a tool. Raises ``CallFailed``."""
-
-        async def bounded(connection: "Connection") -> T:
-            async with asyncio.timeout(self.settings.timeout):
-                return await question(connection)
-
-        return await self._asked(bounded)
+        return await self._asked(lambda connection, _: connection.prompt(name, values))
 
     async def _elicit(self, _context: object, params: Any) -> Any:
         """Put a question of the server to the user."""

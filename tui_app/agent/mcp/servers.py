@@ -164,10 +164,10 @@ class McpServers:
         name, sign, uri = mention.partition(":")
         if not sign or not uri or name not in self.defined:
             return None
-        return await (await self._started_one(name)).read(uri)
+        return await (await self.started(name)).read(uri)
 
-    async def _started_one(self, name: str) -> Server:
-        """A server, once it is ready or is not going to be; no longer than its settings let it take."""
+    async def started(self, name: str) -> Server:
+        """A server, once it is ready or is not going to be. Raises ``CallFailed``."""
         self.start()
         if (server := self._servers.get(name)) is None:
             raise CallFailed(f"The MCP server {name} is not running.")
@@ -191,7 +191,7 @@ class McpServers:
         if isinstance(values, str):
             raise Refused(values.rstrip("."))
         try:
-            server = await self._started_one(prompt.server)
+            server = await self.started(prompt.server)
             text = plain_text(await server.prompt(prompt.name, values))
         except CallFailed as error:
             raise Refused(plain_text(str(error))[:300].rstrip(".")) from error

@@ -54,14 +54,12 @@ class McpTools(AbstractToolset[Any]):
         Raises:
             ToolFailed: if the call fails or its server does not run; the model reads why.
         """
-        for server, offered in self._servers.offered():
-            if offered.definition.name == name:
-                try:
-                    return await server.call(offered.own_name, tool_args)
-                except CallFailed as error:
-                    raise ToolFailed(str(error)) from error
-        gone = (tool.tool_def.metadata or {}).get("mcp_server", "")
-        raise ToolFailed(f"The MCP server {gone} is not running, so {name} cannot be called.")
+        about = tool.tool_def.metadata or {}
+        try:
+            server = await self._servers.started(about["mcp_server"])
+            return await server.call(about["mcp_tool"], tool_args)
+        except CallFailed as error:
+            raise ToolFailed(str(error)) from error
 
 
 def mcp_tool_search() -> ToolSearch[Any]:
