@@ -221,8 +221,7 @@ async def test_an_address_that_was_started_again_works_again(
         async with running(tmp_path, McpServer(name="web", url=web.url, timeout=20)) as servers:
             for restarts in range(1, RESTARTS + 3):
                 web.session += 1
-                several = [call(servers, "web_echo", text=str(number)) for number in range(3)]
-                assert await asyncio.gather(*several) == ["0", "1", "2"]
+                assert await call(servers, "web_echo", text="ahoy") == "ahoy"
                 assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", restarts)
 
 
