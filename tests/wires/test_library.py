@@ -4,13 +4,11 @@ import re
 from pathlib import Path
 
 import httpx2
-from mcp.types import ImageContent
 from pydantic_ai import Agent
-from pydantic_ai.messages import BinaryContent
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from tui_app.wires.library import mcp_content, new_messages_from, with_each_client
+from tui_app.wires.library import new_messages_from, own_client
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "tui_app" / "wires" / "library.py"
@@ -27,8 +25,13 @@ def test_no_other_file_names_what_is_private() -> None:
 
 async def test_each_client_of_a_provider_is_changed_but_none_of_somebody_else() -> None:
     seen: list[httpx2.AsyncClient] = []
+
+    def noted(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
+        seen.append(client)
+        return client
+
     provider = OpenAIProvider(base_url="http://127.0.0.1:1/v1", api_key="x")
-    with_each_client(provider, seen.append)
+    own_client(provider, noted)
     assert len(seen) == 1
     async with provider:
         pass
@@ -36,9 +39,7 @@ async def test_each_client_of_a_provider_is_changed_but_none_of_somebody_else() 
         pass
     assert len(set(map(id, seen))) >= 2, "a closed client is replaced by one that is changed as well"
     async with httpx2.AsyncClient() as given:
-        with_each_client(
-            OpenAIProvider(base_url="http://127.0.0.1:1/v1", api_key="x", http_client=given), seen.append
-        )
+        own_client(OpenAIProvider(base_url="http://127.0.0.1:1/v1", api_key="x", http_client=given), noted)
     assert given not in seen
 
 
@@ -46,8 +47,3 @@ async def test_a_run_says_where_its_messages_begin() -> None:
     result = await Agent(TestModel()).run("Look.")
     new_messages_from(result, 1)
     assert result.new_messages() == result.all_messages()[1:]
-
-
-def test_a_picture_of_a_server_is_a_file() -> None:
-    found = mcp_content(ImageContent(type="image", data="iVBORw==", mime_type="image/png"))
-    assert isinstance(found, BinaryContent)

@@ -36,7 +36,8 @@ from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
-from tui_app.wires.event_streams import own_client, with_plain_streams
+from tui_app.wires.event_streams import with_plain_streams
+from tui_app.wires.library import own_client
 
 # From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
 #

@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 from pydantic_ai.providers import Provider
 
-from tui_app.wires.library import with_each_client
+from tui_app.wires.library import own_client
 
 _Json = Mapping[str, Any]
 
@@ -64,30 +64,15 @@ class Wire(Enum):
         return next((wire for wire in cls if wire.value.search(path)), None)
 
 
-def own_client(
-    provider: Provider[Any],
-    change: Callable[[httpx2.AsyncClient], httpx2.AsyncClient],
-    client: httpx2.AsyncClient | None = None,
-    make: Callable[[], httpx2.AsyncClient] | None = None,
-) -> None:
-    """Let a provider own the client it was given, and close and make it anew; one of its own is changed."""
-    if client is None:
-        client, own = provider._own_http_client, provider._http_client_factory  # noqa: SLF001 - no other way in
-        if not isinstance(client, httpx2.AsyncClient) or own is None:
-            return
-        client, make = change(client), lambda: change(own())
-        provider._set_http_client(client)  # noqa: SLF001 - no other way in
-    provider._own_http_client, provider._http_client_factory = client, make  # noqa: SLF001 - no other way in
-
-
 def with_plain_streams(provider: Provider[Any]) -> Provider[Any]:
     """Let the client that a provider has made, and each it makes later, read streams in their plain form."""
-    with_each_client(provider, _hook)
+    own_client(provider, _hooked)
     return provider
 
 
-def _hook(client: httpx2.AsyncClient) -> None:
+def _hooked(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
     client.event_hooks["response"].append(_plain)
+    return client
 
 
 async def _plain(response: httpx2.Response) -> None:

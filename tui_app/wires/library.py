@@ -53,29 +53,22 @@ def without_system_messages(model: Model[Any]) -> Model[Any]:
     return cast("Model[Any]", same)
 
 
-def with_each_client(provider: Provider[Any], change: Callable[[httpx2.AsyncClient], None]) -> None:
-    """Change the HTTP client that a provider has made, and each that it makes later; not one it was given."""
-    own, make = provider._own_http_client, provider._http_client_factory  # noqa: SLF001
-    if not isinstance(own, httpx2.AsyncClient) or make is None:
-        return
-
-    def changed() -> Any:
-        client = make()
-        if isinstance(client, httpx2.AsyncClient):
-            change(client)
-        return client
-
-    change(own)
-    provider._http_client_factory = changed  # noqa: SLF001
+def own_client(
+    provider: Provider[Any],
+    change: Callable[[httpx2.AsyncClient], httpx2.AsyncClient],
+    client: httpx2.AsyncClient | None = None,
+    make: Callable[[], httpx2.AsyncClient] | None = None,
+) -> None:
+    """Let a provider own the client it was given, and close and make it anew; one of its own is changed."""
+    if client is None:
+        client, own = provider._own_http_client, provider._http_client_factory  # noqa: SLF001
+        if not isinstance(client, httpx2.AsyncClient) or own is None:
+            return
+        client, make = change(client), lambda: change(own())
+        provider._set_http_client(client)  # noqa: SLF001
+    provider._own_http_client, provider._http_client_factory = client, make  # noqa: SLF001
 
 
 def new_messages_from(result: AgentRunResult[Any], place: int) -> None:
     """Say where the messages of a run begin whose history was rewritten."""
     result._new_message_index = place  # noqa: SLF001
-
-
-def mcp_content(part: Any) -> Any:
-    """A piece of an MCP result as the content of a message."""
-    from pydantic_ai.mcp import _map_mcp_tool_result
-
-    return _map_mcp_tool_result(part)
