@@ -78,5 +78,4 @@ def test_no_other_module_names_a_tool() -> None:
         for path in PACKAGE.rglob("*.py")
         if any(map(named.search, literals(ast.parse(path.read_text()))))
     }
-    # Other programs have tools of such names.
-    assert found - {"session/importers/editors.py"} == {"tool_specs.py"}
+    assert found == {"tool_specs.py"}

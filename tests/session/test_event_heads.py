@@ -18,8 +18,8 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import weighed
 from tui_app.session.event_heads import TITLE_LIMIT, Head, head_of, spoken_line
-from tui_app.session.importers.reader import title_of
-from tui_app.session.importers.source import ImportedEvent
+from tui_app.session.importers.books import ImportedEvent
+from tui_app.session.importers.titles import title_of
 from tui_app.session.user_view import Entry, UserView
 from tui_app.text import thousands
 

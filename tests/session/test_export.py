@@ -255,7 +255,7 @@ def test_every_event_can_be_exported() -> None:
 
 
 def test_imports_and_exports_do_not_load_pydantic_ai() -> None:
-    rooms = ("importers", "importers.claude_code", "exports.export")
+    rooms = ("importers", "importers.formats", "exports.export")
     modules = ", ".join(f"tui_app.session.{room}" for room in rooms)
     code = f"import sys, {modules}; sys.exit('pydantic_ai' in sys.modules or 'pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -23,8 +23,7 @@ from tui_app.providers import GGUF
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
-from tui_app.session.importers.event_builder import FIRST_SEQ
-from tui_app.session.importers.formats import ImportedEvent, SkippedLine, import_file
+from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
 from tui_app.session.rewind_fork import mode_since
 from tui_app.session.sql_store import count_messages
 from tui_app.session.store import SessionStore

@@ -127,6 +127,22 @@ def gemini_log() -> list[Json]:
     ]
 
 
+def gemini_stream() -> list[Json]:
+    def event(second: int, kind: str, **fields: Any) -> Json:
+        return {"type": kind, "timestamp": T0.format(second)} | fields
+
+    stats = {"total_tokens": 105, "input_tokens": 100, "output_tokens": 5, "cached": 40}
+    return [
+        event(0, "init", session_id="s1", model="gemini-3-pro"),
+        event(1, "message", role="user", content="Fix the till"),
+        event(2, "tool_use", tool_name="read_file", tool_id="c1", parameters={"path": "till.py"}),
+        event(3, "tool_result", tool_id="c1", status="error", output="", error={"message": "no such file"}),
+        event(4, "message", role="assistant", content="Fix", delta=True),
+        event(5, "message", role="assistant", content="ed.", delta=True),
+        event(6, "result", status="success", stats=stats),
+    ]
+
+
 def opencode() -> Json:
     def part(kind: str, **fields: Any) -> Json:
         return {"type": kind, "id": f"prt_{kind}"} | fields
@@ -305,7 +321,7 @@ def openai() -> list[Json]:
 
 LINES: dict[str, list[Json]] = {
     "codex": codex(), "copilot-cli": copilot(), "pi": pi(), "gemini-cli": gemini_log(),
-    "openhands": openhands_events(), **mapped_samples.LINES,
+    "gemini-stream": gemini_stream(), "openhands": openhands_events(), **mapped_samples.LINES,
 }  # fmt: skip
 """Formats of a JSON object a line."""
 DOCUMENTS: dict[str, Any] = {

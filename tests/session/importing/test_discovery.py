@@ -17,10 +17,11 @@ from tests.session.importing import foreign
 from tests.session.importing.foreign import Script
 from tui_app.events import UserMessage
 from tui_app.session.event_heads import head_of
+from tui_app.session.importers.books import ImportedEvent
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.importers.formats import import_file
-from tui_app.session.importers.reader import given_title, one_line, title_of
-from tui_app.session.importers.source import ImportedEvent, ImportFormatError
+from tui_app.session.importers.source import ImportFormatError
+from tui_app.session.importers.titles import given_title, one_line, title_of
 from tui_app.session.user_view import UserView
 
 
@@ -65,7 +66,7 @@ def test_newest_first_with_title_and_folder(tmp_path: Path) -> None:
     put(tmp_path / ".aider.chat.history.md", foreign.AIDER.encode(), age=500)
     put(tmp_path / ".claude/projects/p/agent-1.jsonl", CODEX)
     found = find(tmp_path)
-    assert [each.program for each in found] == ["codex", "gemini-cli", "pi", "copilot-cli", "aider"]
+    assert [each.program for each in found] == ["codex", "copilot-cli", "pi", "gemini-cli", "aider"]
     assert {each.title for each in found} == {"Fix the till"}
     assert [each.cwd for each in found if each.program in ("codex", "pi", "copilot-cli")] == [
         "/home/ann/shop",

@@ -19,7 +19,7 @@ from tui_app.context.requests.builder import repair
 from tui_app.conversation.imports import import_session
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.exports.export import agent_messages
-from tui_app.session.importers.event_builder import NO_RESULT
+from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.formats import Imported, import_file
 from tui_app.session.sqlite_store import SqliteStore
 

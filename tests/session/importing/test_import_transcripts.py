@@ -9,7 +9,7 @@ import pytest
 from tests.session.importing.foreign import strict
 from tests.session.importing.transcript_counts import EXPECTED
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
-from tui_app.session.importers.event_builder import NO_RESULT
+from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.formats import import_file
 
 pytestmark = pytest.mark.transcripts

@@ -139,6 +139,28 @@ def _goose_document(database: sqlite3.Connection, session: str) -> Json:
     }
 
 
+# OpenCode: rows for messages and for their parts, as an export has them.
+
+
+def _opencode_sessions(database: sqlite3.Connection) -> list[Json]:
+    rows = _rows(database, "SELECT * FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC")
+    return [_session(row["id"], row["title"], row["directory"], row["time_updated"]) for row in rows]
+
+
+def _opencode_document(database: sqlite3.Connection, session: str) -> Json:
+    info = next((each for each in _opencode_sessions(database) if each["id"] == session), {})
+    query = "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id"
+    parts: dict[str, list[Any]] = {}
+    for row in _rows(database, query, session):
+        parts.setdefault(row["message_id"], []).append(parsed(row["data"]))
+    query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+    rows = _rows(database, query, session)
+    return {
+        "info": info,
+        "messages": [{"info": parsed(row["data"]), "parts": parts.get(row["id"], [])} for row in rows],
+    }
+
+
 # Zed: a row for each thread, as JSON or compressed.
 
 _MAX_UNPACKED = 200_000_000
@@ -197,8 +219,8 @@ def _unpacked(data: bytes) -> bytes:
 
 # Cursor's command line: blobs under the hash of what they hold; the newest root lists those of the messages.
 
-_LISTED = 1
-"""Number of the field of a root that holds the id of a message."""
+_LISTED = b"\x0a\x20"
+"""How a field of a root begins that holds the id of a message, a hash of 32 bytes."""
 _MAX_USES = 50
 
 
@@ -237,33 +259,11 @@ def _blob(database: sqlite3.Connection, name: str) -> bytes:
 
 
 def _ids(root: bytes) -> Iterator[str]:
-    """The hashes that stand in one field of a protocol buffer, up to where it is damaged."""
-    at = 0
-
-    def number() -> int:
-        nonlocal at
-        value = shift = 0
-        while at < len(root) and shift < 64:
-            byte = root[at]
-            at, value, shift = at + 1, value | (byte & 0x7F) << shift, shift + 7
-            if byte < 0x80:
-                return value
-        at = len(root)
-        return 0
-
-    while at < len(root):
-        tag = number()
-        if tag & 7 == 2:
-            length = number()
-            piece, at = root[at : at + length], at + length
-            if tag >> 3 == _LISTED and len(piece) == length == 32:
-                yield piece.hex()
-        elif tag & 7 == 0:
-            number()
-        elif tag & 7 in (1, 5):
-            at += 8 if tag & 7 == 1 else 4
-        else:
+    """The hashes that stand in one field of a protocol buffer, the first of it, up to where it is damaged."""
+    for at in range(0, len(root), 34):
+        if not root.startswith(_LISTED, at) or at + 34 > len(root):
             return
+        yield root[at + 2 : at + 34].hex()
 
 
 STORES: tuple[Store, ...] = (
@@ -273,6 +273,13 @@ STORES: tuple[Store, ...] = (
         frozenset({"session_id", "content_json"}),
         _goose_sessions,
         _goose_document,
+    ),
+    Store(
+        "opencode",
+        ("session", "message", "part"),
+        frozenset({"parent_id", "title", "directory"}),
+        _opencode_sessions,
+        _opencode_document,
     ),
     Store("zed", ("threads",), frozenset({"summary", "data_type", "data"}), _zed_sessions, _zed_document),
     Store("cursor", ("blobs", "meta"), frozenset({"id", "data"}), _cursor_sessions, _cursor_document),

@@ -1,517 +1,503 @@
-"""What the readers of foreign files share: the books, the clock, and the answer being put together."""
+"""The one reader: a file of a known shape becomes the events of a log."""
 
-import base64
-import binascii
-import json
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Final
 
-from tui_app.context.user_text import own_text
-from tui_app.events import UserMessage
-from tui_app.records import frozen
-from tui_app.session.importers import event_builder as messages
-from tui_app.session.importers.event_builder import Calls, Content, Timeline, ToolOutcome
-from tui_app.session.importers.source import (
-    Found,
-    Imported,
-    ImportedEvent,
-    Json,
-    Line,
-    Source,
-    shown,
+from tui_app.events import Error, Trigger
+from tui_app.session.importers import books
+from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
+from tui_app.session.importers.content import BESIDE, ContentReader, joined, text_block
+from tui_app.session.importers.databases import stored_conversation
+from tui_app.session.importers.message_lists import Found, find_messages
+from tui_app.session.importers.shape import ABOUT, Records, Shape, elements
+from tui_app.session.importers.source import Json, Source, beside_file, shown
+from tui_app.session.importers.titles import given_title, title_of
+from tui_app.session.importers.values import (
+    block_list,
+    count,
+    first_at,
+    list_at,
+    number_at,
+    record_text,
+    seconds,
+    text_at,
+    value_at,
 )
-from tui_app.session.user_view import is_interruption
-from tui_app.text import without_sequences, words_of
 
-# Small values out of foreign records, whatever type they turn out to have.
-
-MAX_TITLE = 60
-"""Characters of a title that is taken from the first prompt."""
-
-PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
-"""What OpenCode calls a conversation that it has not named yet."""
-_BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
-"""A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
-_ISSUE = re.compile(
-    r"<(?:issue|pr)_description>\s*(?P<tagged>.{1,2000})"
-    r"|^ISSUE:\s*(?P<plain>.{1,2000})"
-    r"|The description is:\s*(?P<challenge>.{1,2000})",
-    re.DOTALL | re.MULTILINE,
-)
-"""Where a harness for benchmarks puts the task, behind its own words about the workspace."""
-_LOOKED_AT = 20_000
-"""Characters of a prompt in which that is looked for."""
-_LATEST = 253_402_300_799.0
-_MILLISECONDS_FROM = 1e11
-_MAX_COUNT = 2**53
-_PIECE = 1_024
-"""Characters of a line that are cleaned at a time."""
-
-
-def count(value: Any) -> int:
-    """A count of tokens; 0 for everything that is none."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
-        return 0
-    return value
-
-
-def seconds(value: Any, fallback: float) -> float:
-    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds; else the fallback."""
-    if isinstance(value, str):
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return fallback
-        # A time without a zone is taken as UTC: the reader's own zone would make imports differ by machine.
-        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return fallback
-    number = float(value / 1000 if value > _MILLISECONDS_FROM else value)
-    return number if 0 <= number <= _LATEST else fallback
-
-
-def one_line(text: str, limit: int = MAX_TITLE) -> str:
-    """The first line of a text, ``limit`` characters at most, without terminal and control sequences."""
-    # Line by line, and of each no more than is shown: one may hold all of a file.
-    cleaned = (_beginning(line, limit) for line in text.splitlines())
-    line = next(filter(None, cleaned), "")
-    return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
-
-
-def _beginning(line: str, limit: int) -> str:
-    """A line without what drives a terminal and runs of blanks; it ends once it is longer than the limit."""
-    clean = ""
-    for at in range(0, len(line), _PIECE):
-        piece = "".join(c if c.isprintable() else " " for c in without_sequences(line[at : at + _PIECE]))
-        joined = clean + piece
-        clean = " ".join(joined.split())
-        if len(clean) > limit:
-            break
-        if clean and joined[-1].isspace():
-            clean += " "
-    return clean.rstrip()
-
-
-def title_of(events: Sequence[ImportedEvent]) -> str:
-    """A title from the first prompt that says what was wanted; where none does, from a slash command."""
-    texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
-    commands = (text for text in texts if not is_interruption(text) and not text.startswith("<"))
-    title = next(filter(None, map(wanted, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
-    first, _, rest = title.partition("\n")
-    if first.rstrip().endswith(":"):
-        # What a first line only announces stands behind it.
-        told = rest.lstrip("# \r\n")
-        title = f"{first.strip()} {told}"
-    return words_of(one_line(title or next(filter(None, commands), "")))
-
-
-def given_title(text: str) -> str:
-    """The title that a program gave, as one line; empty for one that only says when it began."""
-    return "" if PLACEHOLDER.fullmatch(text.strip()) else one_line(text)
-
-
-def wanted(prompt: str) -> str:
-    """What the user wanted with a prompt; empty for bare commands, marks and what a program wrote."""
-    if task := _ISSUE.search(prompt[:_LOOKED_AT]):
-        return str(next(filter(None, task.groups())))
-    said = own_text(prompt).strip()
-    told = is_interruption(said) or said.startswith("<") or _BARE_COMMAND.fullmatch(said)
-    # A number or a yes by its first letter answers a question that a title does not show.
-    return said if not told and any(map(str.isalpha, said)) else ""
-
-
-def record_text(record: Json, key: str) -> str:
-    value = record.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def value_at(record: Any, path: str) -> Any:
-    """What stands in a record under keys with points between; None when it is not there."""
-    for key in path.split("."):
-        record = record.get(key) if isinstance(record, dict) else None
-    return record
-
-
-def text_at(record: Any, *paths: str) -> str:
-    """The first text that is not empty under one of the paths; else an empty one."""
-    found = (value_at(record, path) for path in paths)
-    return next((value for value in found if isinstance(value, str) and value), "")
-
-
-def object_at(record: Any, path: str) -> Json:
-    """The object under a path; an empty one when there is none."""
-    value = value_at(record, path)
-    return value if isinstance(value, dict) else {}
-
-
-def list_at(record: Any, path: str) -> list[Any]:
-    """The list under a path; an empty one when there is none."""
-    value = value_at(record, path)
-    return value if isinstance(value, list) else []
-
-
-def objects_at(record: Any, path: str) -> list[Json]:
-    return [item for item in list_at(record, path) if isinstance(item, dict)]
-
-
-def has_items(record: Json, path: str, *keys: str) -> bool:
-    """Whether a list has objects with one of the keys."""
-    return any(key in item for item in objects_at(record, path) for key in keys)
-
-
-def has_blocks(message: Json, *kinds: str) -> bool:
-    """Whether the content of a message, or of one inside of it, has blocks of such types."""
-    content = message.get("content", value_at(message, "message.content"))
-    return any(value_at(block, "type") in kinds for block in block_list(content))
-
-
-# Content blocks of other programs as pydantic-ai content: texts, and small files as binary parts.
-
-MAX_BINARY_CHARS = 2_000_000
-"""Base64 characters of an image or document that is still taken over (about 1.5 MB of data)."""
-
-_DATA_URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
-_MEDIA_TYPE = re.compile(r"(image|audio|video|application|text)/[\w.+-]{1,80}")
-_TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
-
-
-@frozen
-class ContentReader:
-    """Turns the blocks of one message into content.
-
-    A block that cannot be taken over leaves a line of text in its place, so that neither the user nor
-    the model misses that something was there.
-    """
-
-    left_out: Callable[[str], None]
-    """Told why a block was replaced or dropped."""
-
-    def read(self, content: Any) -> Content:
-        """Read text or a list of blocks; text alone comes back as one string or a list of them."""
-        if content is None:
-            return ""
-        if isinstance(content, str):
-            return content
-        if not isinstance(content, list):
-            return json.dumps(content, ensure_ascii=False)
-        items = [item for item in map(self._item, content) if item != ""]
-        if len(items) == 1 and isinstance(items[0], str):
-            return items[0]
-        return items or ""
-
-    def _item(self, block: Any) -> str | Json:
-        if isinstance(block, str):
-            return block
-        if not isinstance(block, dict):
-            self.left_out(f"content block that is not an object: {shown(block)}")
-            return ""
-        kind = block.get("type")
-        if kind in _TEXT_TYPES:
-            text = block.get("text", block.get("refusal"))
-            if isinstance(text, str):
-                return text
-            self.left_out(f"text block without text: {shown(text)}")
-            return ""
-        if kind in ("image", "document"):
-            return self._source(block, str(kind))
-        if kind in ("image_url", "input_image"):
-            return self._url(block.get("image_url"), "image")
-        if kind == "input_audio":
-            value = block.get("input_audio")
-            if not isinstance(value, dict):
-                return self._missing("audio", "it has no data")
-            media = {"mp3": "audio/mpeg"}.get(str(value.get("format")), f"audio/{value.get('format')}")
-            return self._binary(media, value.get("data"), "audio")
-        if kind == "file":
-            inner = block.get("file")
-            return self._url(inner.get("file_data") if isinstance(inner, dict) else None, "file")
-        self.left_out(f"content block of unknown type {shown(kind)}")
-        return json.dumps(block, ensure_ascii=False) if len(block) > 1 else ""
-
-    def _source(self, block: Json, kind: str) -> str | Json:
-        source = block.get("source")
-        if not isinstance(source, dict) and "mimeType" in block:
-            return self._binary(block["mimeType"], block.get("data"), kind)
-        if not isinstance(source, dict):
-            return self._missing(kind, "it has no data")
-        if source.get("type") == "text" and isinstance(source.get("data"), str):
-            return str(source["data"])
-        if source.get("type") == "url":
-            return self._url(source.get("url"), kind)
-        return self._binary(source.get("media_type"), source.get("data"), kind)
-
-    def _url(self, value: Any, kind: str) -> str | Json:
-        url = value.get("url") if isinstance(value, dict) else value
-        if not isinstance(url, str):
-            return self._missing(kind, "it has no address")
-        if match := _DATA_URL.fullmatch(url):
-            return self._binary(match["media"], match["data"], kind)
-        # A foreign file must not make the program, or a provider on its behalf, fetch an address.
-        self.left_out(f"{kind} by address, kept as text")
-        return f"[{kind}: {url}]"
-
-    def _binary(self, media_type: Any, data: Any, kind: str) -> str | Json:
-        if not isinstance(data, str) or not isinstance(media_type, str):
-            return self._missing(kind, "it has no data")
-        if not _MEDIA_TYPE.fullmatch(media_type):
-            return self._missing(kind, "its media type is malformed")
-        if len(data) > MAX_BINARY_CHARS:
-            return self._missing(kind, f"it is {len(data) * 3 // 4:,} bytes large")
-        try:
-            decoded = base64.b64decode(data, validate=True)
-        except (binascii.Error, ValueError):
-            return self._missing(kind, "its data is not base64")
-        # Written anew: pydantic-ai is stricter about the last character than most who write base64.
-        canonical = base64.b64encode(decoded).decode()
-        return {"kind": "binary", "data": canonical, "media_type": media_type}
-
-    def _missing(self, kind: str, reason: str) -> str:
-        self.left_out(f"{kind} left out: {reason}")
-        return f"[{kind}, not imported: {reason}]"
-
-
-def joined(content: Content) -> Content:
-    """Put texts that follow each other together: tools answer with one text, not with many."""
-    if isinstance(content, str):
-        return content
-    if all(isinstance(item, str) for item in content):
-        return "\n".join(item for item in content if isinstance(item, str))
-    return content
-
-
-def block_list(content: Any) -> list[Any]:
-    """A message's content as blocks, whether it was written as text, as a list or not at all."""
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return content if isinstance(content, list) else []
-
-
-def of_type(blocks: Iterable[Any], kind: str) -> list[Json]:
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
-
-
-# One response of a model, put together piece by piece.
+_THOUGHTS: Mapping[str, tuple[str, ...]] = {
+    "thinking": ("thinking", "text"), "think": ("think",), "reasoning": ("text", "reasoning"),
+    "redacted_thinking": (), "redacted-reasoning": (), "redactedThinking": (), "input_json_delta": (),
+}  # fmt: skip
+_LIST = "of a list"
+_CALLS = {
+    "tool_use": (("id",), ("name",), ("input",)),
+    "toolCall": (("id",), ("name",), ("arguments",)),
+    "tool_call": (
+        ("id", "tool_call_id"), ("name", "function.name"), ("arguments", "args", "function.arguments"),
+    ),
+    "function_call": (("call_id", "id"), ("name",), ("arguments",)),
+    "tool-call": (("toolCallId",), ("toolName",), ("args", "input")),
+    "toolRequest": (("id",), ("toolCall.value.name",), ("toolCall.value.arguments",)),
+    _LIST: (
+        ("id", "tool_call_id", "toolCallId"),
+        ("function.name", "name", "function_name", "toolName", "function"),
+        ("function.arguments", "arguments", "args", "input"),
+    ),
+}  # fmt: skip
+"""By type of a block: where the id of a call is, its tool's name and its arguments."""
+_RESULTS = {
+    "tool_result": (
+        ("tool_use_id", "toolUseID"),
+        ("content", "run.result", "run.error.message", "run.error", "run.reason"),
+    ),
+    "tool-result": (("toolCallId",), ("result", "output.value", "output", "content")),
+    "toolResponse": (("id",), ("toolResult.value.content", "toolResult.value", "toolResult.error")),
+}  # fmt: skip
+"""By type of a block: where the id of the call is that it answers, and what the tool said."""
+_STATES = (
+    "is_error", "isError", "status", "run.status", "toolResult.status", "toolResult.value.isError",
+    "output.type",
+)  # fmt: skip
+_FAILED = (True, "error", "errored", "failed", "error-text", "error-json")
+_DENIED = ("rejected-by-user", "denied", "canceled", "cancelled")
+_FINISH = {
+    "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "length": "length", "max_tokens": "length",
+    "tool_use": "tool_call", "toolUse": "tool_call", "tool-calls": "tool_call", "tool_calls": "tool_call",
+    "function_call": "tool_call", "content_filter": "content_filter", "content-filter": "content_filter",
+    "refusal": "content_filter", "error": "error",
+}  # fmt: skip
+_NAMES = ("id", "uuid", "conversation_id", "conversationId", "sessionId")
+_NO_RECORD = "00000000-"
+"""How ids begin that stand for no record."""
 
 
 @dataclass
-class Answer:
+class _Answer:
     """The parts of a response so far."""
 
     line: int
-    """Where it begins in the file."""
     time: float
-    """Seconds since the epoch."""
-    model: str = ""
+    model: str
+    response: str
+    """What the program calls it; several records may be one response."""
+    signed_by: str
+    """Who signed its thoughts; only the same one can read them again."""
     parts: list[Json] = field(default_factory=list)
     usage: Json = field(default_factory=dict)
-    finish: str = ""
-    """In pydantic-ai's words (``stop``, ``length``, ``tool_call``, ...); empty when unknown."""
+    finish: str | None = None
     state: str = "complete"
-    """``interrupted`` when the user stopped it."""
     cost: float | None = None
-    """US dollars, as the other program reported."""
     lines: set[int] = field(default_factory=set)
-    """Further lines of the file that belong to it."""
+    calls: dict[str, Json] = field(default_factory=dict)
+    """What it calls, by the id in the file."""
 
-    def text(self, value: Any) -> None:
-        """Append what the model said; what is no text, or blank, adds nothing."""
-        if isinstance(value, str) and value.strip():
+    def text(self, value: str, *, more: bool) -> None:
+        """Append what the model said; what is blank adds nothing, unless more of it follows."""
+        if more and self.parts and self.parts[-1]["part_kind"] == "text":
+            self.parts[-1]["content"] += value
+        elif value.strip() or (more and value):
             self.parts.append({"part_kind": "text", "content": value})
 
-    def thinking(self, value: Any) -> None:
-        if isinstance(value, str) and value.strip():
-            self.parts.append({"part_kind": "thinking", "content": value})
-
-    def call(self, calls: Calls, file_id: str, name: str, args: Any) -> str:
-        """Append a tool call and return the id it has in the import."""
-        call_id = calls.begin(file_id, name)
-        self.parts.append(messages.call_part(call_id, name, arguments(args)))
-        return call_id
+    def thinking(self, text: str, signature: str = "", name: str = "") -> None:
+        if text.strip() or signature:
+            signed = {"signature": signature, "provider_name": self.signed_by} if signature else {}
+            named = {"id": name} if name else {}
+            self.parts.append({"part_kind": "thinking", "content": text, **signed, **named})
 
     def message(self) -> Json:
+        used = {name: self.usage.get(name, 0) for name in ("total", "fresh", "read", "written", "output")}
+        usage = {
+            "input_tokens": used["total"] or used["fresh"] + used["read"] + used["written"],
+            "cache_read_tokens": used["read"], "cache_write_tokens": used["written"],
+            "output_tokens": used["output"], "details": {},
+        }  # fmt: skip
+        if thought := self.usage.get("thought"):
+            usage["details"] = {"reasoning_tokens": thought}
+        signed = {"provider_name": self.signed_by, "provider_response_id": self.response or None}
         return {
-            "kind": "response",
-            "parts": self.parts,
-            "timestamp": messages.iso(self.time),
-            "model_name": self.model or None,
-            "finish_reason": self.finish or None,
-            "usage": self.usage,
-            "state": self.state,
-        }
-
-
-def arguments(value: Any) -> Json | str:
-    """Arguments of a call: an object, or text that a model wrote; anything else is put under ``input``."""
-    if isinstance(value, dict | str):
-        return value
-    return {"input": value} if value is not None else {}
-
-
-def usage(fresh: Any, output: Any, cache_read: Any = 0, cache_write: Any = 0) -> Json:
-    """Tokens of one response.
-
-    Args:
-        fresh: Input that came from no cache; pydantic-ai's input tokens hold all of it.
-        output: What the model wrote.
-        cache_read: Input read from a cache.
-        cache_write: Input written to a cache.
-    """
-    read, written = count(cache_read), count(cache_write)
-    return {
-        "input_tokens": count(fresh) + read + written,
-        "cache_read_tokens": read,
-        "cache_write_tokens": written,
-        "output_tokens": count(output),
-    }
-
-
-_UNUSED = "nothing in it could be used"
+            "kind": "response", "timestamp": books.iso(self.time), "model_name": self.model or None,
+            "parts": [part for part in self.parts if part["part_kind"] != "text" or part["content"].strip()],
+            "finish_reason": self.finish, "usage": usage, "state": self.state,
+        } | (signed if self.signed_by else {})  # fmt: skip
 
 
 class Reader:
-    """Base of the readers: one reads one file into a timeline."""
+    """Reads one file of a shape."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.out = Timeline()
+    def __init__(self, source: Source, shape: Shape, *, checked: bool = True) -> None:
+        """Prepare to read.
+
+        Args:
+            source: The file, or its beginning and its end.
+            shape: Of its format.
+            checked: Whether the messages are made; without them it is a glance, which needs no pydantic-ai.
+        """
+        self.source: Final = source
+        self.shape: Final = shape
+        lines = shape.is_lines and source.document is None and not source.is_database
+        self.out: Final = Timeline(listed=source.document is not None, checked=checked)
+        if lines:
+            self.out.skipped.extend(source.lines.skipped)
+            self.out.count("lines held bytes that are not UTF-8, shown as U+FFFD", source.lines.replaced)
         self.time = source.mtime
         """Of what is being read, in seconds since the epoch."""
-        self.title = self.cwd = self.model = ""
-        self.notes: list[str] = []
-        self._answer: Answer | None = None
+        self.title = self.cwd = self.model = self.branch = ""
+        self._answer: _Answer | None = None
+        self._told: dict[str, Content] = {}
+        """By the id of a call: what the tool said."""
+        self._is_typed = False
+        """Whether what the user typed stands in elements."""
+        self._numbers: dict[Any, int] = {}
+        """By the id of a record: its line."""
+
+    def read(self) -> Imported:
+        if self.shape.whole is not None:
+            return self.shape.whole(self.source, self.out)
+        found = self._conversation()
+        self._head(found.owner)
+        if self.shape.sidecar:
+            self._head(beside_file(self.source.path, self.shape.sidecar))
+        numbers = found.numbers or range(1, len(found.messages) + 1)
+        numbered = list(zip(numbers, found.messages, strict=True))
+        known = [(number, record) for number, record in numbered if self._is_record(number, record)]
+        self._is_typed = any(self._has_typed(record) for _, record in known)
+        for number, record in self.shape.sorted_out(self._branch(known, found.owner), self.out):
+            if self.shape.turn is not None:
+                self.shape.turn(self, number, record)
+                continue
+            turned = self.shape.turned(record)
+            for each in turned if isinstance(turned, list) else [turned]:
+                self._take(number, each)
+            if isinstance(name := first_at(record, "uuid", "id"), str | int):
+                self._numbers[name] = number
+        self._end_answer()
+        self.out.count("further conversations in the file were left out", found.others)
+        for number in numbers:
+            if not self.out.knows(number):
+                self.out.skip(number, "nothing in it could be used")
+        title = given_title(self.title) or title_of(self.out.events)
+        return self.out.finish(title, self.cwd, self.model, self.branch, len(numbered))
 
     def at(self, *values: Any) -> None:
         """Set the clock to the first of these that is a time."""
-        for value in values:
-            if (moment := seconds(value, -1.0)) >= 0:
-                self.time = moment
-                return
+        moments = (seconds(value, -1.0) for value in values)
+        self.time = next((moment for moment in moments if moment >= 0), self.time)
 
-    def content(self, line: int) -> ContentReader:
-        """Reads the blocks of a message; what it cannot use is reported for the line."""
-        return ContentReader(lambda reason: self.out.skip(line, reason))
+    def _conversation(self) -> Found:
+        """The conversation that is wanted: the one that is named, else the newest, else the first."""
+        source, shape = self.source, self.shape
+        value = stored_conversation(source) if source.is_database else source.value
+        found = None if source.is_database else shape.found(source)
+        if found is None and shape.is_message is not None:
+            found = find_messages(value, shape.is_message)
+        several = value if isinstance(value, list) else [value] if value else []
+        if found is None:
+            found = self._newest([each for each in several if isinstance(each, dict)]) or Found(several)
+        if found.messages and found.messages is value and source.document is None:
+            return replace(found, numbers=[number for number, _ in source.lines.records])
+        return found
 
-    def skip_message(self, number: int, reason: str) -> None:
-        """Report something in a message of a file that is one list."""
-        self.out.skip(number, f"message {number} of the list: {reason}")
+    def _newest(self, known: list[Json]) -> Found | None:
+        talks = [(each, talk) for each in known if (talk := _listed(each, self.shape)) is not None]
+        if not talks:
+            return None
+        self.out.count("conversations without messages were left out", len(known) - len(talks))
+        others, part = len(talks) - 1, "" if self.source.is_database else self.source.part
+        if part:
+            talks = [each for each in talks if part in (value_at(each[0], name) for name in _NAMES)]
 
-    def numbered(self, found: Found) -> Iterable[tuple[int, Any]]:
-        """The messages of a list with their places in it, those of a file of lines with their lines."""
-        lines = self.source.lines
-        if self.source.document is None:
-            lists = {line.number for line in lines.lists}
-            self.out.skipped.extend(each for each in lines.skipped if each.line not in lists)
-            if found.messages is self.source.value:
-                return [(line.number, line.data) for line in lines.values]
-        return enumerate(found.messages, 1)
+        def changed(talk: tuple[Json, list[Any]]) -> float:
+            return next(
+                filter(None, (seconds(value_at(talk[0], path), 0.0) for path in self.shape.changed)), 0.0
+            )
 
-    def text(self, value: Any, line: int) -> str:
-        return messages.plain_text(self.content(line).read(value))
+        owner, newest = max(talks, key=changed, default=({}, []))
+        return Found(newest, owner, others)
 
-    def answer(self, line: int) -> Answer:
-        """The answer that the model is giving; a new one when it is not giving any."""
-        if self._answer is None:
-            self._answer = Answer(line, self.time, self.model)
-        self._answer.lines.add(line)
-        return self._answer
-
-    def end_answer(self) -> bool:
-        """The answer is whole: it becomes an event. Return whether there was one."""
-        answer, self._answer = self._answer, None
-        if answer is None:
-            return False
-        if not answer.parts:
-            for line in sorted(answer.lines):
-                self.out.leave(line, "answers without any content were left out")
-            return False
-        if self.out.response(answer.message(), answer.time, answer.line, cost=answer.cost):
-            self.out.places |= answer.lines
-            self.model = answer.model or self.model
+    def _is_record(self, number: int, record: Any) -> bool:
+        if isinstance(record, dict):
             return True
+        if isinstance(record, str) and record in self.shape.marks:
+            self.out.leave(number, ABOUT)
+        else:
+            self.out.skip(number, f"not an object: {shown(record)}", unknown=True)
         return False
 
-    def say(self, content: Any, line: int, beside: Sequence[str] = ()) -> None:
-        """The user said something; the model read ``beside`` with it, which nobody typed."""
-        self.end_answer()
-        self.out.user(self.content(line).read(content), self.time, line, beside=beside)
+    def _head(self, record: Json) -> None:
+        self.title = text_at(record, *self.shape.title) or self.title
+        self.cwd = self.cwd or text_at(record, *self.shape.cwd)
+        self.model = text_at(record, *self.shape.models) or self.model
 
-    def result(self, file_id: str, content: Any, outcome: ToolOutcome, line: int) -> None:
-        """A tool answered the call that has this id in the file."""
-        self.end_answer()
-        call = self.out.calls.finish(file_id)
-        if call is None:
-            self.out.skip(line, f"{self.out.calls.why_not(file_id)}: {shown(file_id)}")
-            return
-        self.out.result(call, joined(self.content(line).read(content)), outcome, self.time, line)
+    def _branch(self, numbered: Records, owner: Json) -> Records:
+        """The messages on the way to the last one; links to missing messages are mended by their order."""
+        if self.shape.links is None:
+            return numbered
+        key, parent, last = self.shape.links
+        places: dict[str, int] = {}
+        for at, (number, record) in enumerate(numbered):
+            name = record_text(record, key) if parent in record else ""
+            if name and places.setdefault(name, at) != at:
+                self.out.skip(number, f"record id {shown(name)} was already used in this file")
+        at = places.get(text_at(owner, *last), max(places.values(), default=-1))
+        path: dict[int, None] = {}
+        while at >= 0 and at not in path:
+            path[at] = None
+            above = record_text(numbered[at][1], parent)
+            mended = bool(above) and above not in places and not above.startswith(_NO_RECORD)
+            self.out.count("links to missing records were repaired by file order", mended and at > 0)
+            at = places.get(above, at - 1 if mended else -1)
+        # What has no place in the tree is read where it stands: reports, records about the chat.
+        loose = {
+            at for at, (_, each) in enumerate(numbered) if parent not in each or not record_text(each, key)
+        }
+        for at, (number, _) in enumerate(numbered):
+            if at not in path and at not in loose and not self.out.knows(number):
+                self.out.leave(number, "messages on abandoned branches were left out")
+        # A table of messages may be in any order; the way from the first to the last is not.
+        ordered = sorted(loose.union(path)) if loose else list(path)[::-1]
+        return [numbered[at] for at in ordered]
 
-    def finish(self, numbers: Iterable[int]) -> Imported:
-        """Close the books.
+    def _take(self, number: int, step: Json) -> None:
+        """Read a message in the shared spelling."""
+        shape = self.shape
+        self.at(*(value_at(step, path) for path in shape.time))
+        self.cwd = self.cwd or text_at(step, *shape.cwd)
+        self.model = self.model or text_at(step, *shape.models)
+        take = self._ROLES.get(shape.roles.get(text_at(step, *shape.role), ""))
+        if take is None:
+            unknown = text_at(step, "unknown") or f"unknown role {shown(value_at(step, shape.role[0]))}"
+            return self.out.skip(number, unknown, unknown=True)
+        blocks = next((block_list(found) for path in shape.content if (found := value_at(step, path))), [])
+        take(self, number, step, blocks)
+        if number in self.out.places:
+            self.out.places.update(step.get("lines", ()))
+        return None
 
-        Args:
-            numbers: Every line, or place in a list, that was read: one that left no trace is reported.
-        """
-        self.end_answer()
-        for number in numbers:
-            if not self.out.knows(number):
-                self.out.skip(number, _UNUSED)
-        title = given_title(self.title) or title_of(self.out.events)
-        return self.out.finish(title=title, cwd=self.cwd, model=self.model, notes=self.notes)
+    def _aside(self, number: int, step: Json, _blocks: list[Any]) -> None:
+        self._head(step)
+        self.branch = record_text(step, "branch") or self.branch
+        if left := step.get("left", ABOUT):
+            self.out.leave(number, left)
 
+    def _note(self, number: int, _step: Json, _blocks: list[Any]) -> None:
+        self.out.leave(number, NOTES)
 
-class LineReader(Reader):
-    """Base of the readers of files that hold one JSON object a line."""
+    def _trouble(self, number: int, step: Json, _blocks: list[Any]) -> None:
+        self._end_answer()
+        message = text_at(step, "message") or "The program reported an error."
+        self.out.add(Error(kind=step.get("kind", "provider"), message=message), None, self.time, number)
 
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self.records = source.lines.records
-        self.out.skipped.extend(source.lines.skipped)
-        replaced = source.lines.replaced
-        self.out.left_out["lines held bytes that are not UTF-8, shown as U+FFFD"] += replaced
-
-    def close(self) -> Imported:
-        """Close the books over all lines."""
-        return self.finish(line.number for line in self.records)
-
-
-# The branch of a tree of records that the last one stands on.
-
-
-def branch(records: tuple[Line, ...], *, key: str, parent: str, report: Timeline) -> set[int]:
-    """Line numbers on the way from the first record to the last one.
-
-    Records without an id are no part of the tree and always count: headers, and all of an old file that is a
-    list. A link to a record that is missing is mended by file order, so that what came before stays.
-
-    Args:
-        records: The records in file order.
-        key: Name of the field with a record's id.
-        parent: Name of the field with the id of the record before it.
-        report: Told of ids that are used twice and links that had to be mended.
-    """
-    by_id: dict[str, int] = {}
-    tree: list[Line] = []
-    path = {line.number for line in records if not record_text(line.data, key) or parent not in line.data}
-    for line in records:
-        name = record_text(line.data, key)
-        if not name or line.number in path:
-            continue
-        if name in by_id:
-            report.skip(line.number, f"record id {shown(name)} was already used in this file")
-            continue
-        by_id[name] = len(tree)
-        tree.append(line)
-    place = len(tree) - 1
-    while place >= 0 and tree[place].number not in path:
-        path.add(tree[place].number)
-        above = record_text(tree[place].data, parent)
-        if not above:
-            break
-        if above in by_id and by_id[above] < place:
-            place = by_id[above]
+    def _system(self, number: int, _step: Json, blocks: list[Any]) -> None:
+        self._end_answer()
+        if text := self._text(number, blocks):
+            self.out.system(text, self.time, number)
         else:
-            report.left_out["links to missing records were repaired by file order"] += 1
-            place -= 1
-    return path
+            self.out.leave(number, ABOUT)
+
+    def _user(self, number: int, step: Json, blocks: list[Any]) -> None:
+        results = [block for block in blocks if _is_result(block)]
+        for block in results:
+            self._block_result(number, block)
+        said, beside, framed = self._typed(block for block in blocks if not _is_result(block))
+        if said:
+            self._end_answer()
+        if said and (begun := self.shape.continued) and text_at(said[0], "text").startswith(begun):
+            # A model wrote it, though it was told in the user's name.
+            self._respond(number, step).text(self._text(number, said), more=False)
+            self._end_answer()
+        elif said:
+            self.out.count("prompts held notes or marks of the program, which were left out", framed)
+            self.out.user(self._content(number).content(said), self.time, number, beside=beside)
+        elif framed or beside:
+            self.out.leave(number, NOTES)
+        elif not results:
+            self.out.skip(number, "empty user message")
+
+    def _typed(self, blocks: Iterable[Any]) -> tuple[list[Any], list[str], bool]:
+        """What the user said, what the model read beside it, and whether the program wrote more."""
+        said: list[Any] = []
+        beside: list[str] = []
+        framed = False
+        for block in blocks:
+            text = text_at(block, "text")
+            if value_at(block, "type") == BESIDE:
+                beside.append(text)
+            elif self.shape.note and self.shape.note.match(text):
+                framed = True
+            elif self._is_typed and self.shape.typed and text:
+                framed = True
+                said += [text_block(each.strip()) for _, each, _ in elements(text, self.shape.typed)]
+            else:
+                said.append(block)
+        return said, beside, framed
+
+    def _has_typed(self, record: Json) -> bool:
+        """Whether a record has an element with what the user typed."""
+        typed, shape = self.shape.typed, self.shape
+        turned = shape.turned(record) if typed else []
+        for step in turned if isinstance(turned, list) else [turned]:
+            if typed and shape.roles.get(text_at(step, *shape.role)) == "user":
+                blocks = [block for path in shape.content for block in block_list(value_at(step, path))]
+                texts = (text_at(block, "text") for block in blocks if not _is_result(block))
+                if any(next(elements(text, typed), None) for text in texts):
+                    return True
+        return False
+
+    def _respond(self, number: int, step: Json) -> _Answer:
+        """The answer that a message belongs to: the one that the model is giving, or a new one."""
+        response, begun = text_at(step, "response"), self._answer
+        if begun is not None and not step.get("more"):
+            # What the model thought may stand in a record of its own before.
+            thought = begun.parts and all(part["part_kind"] == "thinking" for part in begun.parts)
+            if response != begun.response or not (thought or response):
+                self._end_answer()
+        named = (value_at(step, path) for path in self.shape.model)
+        model = next((each for each in named if isinstance(each, str)), self.model)
+        if self._answer is None:
+            self._answer = _Answer(number, self.time, model, response, text_at(step, "signed_by"))
+        self._answer.lines |= {number, *step.get("lines", ())}
+        self._answer.model = model or self._answer.model
+        return self._answer
+
+    def _thought(self, number: int, step: Json, blocks: list[Any]) -> None:
+        if not blocks:
+            self.out.leave(number, "thoughts that only their vendor can read were left out")
+        for block in blocks:
+            self._respond(number, step).thinking(text_at(block, "thinking", "text"))
+
+    def _assistant(self, number: int, step: Json, blocks: list[Any]) -> None:
+        answer = self._respond(number, step)
+        for name, paths in self.shape.tokens.items():
+            answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths)
+        answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
+        answer.state = record_text(step, "state") or answer.state
+        answer.cost = step.get("cost") or answer.cost
+        answer.thinking(text_at(step, "reasoning_content", "reasoning", "reasoning.text"))
+        for block in [*blocks, *([text_block(step["refusal"])] if step.get("refusal") else [])]:
+            kind = text_at(block, "type")
+            if kind in _THOUGHTS:
+                signature = text_at(block, "signature", "data") if answer.signed_by else ""
+                name = kind if kind == "redacted_thinking" else ""
+                answer.thinking(text_at(block, *_THOUGHTS[kind]), signature, name)
+            elif kind in _CALLS:
+                self._call(number, answer, block, kind)
+            elif _is_result(block):
+                self._block_result(number, block)
+                answer = self._respond(number, step)
+            else:
+                answer.text(self._text(number, [block]), more=bool(step.get("delta")))
+        before = frozenset(answer.calls)
+        for call in list_at(step, "tool_calls") or list_at(step, "toolCalls"):
+            if text_at(call, *_CALLS[_LIST][0]) not in before:
+                self._call(number, answer, call, _LIST)
+        for result in list_at(step, "results"):
+            self._block_result(number, result)
+
+    def _call(self, number: int, answer: _Answer, call: Any, kind: str) -> None:
+        ids, names, args = _CALLS[kind]
+        call_id, name = text_at(call, *ids), text_at(call, *names)
+        if not name:
+            return self.out.skip(number, f"tool call without a tool's name: {shown(call)}")
+        given = first_at(call, *args)
+        given = {} if given is None else given if isinstance(given, dict | str) else {"input": given}
+        part = books.call_part(call_id, name, given)
+        if call_id and answer.calls.get(call_id) == part:
+            return self.out.skip(number, f"tool call id {shown(call_id)} occurs twice in one response")
+        answer.calls[call_id] = part
+        answer.parts.append({**part, "tool_call_id": self.out.calls.begin(call_id, name)})
+        return None
+
+    def _end_answer(self) -> None:
+        """The answer is whole: it becomes an event."""
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        if not (message := answer.message())["parts"]:
+            for line in sorted(answer.lines - self.out.places):
+                self.out.leave(line, "answers without any content were left out")
+        elif self.out.response(message, answer.time, answer.line, cost=answer.cost):
+            self.out.places |= answer.lines
+            self.model = answer.model or self.model
+
+    def _tool(self, number: int, step: Json, blocks: list[Any]) -> None:
+        if any(map(_is_result, blocks)):
+            return self._user(number, step, blocks)
+        call_id, content = text_at(step, "tool_call_id", "toolCallId"), first_at(step, *self.shape.content)
+        return self._result(number, call_id, step, content, record_text(step, "name"))
+
+    def _block_result(self, number: int, block: Any) -> None:
+        ids, contents = _RESULTS.get(text_at(block, "type"), _RESULTS["tool_result"])
+        name = text_at(block, "name", "toolName")
+        self._result(number, text_at(block, *ids), block, first_at(block, *contents), name)
+
+    def _result(self, number: int, call_id: str, record: Any, content: Any, name: str) -> None:
+        self._end_answer()
+        if isinstance(content, dict) and isinstance(content.get("text"), str):
+            content = content["text"]
+        calls = self.out.calls
+        call = calls.finish(call_id) if call_id else calls.finish_oldest(name) or calls.finish_oldest()
+        if call is None:
+            told = joined(ContentReader(lambda _: None, of_tool=True).content(content))
+            if call_id and self._told.get(call_id) == told:
+                return self.out.leave(number, "duplicate results count once")
+            return self.out.skip(number, f"{calls.why_not(call_id)}: {shown(call_id or name)}")
+        told = self._told[call_id] = joined(self._content(number, of_tool=True).content(content))
+        return self.out.result(call, told, self._outcome(record, told), self.time, number)
+
+    def _outcome(self, record: Any, told: Content) -> ToolOutcome:
+        states = [state for path in _STATES if isinstance(state := value_at(record, path), str | bool)]
+        failed = any(state in _FAILED for state in states)
+        begun = told[:200].lower() if isinstance(told, str) and (failed or not states) else ""
+        if any(state in _DENIED for state in states) or begun.startswith(self.shape.denied):
+            return "denied"
+        stopped = begun.startswith(self.shape.stopped)
+        return "interrupted" if stopped else "error" if failed else "success"
+
+    def _summary(self, number: int, step: Json, blocks: list[Any]) -> None:
+        self._end_answer()
+        text = self._text(number, blocks).strip()
+        if not text:
+            return self.out.skip(number, "compaction without a summary, not applied")
+        gone = [self._numbers[each] for each in step.get("gone", ()) if each in self._numbers]
+        start = self._numbers.get(step.get("first"), 0) or (max(gone) + 1 if gone else 0)
+        # What is kept may begin with a record that is no message.
+        at = min((line for line in self.out.first_at if line >= start > 0), default=0)
+        missing = bool(step.get("first")) and not at
+        self.out.count("compactions kept a stretch that is not in the file", missing)
+        kept = [event for each in step.get("kept", ()) if (event := self.out.first_at.get(each))]
+        tokens = count(step.get("before")), count(step.get("after"))
+        trigger: Trigger = "manual" if step.get("manual") is True else "blocking"
+        first = self.out.first_at.get(at)
+        return self.out.compaction(text, trigger, tokens, self.time, number, first, kept=kept)
+
+    def _content(self, line: int, *, of_tool: bool = False) -> ContentReader:
+        return ContentReader(lambda reason: self.out.skip(line, reason), of_tool)
+
+    def _text(self, line: int, blocks: list[Any]) -> str:
+        return books.plain_text(self._content(line).content(blocks))
+
+    _ROLES: ClassVar[Mapping[str, Callable[["Reader", int, Json, list[Any]], None]]] = {
+        "system": _system, "user": _user, "assistant": _assistant, "tool": _tool, "thought": _thought,
+        "note": _note, "aside": _aside, "summary": _summary, "trouble": _trouble,
+    }  # fmt: skip
+    """How the messages of each role are taken."""
+
+
+def _listed(conversation: Any, shape: Shape) -> list[Any] | None:
+    """The messages of a conversation, of a table of them its values; None when it has none."""
+    found = (value_at(conversation, path) for path in shape.talk)
+    tables = (list(each.values()) if isinstance(each, dict) else each for each in found)
+    listed = next((each for each in tables if isinstance(each, list) and each), None)
+    if listed is None or not shape.nested:
+        return listed
+    flat: list[Any] = []
+    waiting = listed[::-1]
+    while waiting:
+        flat.append(waiting.pop())
+        waiting += list_at(flat[-1], shape.nested)[::-1]
+    return flat
+
+
+def _is_result(block: Any) -> bool:
+    return text_at(block, "type") in _RESULTS

@@ -3,18 +3,12 @@
 Their files look like another format that is read; as such they would lose calls, results, and who said what.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import islice
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
-from tui_app.session.importers.databases import columns_of, store_of
-from tui_app.session.importers.opencode import database_sessions
-from tui_app.session.importers.reader import block_list, has_blocks, has_items, objects_at
-from tui_app.session.importers.shapes import Shape, beside_file
-from tui_app.session.importers.source import Json, Source, find_messages, is_database, is_role_message
-
-_LOOKED_AT = 1_000
-"""Records of a file in which the signs are looked for."""
+from tui_app.session.importers.databases import columns_of
+from tui_app.session.importers.source import Json, Source
+from tui_app.session.importers.values import block_list, has_blocks, has_items, objects_at
 
 
 def _is_ai_sdk(record: Json) -> bool:
@@ -62,43 +56,24 @@ _TABLES = (
 """Databases that are not read, by tables that they have."""
 
 
-def program_of(source: Source, shapes: Sequence[Shape]) -> str:
-    """The format of a file, or the name of the program if its conversations are not read; else nothing.
+def program_of(source: Source, records: list[Json]) -> str:
+    """The name of the program whose file it is; empty for others.
 
     Args:
         source: The file.
-        shapes: The formats that are a map of names; they are asked first.
+        records: Its records, and the messages in them.
     """
-    if is_database(source.raw):
-        return "" if database_sessions(source.path) else _database_of(source)
-    value = source.value
-    found = find_messages(value, is_role_message)
-    records: list[Any] = value[:_LOOKED_AT] if isinstance(value, list) else [value]
-    records += islice(found.messages if found else (), _LOOKED_AT)
-    known = [record for record in records if isinstance(record, dict)]
     if isinstance(source.document, list) and any(
         record.get("type") in ("function_call", "function_call_output") and "call_id" in record
-        for record in known
+        for record in records
     ):
         # On lines of their own the same items are an old rollout of Codex.
         return "OpenAI's Responses API"
-    signs = (*((shape.name, shape.sign) for shape in shapes), *_SIGNS)
-    program = next((program for program, is_from in signs if any(map(is_from, known))), "")
-    # Vibe's lines are those of many; only the file beside them is its own.
-    if (
-        not program
-        and source.document is None
-        and found
-        and "environment" in beside_file(source.path, "meta.json")
-    ):
-        return "vibe"
-    return program
+    return next((program for program, is_from in _SIGNS if any(map(is_from, records))), "")
 
 
-def _database_of(source: Source) -> str:
-    if store := store_of(source.path):
-        return store.program
-    tables = columns_of(source.path).keys()
-    if not tables or tables >= {"session", "message", "part"}:
-        return ""
-    return next((program for program, names in _TABLES if names <= tables), "another program")
+def database_of(path: Path) -> str:
+    tables = columns_of(path).keys()
+    return next(
+        (program for program, names in _TABLES if names <= tables), "another program" if tables else ""
+    )

@@ -1,0 +1,523 @@
+"""The books of an import: its events in order, and an account of everything left out."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeGuard
+
+from tui_app.context.user_text import is_marked_command, own_text
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Trigger,
+    UserMessage,
+)
+from tui_app.records import frozen
+from tui_app.session.importers.source import Json, SkippedLine
+
+Content = str | Sequence[str | Json]
+"""Text, or texts and binary parts in order."""
+
+
+@frozen(kw_only=True)
+class ImportedEvent:
+    """One event to append to the log."""
+
+    data: Payload
+    message: str | None
+    """The pydantic-ai message as JSON text; None for events that are no message."""
+    time: float
+    """Seconds since the epoch, as the other program recorded it."""
+    first_kept: "ImportedEvent | None" = None
+    """Of a compaction: the first event before it that stayed in view beside the summary."""
+    kept: "tuple[ImportedEvent, ...]" = ()
+    """Of a compaction: further events before that one that stayed."""
+
+
+@frozen(kw_only=True)
+class Imported:
+    """A conversation of another program.
+
+    The events are meant to be appended in order right after a ``session.start``, so the event at index
+    ``i`` gets log number ``i + 2``; the ranges of imported compactions are written for these numbers.
+    """
+
+    format: str = ""
+    """Name of the format, which the reader itself does not know."""
+    title: str
+    """One line; empty when the file suggests none."""
+    cwd: str
+    model: str
+    """The model's name as written in the file, without a provider in front; empty when unknown."""
+    events: tuple[ImportedEvent, ...]
+    skipped: tuple[SkippedLine, ...]
+    """In order of ``line``; one line may stand here more than once."""
+    messages: int
+    """Requests and responses of the session, the results of one response as one request; no summaries."""
+    tool_calls: int
+    tool_results: int
+    """Results that the file holds; calls without one got one that says so, and a note counts them."""
+    notes: tuple[str, ...]
+    """Sentences about what was left out on purpose or changed."""
+    places: frozenset[int] = frozenset()
+    """Lines (or places in a list) that became an event or are counted in the notes."""
+    branch: str = ""
+    """The branch of the repository that it was held on; empty when the file does not say."""
+    unknown: int = 0
+    """Lines of a kind that the format does not have."""
+    read: int = 0
+    """Lines that are JSON, or messages of the list."""
+    is_own: bool = False
+    """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
+
+
+@frozen
+class OpenCall:
+    """A call that waits for its result."""
+
+    call_id: str
+    """Id in the import; unique in it, unlike the file's own."""
+    name: str
+
+
+@dataclass
+class Calls:
+    """Gives every call an id of its own and finds the call that a result answers.
+
+    Some programs use an id again later. Such calls are told apart here, each paired in order of
+    occurrence, because a provider refuses a history in which one id stands for two calls.
+    """
+
+    renamed: int = 0
+    """Calls whose id had been used before."""
+    _open: dict[str, list[OpenCall]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
+    _copies: dict[str, int] = field(default_factory=dict)
+    """The last number that was tried behind each id."""
+
+    def begin(self, file_id: str, name: str) -> str:
+        """Register a call under the id it has in the file and return the id to use.
+
+        A call without any id gets one.
+        """
+        base = file_id or f"imported-{len(self._used) + 1}"
+        call_id, copy = base, self._copies.get(base, 1)
+        while call_id in self._used:
+            copy += 1
+            call_id = f"{base}-{copy}"
+        self._copies[base] = copy
+        self.renamed += bool(file_id) and copy > 1
+        self._used.add(call_id)
+        self._open.setdefault(file_id, []).append(OpenCall(call_id, name))
+        return call_id
+
+    def finish(self, file_id: str) -> OpenCall | None:
+        """The oldest call of this id that is not answered yet, now answered; None when there is none."""
+        waiting = self._open.get(file_id)
+        return waiting.pop(0) if waiting else None
+
+    def finish_oldest(self, name: str = "") -> OpenCall | None:
+        """Answer the oldest open call, of that tool if one is named: for files that give results no id."""
+        for waiting in self._open.values():
+            if waiting and (not name or waiting[0].name == name):
+                return waiting.pop(0)
+        return None
+
+    def why_not(self, file_id: str) -> str:
+        """Say why :meth:`finish` found no call."""
+        if file_id in self._open:
+            return "second result of a tool call that already has one"
+        return "tool result without its call"
+
+
+NOTES = "notes the program wrote into the conversation were left out"
+"""Finishes a sentence of the account, see :meth:`Timeline.leave`."""
+ToolOutcome = Literal["success", "error", "denied", "interrupted"]
+
+
+class Timeline:
+    """The events of one import so far."""
+
+    def __init__(self, *, listed: bool = False, checked: bool = True) -> None:
+        """Open the books.
+
+        Args:
+            listed: Whether what is read are the messages of a list, and not lines.
+            checked: Whether pydantic-ai checks the messages; else there are none, for a glance at a file.
+        """
+        self.events: list[ImportedEvent] = []
+        self.skipped: list[SkippedLine] = []
+        self.calls = Calls()
+        self._left_out: Counter[str] = Counter()
+        self.places: set[int] = set()
+        """Lines that became an event or were left out on purpose."""
+        self.first_at: dict[int, ImportedEvent] = {}
+        """By line: the first event that it became."""
+        self.unknown: set[int] = set()
+        """Lines of a kind that the format does not have."""
+        self.notes: list[str] = []
+        """Sentences that come before those that count."""
+        self._reported: set[int] = set()
+        self._at, self._checked = "message {} of the list: " if listed else "", checked
+
+    def skip(self, line: int, reason: str, *, unknown: bool = False) -> None:
+        self.skipped.append(SkippedLine(line=line, reason=self._at.format(line) + reason))
+        self._reported.add(line)
+        if unknown:
+            self.unknown.add(line)
+
+    def count(self, what: str, times: int = 1) -> None:
+        """Count something that was left out on purpose; ``what`` finishes the sentence ``3 ...``."""
+        self._left_out[what] += times
+
+    def leave(self, line: int, what: str) -> None:
+        """Leave a line out on purpose, see :meth:`count`."""
+        self.count(what)
+        self.places.add(line)
+
+    def knows(self, line: int) -> bool:
+        """Whether the line became an event, was left out on purpose, or is reported."""
+        return line in self.places or line in self._reported
+
+    def add(self, data: Payload, message: Json | None, time: float, line: int) -> bool:
+        """Append an event; a message that pydantic-ai refuses is reported and not added."""
+        try:
+            text = canonical(message) if message is not None and self._checked else None
+        except MessageRefusedError as error:
+            self.skip(line, f"not a valid message: {error}")
+            return False
+        self.events.append(ImportedEvent(data=data, message=text, time=time))
+        self.first_at.setdefault(line, self.events[-1])
+        self.places.add(line)
+        return True
+
+    def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
+        part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}
+        self.add(SystemMessage(text=text), message or request(part, time), time, line)
+
+    def user(
+        self,
+        content: Content,
+        time: float,
+        line: int,
+        message: Json | None = None,
+        beside: Sequence[str] = (),
+    ) -> None:
+        """Append what the user said: an empty prompt is reported, notes of a program are left out.
+
+        Args:
+            content: The prompt.
+            time: Seconds since the epoch.
+            line: Where it stands in the file.
+            message: The request as it is; made of the prompt when it is None.
+            beside: What the model read with it and nobody typed, such as files that the prompt names.
+        """
+        if not content or content == [""]:
+            return self.skip(line, "empty user message")
+        sent = [content] if isinstance(content, str) else list(content)
+        own = sent if message else [own_text(item) if isinstance(item, str) else item for item in sent]
+        kept = [(item, said) for item, said in zip(sent, own, strict=True) if said != ""]
+        if not kept:
+            return self.leave(line, NOTES)
+        self.count("prompts held notes or marks of the program, which were left out", own != sent)
+        items = [said for _, said in kept]
+        attached = tuple(attachment_name(item) for item in items if is_file(item))
+        data = UserMessage(text=plain_text(items), attachments=attached)
+        # A command is read by the model with its marks, by which facts know it, too.
+        read = [*(item if is_marked_command(item) else said for item, said in kept), *beside]
+        part: Json = {"part_kind": "user-prompt", "timestamp": iso(time)}
+        part["content"] = read[0] if len(read) == 1 and isinstance(read[0], str) else read
+        self.add(data, message or request(part, time), time, line)
+        return None
+
+    def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
+        """Append a model's response and the calls it makes; return whether it was accepted."""
+        parts: list[Json] = message["parts"]
+        if not parts:
+            self.skip(line, "empty assistant message")
+            return False
+        calls = [part for part in parts if part["part_kind"] == "tool-call"]
+        usage: Json = message.get("usage") or {}
+        data = AssistantMessage(
+            text=_texts(parts, "text"),
+            thinking=_texts(parts, "thinking"),
+            call_ids=tuple(part["tool_call_id"] for part in calls),
+            model=message.get("model_name") or "",
+            input_tokens=usage.get("input_tokens", 0),
+            output_tokens=usage.get("output_tokens", 0),
+            cache_read_tokens=usage.get("cache_read_tokens", 0),
+            cache_write_tokens=usage.get("cache_write_tokens", 0),
+            finish_reason=message.get("finish_reason") or "",
+            interrupted=message.get("state") in ("interrupted", "incomplete"),
+            cost_usd=cost,
+        )
+        if not self.add(data, message, time, line):
+            return False
+        for part in calls:
+            # Text that a model wrote stays as it is, even when it is broken.
+            args = part.get("args") or {}
+            args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
+            call = ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args)
+            self.add(call, None, time, line)
+        return True
+
+    def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
+        # The other outcomes have the same name in pydantic-ai.
+        name = "failed" if outcome == "error" else outcome
+        message = return_request(call.call_id, call.name, content, name, time)
+        self.result_message(call, message, outcome, time, line)
+
+    def result_message(
+        self, call: OpenCall, message: Json, outcome: ToolOutcome, time: float, line: int
+    ) -> None:
+        """Append a result that is already a message of one tool return."""
+        text = plain_text(message["parts"][0].get("content"))
+        data = ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome)
+        self.add(data, message, time, line)
+
+    def compaction(
+        self,
+        summary: str,
+        trigger: Trigger,
+        tokens: tuple[int, int],
+        time: float,
+        line: int,
+        first_kept: ImportedEvent | None = None,
+        *,
+        kept: Sequence[ImportedEvent] = (),
+    ) -> None:
+        """Append a compaction that the other program made: what stands before it leaves the agent view.
+
+        Args:
+            summary: What took the place of the history.
+            trigger: Why it was made.
+            tokens: Size of the context before and after, as the other program reported; 0 when unknown.
+            time: Seconds since the epoch.
+            line: Where it stands in the file.
+            first_kept: The first event so far that stayed in view; none did when it is None.
+            kept: Further events that stayed.
+        """
+        # What it hid is filled in at the end, when every event has its number.
+        data = CompactionComplete(
+            job="",
+            outcome="success",
+            trigger=trigger,
+            policy="",
+            performed_by="provider",
+            summary=summary,
+            tokens_before=tokens[0],
+            tokens_after=tokens[1],
+        )
+        part = {"part_kind": "compaction", "content": summary}
+        if self.add(data, request(part, time), time, line):
+            self.events[-1] = replace(self.events[-1], first_kept=first_kept, kept=tuple(kept))
+
+    def finish(self, title: str, cwd: str, model: str, branch: str, read: int) -> Imported:
+        """Close the books: answer what was left open, and count."""
+        self.count("calls reused an id and got a new one", self.calls.renamed)
+        counted = [f"{count:,} {what}." for what, count in sorted(self._left_out.items()) if count]
+        events = answer_open_calls(self.events)
+        added = len(events) - len(self.events)
+        if added:
+            calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
+            counted.append(f"{calls} without a result in the file got one that says so.")
+        return Imported(
+            title=title,
+            cwd=cwd,
+            branch=branch,
+            model=model,
+            events=tuple(number_compactions(events)),
+            skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
+            messages=count_messages(events),
+            tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
+            tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
+            notes=(*self.notes, *counted),
+            places=frozenset(self.places),
+            unknown=len(self.unknown),
+            read=read,
+        )
+
+
+def _texts(parts: list[Any], kind: str) -> str:
+    return "\n\n".join(part["content"] for part in parts if part["part_kind"] == kind and part.get("content"))
+
+
+FIRST_SEQ = 2
+"""Log number of the first imported event: number 1 is the session's start."""
+NO_RESULT = "No result: the transcript holds none for this call."
+"""What a call is answered with whose result is not in the file."""
+
+
+def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
+    """Give every call without a result one that says so, behind the results that follow its response.
+
+    A session that is opened closes its open calls. One that has none stays byte for byte as imported. A
+    result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
+    """
+    results = {event.data.tool_call_id: event for event in events if isinstance(event.data, ToolResult)}
+    closed: list[ImportedEvent] = []
+    waiting: list[ImportedEvent] = []
+    moved: set[str] = set()
+    open_calls: dict[str, None] = {}
+    for event in events:
+        if not isinstance(event.data, ToolCall | ToolResult):
+            late = [call_id for call_id in open_calls if call_id in results]
+            moved.update(late)
+            closed += [*(results[call_id] for call_id in late), *waiting]
+            waiting, open_calls = [], {}
+        if isinstance(event.data, ToolResult):
+            open_calls.pop(event.data.tool_call_id, None)
+            if event.data.tool_call_id in moved:
+                continue
+        closed.append(event)
+        if isinstance(call := event.data, ToolCall):
+            open_calls[call.tool_call_id] = None
+            if call.tool_call_id in results:
+                continue
+            message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
+            data = ToolResult(
+                tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted"
+            )
+            waiting.append(ImportedEvent(data=data, message=canonical(message), time=event.time))
+    return closed + waiting
+
+
+def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
+    """Fill in what each compaction hid, by the log numbers that the events will get."""
+    numbered: list[ImportedEvent] = []
+    view_start, beside = 0, 0
+    for place, event in enumerate(events):
+        if not isinstance(event.data, CompactionComplete):
+            numbered.append(event)
+            continue
+        kept = place
+        if event.first_kept is not None:
+            kept = next((at for at, each in enumerate(events[:place]) if each is event.first_kept), place)
+        # The summary of the compaction before is one of the messages that this one hid.
+        before = count_messages(events[view_start:place]) + beside
+        view_start, beside = kept, 1 + count_messages(event.kept)
+        after = count_messages(events[kept:place]) + beside
+        data = replace(
+            event.data,
+            job=f"imported-{place + FIRST_SEQ}",
+            removed=_removable(events[:kept], set(map(id, event.kept))),
+            messages_before=before,
+            messages_after=after,
+            messages_removed=max(0, before - after + 1),
+            messages_left=max(0, before - after + 1),
+        )
+        numbered.append(replace(event, data=data, first_kept=None, kept=()))
+    return numbered
+
+
+def _removable(events: Sequence[ImportedEvent], kept: Collection[int]) -> tuple[tuple[int, int], ...]:
+    """Ranges of log numbers of all that left the view: system prompts stay, and what a compaction kept."""
+    ranges: list[tuple[int, int]] = []
+    for seq, event in enumerate(events, FIRST_SEQ):
+        if isinstance(event.data, SystemMessage) or id(event) in kept:
+            continue
+        if ranges and ranges[-1][1] == seq - 1:
+            ranges[-1] = (ranges[-1][0], seq)
+        else:
+            ranges.append((seq, seq))
+    return tuple(ranges)
+
+
+def count_messages(events: Sequence[ImportedEvent]) -> int:
+    """Count requests and responses when tool returns that follow each other are one request."""
+    count, after_return = 0, False
+    for event in events:
+        match event.data:
+            case ToolResult():
+                count += not after_return
+                after_return = True
+            case SystemMessage() | UserMessage() | AssistantMessage():
+                count += 1
+                after_return = False
+            case _:
+                pass
+    return count
+
+
+class MessageRefusedError(ValueError):
+    """pydantic-ai does not accept the message; the text says where and why."""
+
+
+def canonical(message: Json) -> str:
+    """Check one message with pydantic-ai and return its JSON text as pydantic-ai writes it.
+
+    Raises:
+        MessageRefusedError: if it is no valid message.
+    """
+    from pydantic import ValidationError
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    try:
+        messages = ModelMessagesTypeAdapter.validate_json(json.dumps([message], ensure_ascii=False))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"][1:])
+        raise MessageRefusedError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+    return ModelMessagesTypeAdapter.dump_json(messages)[1:-1].decode()
+
+
+def request(part: Json, time: float) -> Json:
+    return {"kind": "request", "timestamp": iso(time), "parts": [part]}
+
+
+def return_request(call_id: str, name: str, content: Content, outcome: str, time: float) -> Json:
+    """The answer of a tool; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
+    part = {
+        "part_kind": "tool-return",
+        "tool_name": name,
+        "tool_call_id": call_id,
+        "content": content,
+        "outcome": outcome,
+        "timestamp": iso(time),
+    }
+    return request(part, time)
+
+
+def call_part(call_id: str, name: str, args: Json | str) -> Json:
+    return {"part_kind": "tool-call", "tool_name": name, "args": args, "tool_call_id": call_id}
+
+
+def plain_text(content: Any) -> str:
+    """The readable text of a part's content: binary items are named, other values are written as JSON."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not content:
+        return json.dumps(content, ensure_ascii=False)
+    texts: list[str] = []
+    for item in content:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict) and isinstance(item.get("kind"), str):
+            text = item.get("content")
+            texts.append(text if isinstance(text, str) else f"[{attachment_name(item)}]")
+        else:
+            return json.dumps(content, ensure_ascii=False)
+    return "\n\n".join(texts)
+
+
+def is_file(item: str | Json) -> TypeGuard[Json]:
+    """Whether a content item is an image, a document or the like and no text."""
+    return not isinstance(item, str) and "content" not in item
+
+
+def attachment_name(item: Json) -> str:
+    """What to call a content item that is no text: its media type, else its kind."""
+    return str(item.get("media_type") or item["kind"])
+
+
+def iso(time: float) -> str:
+    """Seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,136 @@
+"""Conversations of other programs, read into events for the log: a file for each format.
+
+Nothing in a file is trusted or fatal: what cannot be used is reported with its place and the reason.
+"""
+
+from dataclasses import replace
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent
+from tui_app.session.importers.databases import store_of
+from tui_app.session.importers.message_lists import find_messages, is_role_message
+from tui_app.session.importers.others import database_of, program_of
+from tui_app.session.importers.reader import Reader
+from tui_app.session.importers.shape import Shape
+from tui_app.session.importers.source import (
+    ImportFormatError,
+    Json,
+    SkippedLine,
+    Source,
+    read_source,
+    shown,
+)
+
+__all__ = [
+    "FIRST_SEQ",
+    "FORMATS",
+    "TABLE",
+    "ImportFormatError",
+    "Imported",
+    "ImportedEvent",
+    "SkippedLine",
+    "import_file",
+]
+
+_LOOKED_AT = 1_000
+"""Records of a file in which the signs are looked for."""
+
+
+def _shapes() -> list[Shape]:
+    names = [f"{__name__}.{module.name}" for module in iter_modules(__path__)]
+    return [each for name in names for each in vars(import_module(name)).values() if isinstance(each, Shape)]
+
+
+TABLE: tuple[Shape, ...] = tuple(sorted(_shapes(), key=lambda shape: (shape.is_last, shape.name)))
+"""Every format: a file in this folder, whose shape is found here. Those that others look like come last."""
+
+FORMATS: tuple[str, ...] = tuple(each.name for each in TABLE)
+"""Formats that :func:`import_file` reads, beside ``auto``."""
+
+
+def import_file(path: Path, format: str = "auto") -> Imported:
+    """Read a conversation.
+
+    Args:
+        path: The file; its name plays no part. ``FILE#SESSION`` names a session in a database.
+        format: One of :data:`FORMATS`, or ``auto`` to tell it from the content.
+
+    Raises:
+        ImportFormatError: if the format is unknown, or the file holds no conversation in it.
+        OSError: if the file cannot be read.
+    """
+    if format not in ("auto", *FORMATS):
+        raise ImportFormatError(f"Unknown format {shown(format)}; known are auto, {', '.join(FORMATS)}.")
+    source = read_source(path)
+    if format == "auto":
+        imported = _of_any(source)
+    else:
+        imported = _read(source, next(each for each in TABLE if each.name == format))
+    if source.cut is not None:
+        imported = replace(imported, skipped=(*imported.skipped, source.cut))
+    if not imported.events:
+        reason = f" ({imported.skipped[0].reason})" if imported.skipped else ""
+        raise ImportFormatError(f"{path} has no conversation in the format {imported.format}{reason}.")
+    return imported
+
+
+def _read(source: Source, shape: Shape) -> Imported:
+    return replace(Reader(source, shape).read(), format=shape.name)
+
+
+def _of_any(source: Source) -> Imported:
+    """Read a file in the format that understands most of it.
+
+    Raises:
+        ImportFormatError: if none understands half of it, or it is of a program whose files are not read.
+    """
+    if not source.raw.strip():
+        raise ImportFormatError(f"{source.path} is empty.")
+    shapes, refused = formats_of(source)
+    if not shapes and refused:
+        raise ImportFormatError(
+            f"{source.path} is of {refused}, whose conversations cannot be imported; "
+            f"those of these can: {', '.join(FORMATS)}."
+        )
+    if not shapes:
+        raise ImportFormatError(f"{source.path} has no known format; tried {', '.join(FORMATS)}.")
+    best = min((_read(source, shape) for shape in shapes), key=lambda imported: imported.unknown)
+    if 2 * best.unknown > best.read:
+        program = next(shape.program for shape in shapes if shape.name == best.format)
+        raise ImportFormatError(
+            f"{source.path} looks like {program}, but {best.unknown:,} of its {best.read:,} records do not "
+            f"({best.skipped[0].reason}). To import the others, name it: --format {best.format}"
+        )
+    return best
+
+
+def formats_of(source: Source) -> tuple[list[Shape], str]:
+    """The formats that a file may be in, and the program that it is of if its conversations are not read."""
+    if source.is_database:
+        store = store_of(source.path)
+        return [each for each in TABLE if store and each.name == store.program], database_of(source.path)
+    records = _records(source)
+    fitting = [each for each in TABLE if not each.is_last and _fits(each, source, records)]
+    if fitting:
+        return fitting, ""
+    if refused := program_of(source, records):
+        return [], refused
+    return [each for each in TABLE if each.is_last and _fits(each, source, records)], ""
+
+
+def _records(source: Source) -> list[Json]:
+    value = source.value
+    found = find_messages(value, is_role_message)
+    records: list[Any] = value[:_LOOKED_AT] if isinstance(value, list) else [value]
+    records += islice(found.messages if found else (), _LOOKED_AT)
+    return [record for record in records if isinstance(record, dict)]
+
+
+def _fits(shape: Shape, source: Source, records: list[Json]) -> bool:
+    if any(map(shape.sign, records)) or shape.fits(source):
+        return True
+    return shape.is_message is not None and find_messages(source.value, shape.is_message) is not None

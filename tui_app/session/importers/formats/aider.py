@@ -1,0 +1,77 @@
+"""Chat histories of aider: Markdown. Prompts stand behind ``####``, what the program printed behind ``>``."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_app.session.importers.message_lists import Found
+from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.shape import Shape, aside
+from tui_app.session.importers.source import Json, Source
+
+_START = "# aider chat started at "
+_PROMPT = "#### "
+_MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>[^\s,]+)")
+_BREAK = "  "
+"""The program ends its own lines with a Markdown line break; what a model writes seldom does."""
+
+
+def _place(env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+    path = cwd / (env.get("AIDER_CHAT_HISTORY_FILE", "").strip() or ".aider.chat.history.md")
+    if path.is_file():
+        yield Transcript(path)
+
+
+def _fits(source: Source) -> bool:
+    """Whether the file is such a history: it says when it began, or it holds prompts as well as its notes."""
+    lines = _lines(source)
+    marked = [line for line in lines if line.endswith(_BREAK)]
+    both = any(line.startswith(_PROMPT) for line in marked) and any(line.startswith("> ") for line in marked)
+    return both or any(line.startswith(_START) for line in lines)
+
+
+def _lines(source: Source) -> list[str]:
+    return [line.removesuffix("\r") for line in source.raw.decode("utf-8", "replace").split("\n")]
+
+
+def _found(source: Source) -> Found:
+    """The whole history as one conversation: a run of lines of one voice is a message."""
+    lines = _lines(source)
+    strict = _BREAK if any(line.startswith(_PROMPT) and line.endswith(_BREAK) for line in lines) else ""
+    steps: list[Json] = []
+    voice, asked = "", False
+    for number, line in enumerate(lines, 1):
+        before, voice, step, text = voice, "", {}, line
+        if line.startswith(_START):
+            left = "lines that say when a chat began were left out"
+            step = aside(left, timestamp=line.removeprefix(_START).strip())
+        elif line.startswith(_PROMPT) and line.endswith(strict):
+            voice, asked, text = "user", True, line.removeprefix(_PROMPT).removesuffix(_BREAK)
+        elif line.startswith(">") and (line.endswith(strict) or line == ">"):
+            match = _MODEL.match(line)
+            step = aside("lines that the program printed were left out", model=match and match["name"])
+        elif not line.strip() and before != "assistant":
+            voice = before
+            continue
+        elif asked:
+            voice = "assistant"
+        else:
+            step = {"unknown": "text before the first prompt"}
+        if voice and voice == before:
+            steps[-1]["content"] += f"\n{text}"
+            steps[-1]["lines"].append(number)
+        else:
+            steps.append({"role": voice, "content": text, **step, "lines": [number]})
+    steps = [{**step, "content": step["content"].strip()} for step in steps]
+    return Found(steps, numbers=[step["lines"][0] for step in steps])
+
+
+AIDER = Shape(
+    name="aider",
+    program="aider",
+    is_lines=False,
+    fits=_fits,
+    found=_found,
+    places=(_place,),
+    models=("model",),
+)

@@ -1,0 +1,92 @@
+"""Exports of ChatGPT: a table of messages that form a tree; a call is a message to a tool."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tui_app.session.importers.content import attached, text_block
+from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.shape import ASIDE, NOTE, Shape
+from tui_app.session.importers.source import Json, parse_json
+from tui_app.session.importers.values import list_at, object_at, objects_at, record_text, text_at, value_at
+
+_MAX_EXPORT = 100_000_000
+"""Bytes of an export in which the conversations are counted up."""
+_EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
+            ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
+            ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
+"""Format, what nobody else's conversations have, and where title, id and time stand."""
+
+
+def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+    for path in [cwd / "conversations.json", *cwd.glob("chat-export-*.json")]:
+        if not path.is_file() or path.stat().st_size > _MAX_EXPORT:
+            continue
+        try:
+            listed = parse_json(path.read_bytes().decode("utf-8", "replace"))
+        except ValueError:
+            continue
+        for each in listed if isinstance(listed, list) else []:
+            for program, sign, (title, name, updated) in _EXPORTS:
+                if isinstance(each, dict) and each.get(sign):
+                    info = {
+                        "title": each.get(title),
+                        "time": {"updated": each.get(updated) or path.stat().st_mtime},
+                    }
+                    part = record_text(each, name)
+                    yield Transcript(path.with_name(f"{path.name}#{part}") if part else path, info, program)
+
+
+def _chatgpt(node: Json) -> Json:
+    message = object_at(node, "message")
+    role, kind = text_at(message, "author.role"), text_at(message, "content.content_type")
+    hidden = value_at(message, "metadata.is_visually_hidden_from_conversation") is True
+    if not message or hidden or kind in ("model_editable_context", "reasoning_recap"):
+        return {**node, "role": ASIDE}
+    if kind == "user_editable_context":
+        return {**node, "role": NOTE}
+    content = object_at(message, "content")
+    blocks: list[Any] = [_chatgpt_part(part) for part in list_at(content, "parts") if part]
+    if text := text_at(content, "text", "result"):
+        blocks.append(text_block(text))
+    turned = {
+        "role": role,
+        "content": blocks,
+        "time": message.get("create_time"),
+        "model": text_at(message, "metadata.model_slug"),
+        "name": text_at(message, "author.name"),
+    }
+    if kind == "thoughts":
+        told = (
+            (text_at(each, "summary"), text_at(each, "content")) for each in objects_at(content, "thoughts")
+        )
+        blocks = [{"type": "thinking", "thinking": "\n".join(filter(None, each))} for each in told]
+        return turned | {"role": "thinking", "content": blocks}
+    recipient = text_at(message, "recipient")
+    if role == "assistant" and recipient not in ("", "all"):
+        said = "\n".join(record_text(block, "text") for block in blocks)
+        return turned | {"content": [], "tool_calls": [{"name": recipient, "arguments": said or "{}"}]}
+    for each in objects_at(message, "metadata.attachments") if role == "user" else ():
+        blocks.append(attached(record_text(each, "name")))
+    return turned
+
+
+def _chatgpt_part(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return text_block(part)
+    place = text_at(part, "asset_pointer", "audio_asset_pointer.asset_pointer", "name")
+    return text_block(text_at(part, "text") or f"[{text_at(part, 'content_type') or 'file'}: {place}]")
+
+
+CHATGPT = Shape(
+    name="chatgpt",
+    program="ChatGPT",
+    sign=lambda each: "mapping" in each and ("current_node" in each or "create_time" in each),
+    places=(_exports,),
+    talk=("mapping",),
+    time=("time",),
+    links=("id", "parent", ("current_node",)),
+    models=("default_model_slug",),
+    changed=("update_time", "create_time"),
+    turned=_chatgpt,
+)

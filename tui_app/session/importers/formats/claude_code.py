@@ -1,0 +1,95 @@
+"""Transcripts of Claude Code: JSON lines, one record a line; also what its command line prints."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tui_app.paths import from_home
+from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
+from tui_app.session.importers.source import Json
+from tui_app.session.importers.trees import conversation, is_claude_record, is_compact_summary, message_of
+from tui_app.session.importers.values import list_at, object_at, record_text, text_at, value_at
+
+_KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_request": "input"}
+_OVERFLOW = "Prompt is too long"
+
+
+def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
+    own = env.get("CLAUDE_CONFIG_DIR", "").strip()
+    for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
+        for path in (root / "projects").glob("*/*.jsonl"):
+            # Sub-agents have files of their own in some versions; they belong to another conversation.
+            if not path.name.startswith("agent-"):
+                yield Transcript(path)
+
+
+def _turned(record: Json) -> Json:
+    message = message_of(record)
+    match record.get("type"):
+        case "assistant" if record.get("isApiErrorMessage") is True:
+            text = "\n\n".join(text_at(block, "text") for block in list_at(message, "content"))
+            kind = _KINDS.get(record_text(record, "error"), "provider")
+            return {
+                **record, "role": TROUBLE, "message": text or text_at(message, "content"),
+                "kind": "context_overflow" if text.startswith(_OVERFLOW) else kind,
+            }  # fmt: skip
+        case "assistant":
+            model = record_text(message, "model")
+            # Only the vendor that signed a thought can check the signature; others would be refused with it.
+            provider = "anthropic" if model.startswith("claude") else ""
+            # What the program answered by itself.
+            named = "" if model == "<synthetic>" else model
+            return {
+                **record, **message, "role": "assistant", "response": message.get("id"),
+                "signed_by": provider, "model": named,
+            }  # fmt: skip
+        case "user" if is_compact_summary(record):
+            boundary = object_at(record, "boundary.compactMetadata")
+            return {
+                **record, "role": SUMMARY, "content": message["content"],
+                "manual": boundary.get("trigger") == "manual",
+                "before": boundary.get("preTokens"), "after": boundary.get("postTokens"),
+                "first": text_at(boundary, "preservedSegment.headUuid"),
+            }  # fmt: skip
+        case "user":
+            noted = any(record.get(key) is True for key in ("isMeta", "isSynthetic"))
+            other = text_at(record, "origin.kind") not in ("", "human")
+            blocks = message["content"]
+            answers = any(value_at(block, "type") == "tool_result" for block in list_at(message, "content"))
+            return {**record, "role": NOTE if (noted or other) and not answers else "user", "content": blocks}
+        case "queued":
+            return {**record, "role": "user"}
+        case "attachment":
+            # What the user typed while the model was busy is stored as an attachment of that turn.
+            return {**record, "role": "user", "content": value_at(record, "attachment.prompt")}
+    return {**record, **aside(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
+
+
+CLAUDE_CODE = Shape(
+    name="claude-code",
+    program="Claude Code",
+    sign=lambda record: is_claude_record(record) or any(
+        isinstance(each, dict) and is_claude_record(each) for each in list_at(record, "loglines")
+    ),
+    places=(claude_code_place,),
+    talk=("loglines",),
+    models=("model",),
+    finish=("stop_reason",),
+    tokens={
+        "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
+        "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
+    },
+    frame=re.compile(
+        r"(?m)^(?:This session is being continued from a previous conversation|If you need specific details"
+        r" from before|Please continue the conversation from where|Recent messages are preserved verbatim).*$"
+    ),
+    continued="This session is being continued from a previous conversation",
+    tells_trigger=True,
+    denied=(
+        "the user doesn't want to proceed with this tool use", "the user doesn't want to take this action",
+    ),
+    stopped=("[request interrupted by user",),
+    sorted_out=conversation,
+    turned=_turned,
+)  # fmt: skip

@@ -1,0 +1,91 @@
+"""Tasks of Cline, Roo Code and Kilo Code: Anthropic's messages; in older ones calls are XML in the text."""
+
+import re
+from typing import Any
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.content import text_block
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.shape import Records, Shape, elements
+from tui_app.session.importers.source import Json
+from tui_app.session.importers.values import block_list, record_text, text_at, value_at
+
+_XML_CALL = re.compile(r"(?m)^<(?P<tag>[a-z]\w*)>(?=\s*<\w+>)")
+_XML_ARG = re.compile(r"<(?P<tag>\w+)>")
+_XML_RESULT = re.compile(r"\[(?P<name>[a-z]\w*)\b[^\n]*\] Result:\s*")
+
+
+def _with_names(records: Records, _out: Timeline) -> Records:
+    """Each message with the tools whose results are announced: an element of their name is a call."""
+    texts = (text_at(block, "text") for _, each in records for block in block_list(each.get("content")))
+    names = {match["name"] for text in texts if (match := _XML_RESULT.match(text))}
+    return [(number, {**each, "tools": names}) for number, each in records]
+
+
+def _cline(message: Json) -> Json:
+    blocks: list[Any] = []
+    parts = block_list(message.get("content"))
+    if message.get("role") == "assistant" and "tools" in message:
+        for part in parts:
+            text = record_text(part, "text") if isinstance(part, dict) else ""
+            at = 0
+            for match, inner, end in elements(text, _XML_CALL):
+                if match["tag"] not in message["tools"] and text[end:].strip():
+                    continue
+                blocks.append(text_block(text[at : match.start()].strip()))
+                args = {each["tag"]: value.strip() for each, value, _ in elements(inner, _XML_ARG)}
+                blocks.append({"type": "tool_use", "name": match["tag"], "input": args})
+                at = end
+            blocks.append({**part, "text": text[at:].strip()} if at else part)
+    else:
+        # The result itself may stand in the block behind the one that says whose it is.
+        announced = ""
+        for part in parts:
+            text = record_text(part, "text") if isinstance(part, dict) else ""
+            told_by = _XML_RESULT.match(text)
+            name, told = (told_by["name"], text[told_by.end() :]) if told_by else (announced, text)
+            announced = name if told_by and not told.strip() else ""
+            if name and not announced:
+                blocks.append({"type": "tool_result", "name": name, "content": told})
+            elif not announced:
+                blocks.append(part)
+        if announced:
+            blocks.append({"type": "tool_result", "name": announced, "content": ""})
+    return {**message, "content": blocks}
+
+
+def _is_cline(record: Json) -> bool:
+    texts = (value_at(block, "text") for block in block_list(record.get("content")))
+    if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
+        return True
+    return ("role" in record and "modelInfo" in record) or (
+        record.get("type") in ("ask", "say") and "ts" in record
+    )
+
+
+_VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
+CLINE = Shape(
+    name="cline",
+    program="Cline",
+    sign=_is_cline,
+    places=(
+        files_in(
+            "",
+            "",
+            f".config/Code/User/{_VS_CODE}",
+            f"Library/Application Support/Code/User/{_VS_CODE}",
+            ".cline/data/tasks/*/api_conversation_history.json",
+        ),
+    ),
+    time=("ts",),
+    model=("modelInfo.modelId", "model"),
+    tokens={
+        "total": ("metrics.tokens.prompt",),
+        "output": ("metrics.tokens.completion",),
+        "read": ("metrics.tokens.cached",),
+    },
+    typed=re.compile(r"<(?P<tag>task|feedback|answer|user_message)>"),
+    denied=("the user denied this operation",),
+    sorted_out=_with_names,
+    turned=_cline,
+)

@@ -1,0 +1,110 @@
+"""Rollouts of Codex: JSON lines ``{timestamp, type, payload}``, or bare response items in old ones.
+
+What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
+"""
+
+import json
+import re
+from typing import Any
+
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note, item_of
+from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
+from tui_app.session.importers.source import Json, shown
+from tui_app.session.importers.values import list_at, object_at, record_text, text_at, value_at
+
+_NAMES = {kind: kind.removesuffix("_call") for kind in CALLS}
+_OUTPUTS = (
+    "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
+)  # fmt: skip
+_ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "other")
+_OVERFLOW = "context_window_exceeded"
+_SESSION = "records about session and turns were left out"
+_CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
+
+
+def _turned(record: Json) -> Json:
+    kind, payload = item_of(record)
+    if kind == ITEM:
+        item = _item(payload)
+        return {"timestamp": record.get("timestamp"), "used": record.get("used"), "more": True, **item}
+    spelled = record.get("type", record.get("record_type"))
+    if kind == "compacted":
+        return {**record, "role": SUMMARY, "content": record.get("summary")}
+    if kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
+        trouble = "context_overflow" if _OVERFLOW in str(payload) else "provider"
+        return {**record, "role": TROUBLE, "message": payload.get("message"), "kind": trouble}
+    if kind == "event_msg":
+        left = "events that repeat the conversation for the screen were left out"
+        return aside(left, title=payload.get("thread_name"))
+    if (
+        kind in ("session_meta", "turn_context")
+        or spelled in ("world_state", "state")
+        or "record_type" in record
+    ):
+        moment = record.get("timestamp", payload.get("timestamp"))
+        return {**payload, "timestamp": moment, **aside(_SESSION)}
+    return {"unknown": f"unknown record type {shown(spelled)}"}
+
+
+def _item(item: Json) -> Json:
+    kind, role = record_text(item, "type"), record_text(item, "role")
+    if kind == "message":
+        noted = role in ("system", "developer") or (role == "user" and is_note(item.get("content")))
+        return {"role": NOTE if noted else role, "content": item.get("content")}
+    if kind == "reasoning":
+        texts = [text_at(block, "text") for block in [*list_at(item, "summary"), *list_at(item, "content")]]
+        thought = "\n\n".join(filter(None, texts))
+        # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
+        return {"role": THOUGHT, "content": [{"type": "thinking", "thinking": thought}] if thought else []}
+    if kind in CALLS:
+        name = record_text(item, "name") or _NAMES[kind]
+        name = f"{item['namespace']}.{name}" if text_at(item, "namespace") else name
+        given = next(
+            (item[key] for key in ("arguments", "action") if key in item), {"input": item.get("input")}
+        )
+        call_id = text_at(item, "call_id", "id")
+        return {"role": "assistant", "tool_calls": [{"id": call_id, "name": name, "arguments": given}]}
+    if kind in _OUTPUTS:
+        output = item.get("output", item.get("tools"))
+        told = output.get("content", output) if isinstance(output, dict) else output
+        failed = object_at(item, "output").get("success") is False or _failed(told)
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, "is_error": failed}
+    return aside(_SESSION) if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
+
+
+def _failed(output: Any) -> bool:
+    """Whether an output reports an exit code that is not 0."""
+    text = output if isinstance(output, str) else ""
+    if text.startswith("{"):
+        try:
+            code = value_at(json.loads(text), "metadata.exit_code")
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(code, int) and code != 0
+    lines = (_CODE.match(line.strip()) for line in text.splitlines()[:6])
+    return any(match and int(match["code"]) for match in lines)
+
+
+CODEX = Shape(
+    name="codex",
+    program="Codex",
+    # In a list of their own the same items are of the API.
+    fits=lambda source: any(
+        isinstance(each, dict) and is_codex_record(each) for _, each in source.lines.records
+    ),
+    places=(
+        files_in(
+            "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"
+        ),
+    ),
+    model=(),
+    models=("model", "collaboration_mode.settings.model"),
+    tokens={name: (f"used.{name}",) for name in ("total", "output", "read", "thought")},
+    frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
+    continued="Another language model started to solve this problem",
+    denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),
+    stopped=("aborted by user", "command aborted"),
+    sorted_out=conversation,
+    turned=_turned,
+)

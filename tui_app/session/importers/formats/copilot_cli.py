@@ -1,0 +1,108 @@
+"""Event logs of GitHub Copilot CLI: JSON lines ``{type, data, id, timestamp, parentId}``."""
+
+from collections.abc import Callable
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.content import attached, picture
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.shape import NOTE, SUB_AGENTS, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.source import Json, shown
+from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, record_text, text_at
+
+_GROUPS = (
+    "abort", "assistant", "command", "commands", "custom", "elicitation", "exit_plan_mode", "external_tool",
+    "hook", "mcp", "model", "pending_messages", "permission", "sampling", "session", "skill", "subagent",
+    "system", "tool", "user", "user_input",
+)  # fmt: skip
+"""First words of the event types."""
+
+
+def _sorted_out(records: Records, out: Timeline) -> Records:
+    seen: set[str] = set()
+    stands: Records = []
+    own = [record for _, record in records if not _is_sub_agents(record)]
+    asked = {
+        record_text(each, "toolCallId") for record in own for each in objects_at(record, "data.toolRequests")
+    }
+    for number, record in records:
+        name, repeats = record_text(record, "id"), text_at(record, "data.toolCallId") in asked
+        if name and name in seen:
+            out.skip(number, f"event id {shown(name)} was already used in this file")
+        elif _is_sub_agents(record):
+            out.leave(number, SUB_AGENTS)
+        elif repeats and record.get("type") == "tool.execution_start":
+            out.leave(number, "events that repeat a tool call were left out")
+        else:
+            stands.append((number, record))
+        seen.add(name)
+    return stands
+
+
+def _is_sub_agents(record: Json) -> bool:
+    return bool(text_at(record, "data.parentToolCallId", "agentId"))
+
+
+def _turned(event: Json) -> Json:
+    data, kind = object_at(event, "data"), record_text(event, "type")
+    if kind in _EVENTS:
+        return {**_EVENTS[kind](data), "timestamp": event.get("timestamp")}
+    if kind.partition(".")[0] in _GROUPS and isinstance(event.get("data"), dict):
+        left = "events that are not messages were left out"
+        model = text_at(data, "newModel", "selectedModel", "currentModel")
+        return aside(left, model=model, title=data.get("title"), cwd=text_at(data, "context.cwd"))
+    return {"unknown": f"unknown event type {shown(event.get('type'))}"}
+
+
+def _prompt(data: Json) -> Json:
+    blocks = [*block_list(data.get("content"))]
+    for each in objects_at(data, "attachments"):
+        name = text_at(each, "displayName", "filePath", "path", "type")
+        is_file = "data" in each
+        blocks.append(
+            picture(each.get("mimeType"), each["data"]) if is_file else attached(name, text_at(each, "text"))
+        )
+    return {"role": "user" if record_text(data, "source") in ("", "user") else NOTE, "content": blocks}
+
+
+def _result(data: Json) -> Json:
+    failed = data.get("success") is False
+    denied = failed and text_at(data, "error.code") in ("denied", "rejected")
+    return {
+        "role": "tool", "tool_call_id": data.get("toolCallId"), "model": data.get("model"),
+        "content": first_at(data, "result.content", "result", "error.message", "error"),
+        "status": "denied" if denied else "error" if failed else "",
+    }  # fmt: skip
+
+
+def _compaction(data: Json) -> Json:
+    if data.get("success") is False:
+        return aside("compactions that failed were left out")
+    tokens = {"before": data.get("preCompactionTokens"), "after": data.get("postCompactionTokens")}
+    return {"role": SUMMARY, "content": data.get("summaryContent"), **tokens}
+
+
+_EVENTS: dict[str, Callable[[Json], Json]] = {
+    "user.message": _prompt,
+    "assistant.message": lambda data: {
+        **data, "role": "assistant", "reasoning": data.get("reasoningText"),
+        "tool_calls": data.get("toolRequests"),
+    },
+    "tool.execution_start": lambda data: {"role": "assistant", "more": True, "tool_calls": [data]},
+    "tool.execution_complete": _result,
+    "session.compaction_complete": _compaction,
+    "session.error": lambda data: {"role": TROUBLE, "message": data.get("message")},
+    "system.message": lambda _: aside("system prompts of the other program were left out"),
+}  # fmt: skip
+
+
+def _is_copilot(record: Json) -> bool:
+    data, kind = record.get("data"), record.get("type")
+    talk = kind in list(_EVENTS)[:4] or (kind == "session.start" and "sessionId" in object_at(record, "data"))
+    return talk and isinstance(data, dict) and "seq" not in record
+
+
+COPILOT_CLI = Shape(
+    name="copilot-cli", program="Copilot CLI", sign=_is_copilot, models=("model",),
+    places=(files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),),
+    tokens={"output": ("outputTokens",)}, sorted_out=_sorted_out, turned=_turned,
+)  # fmt: skip

@@ -1,0 +1,156 @@
+"""Chats of Gemini CLI: one JSON document, or in newer versions a log of messages and of changes to them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.content import attached, picture, text_block
+from tui_app.session.importers.message_lists import Found
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.shape import SUMMARY, Records, Shape, aside
+from tui_app.session.importers.source import Json, Source, shown
+from tui_app.session.importers.values import (
+    block_list,
+    list_at,
+    number_at,
+    object_at,
+    objects_at,
+    record_text,
+    text_at,
+    value_at,
+)  # fmt: skip
+
+_SNAPSHOT = "<state_snapshot>"
+"""How the program's summary of a compressed history begins."""
+_FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
+"""What stands around files that a prompt names."""
+_ASIDE = ("info", "error", "warning", "system")
+_STATES = ("success", "cancelled", "error")
+
+
+def _sorted_out(records: Records, out: Timeline) -> Records:
+    """Replay the log: messages are written anew, undone, or replaced."""
+    stands: dict[Any, tuple[int, Json]] = {}
+    """The messages by their ids, each with the line that wrote it last."""
+    for number, record in records:
+        target = record.get("$rewindTo")
+        if isinstance(target, str):
+            if target not in stands:
+                out.skip(number, f"rewind to a message that is not in the file: {shown(target)}")
+            names = list(stands)
+            for name in names[names.index(target) :] if target in stands else []:
+                if isinstance(name, str):
+                    out.leave(stands.pop(name)[0], "messages that were undone (rewinds) were left out")
+        for message in [record] if "type" in record else _written(record, stands):
+            name = record_text(message, "id") or (number, len(stands))
+            if name in stands:
+                out.leave(stands[name][0], "messages that were written again when they changed count once")
+            stands[name] = number, message
+    return list(stands.values())
+
+
+def _written(record: Json, known: Mapping[Any, Any]) -> list[Json]:
+    """The messages in a record about the chat, and what else it says."""
+    patch = object_at(record, "$set")
+    listed = objects_at(patch or record, "messages")
+    new = [each for each in listed if not patch or record_text(each, "id") not in known]
+    # What is listed behind a summary was there before.
+    at = next((at for at, each in enumerate(new) if patch and _is_snapshot(each)), len(new))
+    told = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
+    return [*told, {"title": text_at(patch, "summary") or text_at(record, "summary")}]
+
+
+def _is_snapshot(message: Json) -> bool:
+    texts = (text_at(part, "text") for part in block_list(message.get("content")))
+    return message.get("type") == "user" and any(_SNAPSHOT in text for text in texts)
+
+
+def _turned(record: Json) -> Json:
+    kind, content = record.get("type"), _blocks(record.get("content"))
+    if kind == "gemini":
+        calls = [each for each in objects_at(record, "toolCalls") if each.get("status") in _STATES]
+        results = [{**each, "tool_use_id": each.get("id"), "content": _output(each)} for each in calls]
+        thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
+        output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
+        tokens = {**object_at(record, "tokens"), "output": output}
+        told = {"content": [*thoughts, *content], "results": results, "tokens": tokens}
+        return {**record, "role": "assistant", **told}
+    if kind in ("user", SUMMARY):
+        return {**record, "role": kind, "content": _files_apart(content)}
+    if kind is None:
+        return {**record, **aside()}
+    if kind in _ASIDE:
+        return aside("messages of the program (not the model) were left out")
+    return {"unknown": f"unknown message type {shown(kind)}"}
+
+
+def _thought(thought: Any) -> str:
+    subject, text = text_at(thought, "subject"), text_at(thought, "description")
+    told = f"**{subject}**\n{text}" if subject and text else subject or text
+    return thought if isinstance(thought, str) else told
+
+
+def _files_apart(blocks: list[Any]) -> list[Any]:
+    """What the user said, and behind it the files that were named in it, as the program read them out."""
+    marks = [text_at(block, "text").strip() for block in blocks]
+    if _FILES not in marks:
+        return blocks
+    first = marks.index(_FILES)
+    last = marks.index(_FILES_END, first) if _FILES_END in marks[first:] else len(blocks)
+    read_out = "\n\n".join(text_at(block, "text") for block in blocks[first + 1 : last])
+    return [*blocks[:first], *blocks[last + 1 :], attached(read_out)]
+
+
+def _blocks(content: Any) -> list[Any]:
+    """Gemini's parts as the reader of blocks knows them."""
+    parts = content if isinstance(content, list) else [content]
+    return [part_block(part) for part in parts if part is not None]
+
+
+def part_block(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return text_block(part) if isinstance(part, str) else part
+    if "text" in part:
+        return text_block(part["text"])
+    if inline := object_at(part, "inlineData"):
+        return picture(inline.get("mimeType"), inline.get("data"), "document")
+    if file := object_at(part, "fileData"):
+        return text_block(f"[file: {record_text(file, 'fileUri')}]")
+    return part
+
+
+def _output(call: Json) -> Any:
+    """What a tool answered: the text inside of its function responses, else what was shown."""
+    result = call.get("result")
+    blocks: list[Any] = []
+    for part in result if isinstance(result, list) else [result]:
+        response = value_at(part, "functionResponse.response")
+        if isinstance(response, dict):
+            blocks.append(response.get("output", response.get("error", response)))
+        elif part is not None:
+            blocks.append(part_block(part))
+    return blocks or text_at(call, "resultDisplay")
+
+
+def _document(source: Source) -> Found | None:
+    listed = list_at(source.document, "messages")
+    return Found(listed, source.document) if listed else None
+
+
+def _is_gemini(record: Json) -> bool:
+    return (record.get("type") == "gemini" and "content" in record) or {
+        "sessionId",
+        "projectHash",
+    } <= record.keys()
+
+
+_CHATS = (f".gemini/tmp/*/chats/session-*.{end}" for end in ("json", "jsonl"))
+GEMINI_CLI = Shape(
+    name="gemini-cli", program="Gemini CLI", found=_document, title=("title", "summary"),
+    sign=lambda record: any(map(_is_gemini, [record, *objects_at(record, "messages")])),
+    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), sorted_out=_sorted_out, turned=_turned,
+    tokens={
+        "total": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cached",),
+        "thought": ("tokens.thoughts",),
+    },
+)  # fmt: skip

@@ -1,0 +1,180 @@
+"""Exports of OpenCode: ``{info, messages: [{info, parts}]}``; a tool call and its result are one part."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.content import BESIDE, text_block
+from tui_app.session.importers.databases import parsed
+from tui_app.session.importers.message_lists import Found
+from tui_app.session.importers.places import Env, Transcript, folder_of, stores_in
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular, shown
+from tui_app.session.importers.values import (
+    list_at,
+    object_at,
+    objects_at,
+    of_type,
+    record_text,
+    text_at,
+    value_at,
+)  # fmt: skip
+
+_ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start", "compaction", "subtask")
+
+
+def _place(env: Env, home: Path, cwd: Path) -> Iterator[Transcript]:
+    root = folder_of(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
+    if (root / "opencode.db").is_file():
+        yield from stores_in("XDG_DATA_HOME", ".local/share", "opencode/opencode.db")(env, home, cwd)
+        return
+    for path in (root / "storage" / "session").glob("*/*.json"):
+        if not text_at(info := _read(path), "parentID"):
+            yield Transcript(path, info if isinstance(info, dict) else {})
+
+
+def _stored(source: Source) -> Found | None:
+    """The session that a file of the old store stands for, whose messages are files of their own."""
+    info: Json = source.document
+    if len(source.raw) > 1_000_000 or not text_at(info, "projectID"):
+        return None
+    root, session = source.path.parents[2], record_text(info, "id")
+    # The id becomes part of a path: it must be one name.
+    if not session or Path(session).name != session or not (root / "message" / session).is_dir():
+        return None
+    listed = []
+    for file in sorted((root / "message" / session).glob("*.json")):
+        parts = [_read(part) for part in sorted((root / "part" / file.stem).glob("*.json"))]
+        listed.append({"info": _read(file), "parts": parts})
+    return Found(listed, {"info": info})
+
+
+def _read(path: Path) -> Any:
+    try:
+        with open_regular(path) as file:
+            return parsed(file.read().decode("utf-8", "replace"))
+    except (OSError, ImportFormatError) as error:
+        return f"unreadable: {getattr(error, 'strerror', error)}"
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(value_at(item, "info.role"), str) and isinstance(value_at(item, "parts"), list)
+
+
+def _with_triggers(records: Records, _out: Timeline) -> Records:
+    """Each summary with whether the prompt before it asked for one."""
+    manual = [any(part.get("auto") is False for part in objects_at(each, "parts")) for _, each in records]
+    asked = [False, *manual]
+    return [(number, {**each, "manual": asked[at]}) for at, (number, each) in enumerate(records)]
+
+
+def _turned(message: Json) -> Json | list[Json]:
+    if not _is_message(message):
+        return {"unknown": f"not a message: {shown(message)}"}
+    info, parts = object_at(message, "info"), objects_at(message, "parts")
+    moment = {"time": value_at(info, "time.created")}
+    damaged = [
+        {"unknown": f"part that is not an object: {shown(part)}"}
+        for part in message["parts"]
+        if not isinstance(part, dict)
+    ]
+    role = record_text(info, "role")
+    if role == "assistant" and info.get("summary") is True:
+        texts = [text_at(part, "text") for part in of_type(parts, "text")]
+        return [
+            *damaged,
+            {
+                **moment,
+                "role": SUMMARY,
+                "content": "\n\n".join(filter(None, texts)),
+                "manual": message["manual"],
+            },
+        ]
+    if role == "assistant":
+        return [*damaged, *_answers(info, parts, moment)]
+    if role != "user":
+        return {"unknown": f"unknown role {shown(info.get('role'))}"}
+    # Files that the prompt names, as the program read them out to the model.
+    read_out = [{"type": BESIDE, "text": part["text"]} for part in parts if _is_read_out(part)]
+    typed = [_block(part) for part in parts if part.get("synthetic") is not True and not _is_aside(part)]
+    if typed or read_out:
+        return [*damaged, {**moment, "role": "user" if typed else NOTE, "content": [*typed, *read_out]}]
+    return [*damaged, aside("prompts that only ask for a compaction or another agent were left out")]
+
+
+def _is_read_out(part: Json) -> bool:
+    return part.get("synthetic") is True and isinstance(part.get("text"), str)
+
+
+def _is_aside(part: Json) -> bool:
+    return part.get("type") in _ASIDE
+
+
+def _block(part: Json) -> Json:
+    url = record_text(part, "url")
+    if part.get("type") != "file":
+        return part
+    if url.startswith("data:image/"):
+        return {"type": "image_url", "image_url": url}
+    if url.startswith("data:"):
+        return {"type": "file", "file": {"file_data": url}}
+    return text_block(f"[file: {record_text(part, 'filename') or url}]")
+
+
+def _answers(info: Json, parts: list[Json], moment: Json) -> list[Json]:
+    """An answer for each request to the model: a message may hold several."""
+    steps: list[list[Json]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start" and not all(map(_is_aside, steps[-1])):
+            steps.append([])
+        steps[-1].append(part)
+    model = text_at(info, "modelID", "model.modelID") or None
+    told = [{**moment, "role": "assistant", "model": model, **_content(step)} for step in steps]
+    cost = info.get("cost")
+    told[-1] |= {key: info.get(key) for key in ("tokens", "finish")}
+    told[-1]["cost"] = float(cost) if isinstance(cost, int | float) else None
+    if object_at(info, "error"):
+        text = text_at(info, "error.data.message", "error.name") or "The answer failed."
+        told.append({**moment, "role": TROUBLE, "message": text})
+    return told
+
+
+def _content(step: list[Json]) -> Json:
+    blocks: list[Json] = []
+    results: list[Json] = []
+    for part in step:
+        if part.get("type") != "tool":
+            blocks += [] if _is_aside(part) else [_block(part)]
+            continue
+        state, call_id = object_at(part, "state"), record_text(part, "callID")
+        blocks.append(
+            {"type": "tool_use", "id": call_id, "name": part.get("tool"), "input": state.get("input")}
+        )
+        if state.get("status") in ("completed", "error"):
+            # The program may have cleared it since to save room.
+            told = next((state[key] for key in ("output", "error") if state.get(key) is not None), "")
+            results.append({"tool_use_id": call_id, "content": told, "status": state["status"]})
+    return {"content": blocks, "results": results}
+
+
+OPENCODE = Shape(
+    name="opencode",
+    program="OpenCode",
+    sign=lambda record: any(map(_is_message, list_at(record, "messages"))),
+    fits=lambda source: _stored(source) is not None,
+    found=_stored,
+    places=(_place,),
+    talk=("messages",),
+    time=("time",),
+    title=("info.title",),
+    cwd=("info.directory",),
+    tokens={
+        "fresh": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cache.read",),
+        "written": ("tokens.cache.write",), "thought": ("tokens.reasoning",),
+    },
+    tells_trigger=True,
+    denied=("the user rejected permission",),
+    sorted_out=_with_triggers,
+    turned=_turned,
+)  # fmt: skip

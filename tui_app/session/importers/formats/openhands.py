@@ -1,0 +1,187 @@
+"""Histories of OpenHands: actions and the observations they caused, a document or ``output.jsonl``.
+
+Since version 1 they are events of other kinds: an object a line, a list, or a file each in a folder.
+"""
+
+from typing import Any
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.message_lists import Found, find_messages
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.source import ImportFormatError, Json, Source
+from tui_app.session.importers.values import (
+    block_list,
+    list_at,
+    object_at,
+    objects_at,
+    record_text,
+    text_at,
+    value_at,
+)  # fmt: skip
+
+_RESPONSE = "tool_call_metadata.model_response"
+_QUIET = (
+    "change_agent_state", "agent_state_changed", "null", "recall", "pause", "resume", "loadmemory", "",
+    "condensation_request",
+)  # fmt: skip
+_OTHER = (*_QUIET, "system", "message", "condensation")
+_LISTS = ("history", "events", "trajectory")
+_SOURCES = ("agent", "user", "environment", "hook")
+_LEFT = "events that are not messages were left out"
+
+
+def _is_old(item: Any) -> bool:
+    kind = value_at(item, "action"), value_at(item, "observation")
+    return value_at(item, "source") is not None and any(isinstance(each, str) for each in kind)
+
+
+def _is_event(item: Any) -> bool:
+    return text_at(item, "kind") in _KINDS and value_at(item, "source") in _SOURCES
+
+
+def _found(source: Source) -> Found | None:
+    """The first history, or the events since version 1."""
+    if _is_event(source.document):
+        folder = source.path.absolute().parent
+        raise ImportFormatError(f"{source.path} is one event of OpenHands. Import their folder: {folder}")
+    if (events := find_messages(source.value, _is_event, homes=("events", "items", *_LISTS))) is not None:
+        is_lines = source.document is None and events.messages is source.value
+        numbers = [number for number, _ in source.lines.records] if is_lines else ()
+        return Found(events.messages, events.owner, events.others, numbers)
+    records = source.value if isinstance(source.value, list) else [source.value]
+    lists = [(each, list_at(each, name)) for each in records for name in _LISTS]
+    known = [(each, history) for each, history in lists if any(map(_is_old, history))]
+    if not known and any(map(_is_old, records)):
+        return Found(records)
+    return Found(known[0][1], known[0][0], len(known) - 1) if known else None
+
+
+def _with_calls(records: Records, _out: Timeline) -> Records:
+    """Each observation with the id of the call that it answers, each response told once."""
+    calls: dict[str, str] = {}
+    stands: Records = []
+    told = ""
+    for number, item in records:
+        action, cause = text_at(item, "action"), str(item.get("cause"))
+        more: Json = {}
+        if action and action not in _OTHER:
+            call_id = text_at(item, "tool_call_metadata.tool_call_id") or f"action {item.get('id')}"
+            calls[str(item.get("id"))] = call_id
+            response = text_at(item, f"{_RESPONSE}.id")
+            more = {"call": call_id, "again": bool(response) and response == told}
+            told = response
+        elif cause in calls:
+            more = {"call": calls[cause]}
+        stands.append((number, {**item, **more}))
+    return stands
+
+
+def _turned(item: Json) -> Json:
+    told = _told(item)
+    return {**told, "timestamp": item.get("timestamp")}
+
+
+def _told(item: Json) -> Json:
+    action, observation = item.get("action"), item.get("observation")
+    if "kind" in item or "agent" in item:
+        return _event(item)
+    if (observation if action is None else action) in _QUIET and "call" not in item:
+        return aside(_LEFT)
+    if isinstance(action, str):
+        return _action(item, action)
+    if "call" in item:
+        failed = observation == "error" or item.get("success") is False
+        return {
+            "role": "tool",
+            "tool_call_id": item["call"],
+            "content": item.get("content"),
+            "is_error": failed,
+        }
+    if observation == "error" and "cause" not in item:
+        # The program answered what the model wrote before it became an action.
+        return {"role": NOTE}
+    known = isinstance(observation, str)
+    return {
+        "unknown": f"result without its action: {observation}" if known else "neither action nor observation"
+    }
+
+
+def _action(item: Json, action: str) -> Json:
+    response, said = text_at(item, f"{_RESPONSE}.id"), text_at(item, "args.content", "message")
+    if action == "condensation":
+        ids = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
+        gone = [each for each in ids if isinstance(each, int)]
+        return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
+    if action == "message" and item.get("source") != "user":
+        return {"role": "assistant", "content": said, "response": response}
+    if action in ("system", "message"):
+        return {"role": "system" if action == "system" else "user", "content": said}
+    return {"role": "assistant", "response": response, **_called(item, action)}
+
+
+def _called(item: Json, action: str) -> Json:
+    """The call as the model made it; what the program made of it when the response is not there."""
+    response, call_id = object_at(item, _RESPONSE), item["call"]
+    choices = list_at(response, "choices")
+    message = object_at(choices[0], "message") if choices else {}
+    made = [each for each in objects_at(message, "tool_calls") if each.get("id") == call_id]
+    given = value_at(made[-1], "function.arguments") if made else None
+    args = {key: value for key, value in object_at(item, "args").items() if key != "thought"}
+    name = text_at(item, "tool_call_metadata.function_name") or action
+    call = {"id": call_id, "name": name, "arguments": args if given is None else given}
+    if item["again"]:
+        return {"tool_calls": [call]}
+    said = text_at(message, "content") or text_at(item, "args.thought")
+    model = text_at(response, "model") or None
+    return {"content": said, "tool_calls": [call], "model": model, "usage": response.get("usage")}
+
+
+def _event(item: Json) -> Json:
+    """An event since version 1."""
+    model = text_at(item, "agent.llm.model", "value.agent.llm.model", "value.llm.model")
+    response, call_id = text_at(item, "llm_response_id"), text_at(item, "tool_call_id")
+    result = {"role": "tool", "tool_call_id": call_id}
+    match item.get("kind"):
+        case "SystemPromptEvent":
+            return {"role": "system", "content": text_at(item, "system_prompt.text", "system_prompt")}
+        case "MessageEvent":
+            message = object_at(item, "llm_message")
+            told = message.get("role") != "assistant" and item["source"] != "user"
+            return {**message, "response": response, **({"role": NOTE} if told else {})}
+        case "ActionEvent":
+            thoughts = [text_at(block, "thinking") for block in list_at(item, "thinking_blocks")]
+            thought = record_text(item, "reasoning_content") or "\n\n".join(filter(None, thoughts))
+            name, args = text_at(item, "tool_call.name", "tool_name"), value_at(item, "tool_call.arguments")
+            call = {"id": call_id, "name": name, "arguments": args}
+            content = block_list(item.get("thought"))
+            answer = {"role": "assistant", "content": content, "tool_calls": [call], "reasoning": thought}
+            return {**answer, "response": response}
+        case "ObservationEvent":
+            seen = object_at(item, "observation")
+            content = seen.get("content", text_at(seen, "output", "text", "error"))
+            return {**result, "content": content, "is_error": seen.get("is_error") is True}
+        case "AgentErrorEvent":
+            return {**result, "content": item.get("error"), "is_error": True}
+        case "UserRejectObservation":
+            return {**result, "content": item.get("rejection_reason"), "status": "denied"}
+        case "Condensation":
+            gone = [each for each in list_at(item, "forgotten_event_ids") if isinstance(each, str)]
+            return {"role": SUMMARY, "content": item.get("summary"), "gone": gone}
+        case "ConversationErrorEvent":
+            return {"role": TROUBLE, "message": text_at(item, "detail", "code")}
+    return aside(_LEFT, model=model)
+
+
+_KINDS = (
+    "SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent",
+    "UserRejectObservation", "Condensation", "ConversationErrorEvent",
+)  # fmt: skip
+OPENHANDS = Shape(
+    name="openhands", program="OpenHands", found=_found, sorted_out=_with_calls, turned=_turned,
+    sign=lambda record: any(
+        _is_old(each) or _is_event(each)
+        for each in (record, *(each for name in (*_LISTS, "items") for each in list_at(record, name)))
+    ),
+    models=("model", "metadata.llm_config.model", "llm_config.model"),
+    tokens={"total": ("usage.prompt_tokens",), "output": ("usage.completion_tokens",)},
+)  # fmt: skip

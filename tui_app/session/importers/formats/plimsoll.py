@@ -1,0 +1,152 @@
+"""Sessions of this program, exported as JSON lines: an event a line, with the message it carries.
+
+Events name each other by their numbers, so the numbers are kept: an event that is damaged or missing leaves
+an error in its place.
+"""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from tui_app.events import (
+    BY_TYPE,
+    Error,
+    Payload,
+    SessionEnd,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UsageInfo,
+    payload_from_json,
+)
+from tui_app.session.importers.books import (
+    FIRST_SEQ,
+    Imported,
+    ImportedEvent,
+    MessageRefusedError,
+    Timeline,
+    canonical,
+    count_messages,
+)
+from tui_app.session.importers.shape import Shape
+from tui_app.session.importers.source import Json, Source, shown
+from tui_app.session.importers.titles import one_line
+from tui_app.session.importers.values import count, record_text, seconds
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+
+_MAX_MISSING, _MISSING_A_LINE = 1_000, 10
+"""Numbers that may be missing in all, and more for each line; a larger gap is damage to the number itself."""
+_GAUGE = ("total", "limit", "limit_source", "reserve")
+"""Figures of a measured request that are read wherever a session is shown."""
+
+
+def _is_own(record: Json) -> bool:
+    return {"seq", "session", "type"} <= record.keys() and isinstance(record.get("data"), dict)
+
+
+def _whole(source: Source, out: Timeline) -> Imported:
+    """Put the events back in the places they had."""
+    start, time = SessionStart(cwd="", model="", policy="", title=""), source.mtime
+    records = [each for each in source.lines.records if isinstance(each[1], dict)]
+    may_miss = _MAX_MISSING + _MISSING_A_LINE * len(records)
+    events = out.events
+    for number, record in records:
+        time = seconds(record.get("time"), time)
+        expected, seq = FIRST_SEQ + len(events), count(record.get("seq"))
+        try:
+            payload = _payload(record)
+            if seq == 1 and isinstance(payload, SessionStart) and not events:
+                start = payload
+                out.places.add(number)
+                continue
+            if not expected <= seq <= expected + may_miss:
+                raise _Unusable(f"event number {shown(record.get('seq'))} does not follow the one before")
+            text = _message(record.get("message"))
+        except (_Unusable, MessageRefusedError) as error:
+            refused = isinstance(error, MessageRefusedError)
+            out.skip(number, f"not a valid message: {error}" if refused else str(error))
+            continue
+        may_miss -= seq - expected
+        for missing in range(expected, seq):
+            lost = Error(kind="input", message=f"Event #{missing} is missing in the imported file.")
+            events.append(ImportedEvent(data=lost, message=None, time=time))
+        events.append(ImportedEvent(data=payload, message=text, time=time))
+        out.places.add(number)
+    while events and isinstance(events[-1].data, SessionEnd):
+        # The import ends the session itself, now.
+        events.pop()
+    return Imported(
+        title=one_line(start.title),
+        cwd=start.cwd,
+        model=start.model,
+        events=tuple(events),
+        skipped=tuple(sorted(out.skipped, key=lambda each: each.line)),
+        messages=count_messages(events),
+        tool_calls=sum(isinstance(each.data, ToolCall) for each in events),
+        tool_results=sum(isinstance(each.data, ToolResult) for each in events),
+        notes=(),
+        places=frozenset(out.places),
+        is_own=True,
+    )
+
+
+class _Unusable(ValueError):
+    """Why an event is not taken over."""
+
+
+def _payload(record: Json) -> Payload:
+    kind, data = record_text(record, "type"), record.get("data")
+    if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
+        raise _Unusable(f"not an event of a log: {shown(record.get('type'))}")
+    try:
+        return _checked(kind, data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _Unusable(f"event with wrong values: {shown(str(error))}") from error
+
+
+def _message(message: Any) -> str | None:
+    if isinstance(message, list):
+        return f"[{','.join(map(_one, message))}]"
+    return None if message is None else _one(message)
+
+
+def _one(message: Any) -> str:
+    if not isinstance(message, dict):
+        raise MessageRefusedError("it is not an object")
+    return canonical(message)
+
+
+def _checked(kind: str, data: Json) -> Payload:
+    """The payload, if every value has the type that its field is declared with.
+
+    Raises:
+        TypeError, ValueError: if one has not.
+    """
+    from pydantic import TypeAdapter
+
+    payload = payload_from_json(kind, data)
+    values = data
+    if isinstance(payload, UsageInfo):
+        # Its figures stand beside its own fields in the file.
+        # Refuse figures that the gauge could not be read from; other versions may have more or fewer of them
+        nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+        for name, example in nothing.to_json().items():
+            if name not in payload.usage and name not in _GAUGE:
+                continue
+            value = payload.usage.get(name)
+            allowed: tuple[type, ...] = (int, float) if isinstance(example, float) else (type(example),)
+            if type(value) not in allowed:
+                raise TypeError(f"{name} is {shown(value)}")
+        values = asdict(payload)
+    # Strict: the payload keeps what the file says, where "7" would be no number.
+    TypeAdapter(type(payload)).validate_json(json.dumps(values), strict=True)
+    return payload
+
+
+PLIMSOLL = Shape(
+    name="plimsoll",
+    program="Plimsoll events",
+    sign=_is_own,
+    whole=_whole,
+    tells_trigger=True,
+)

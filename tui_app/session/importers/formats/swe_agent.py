@@ -1,0 +1,63 @@
+"""Trajectories of SWE-agent: ``history`` is what the model saw, ``trajectory`` what it did.
+
+Old ones hold actions as plain text, without ids: the message behind an action is its result.
+"""
+
+from typing import Any
+
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.message_lists import Found, is_role_message
+from tui_app.session.importers.shape import Records, Shape
+from tui_app.session.importers.source import Json, Source, parse_json
+from tui_app.session.importers.values import list_at, record_text, text_at, value_at
+
+_ACTION = "action"
+"""What a plain-text action is called as a tool."""
+_LAST = "last observation"
+
+
+def _found(source: Source) -> Found | None:
+    steps, history = list_at(source.document, "trajectory"), list_at(source.document, "history")
+    # The model never saw what the last action answered, so the history does not have it.
+    last = value_at(steps[-1], "observation") if steps else None
+    settings = value_at(source.document, "replay_config")
+    try:
+        settings = parse_json(settings) if isinstance(settings, str) else settings
+    except ValueError:
+        settings = None
+    return Found(
+        [*history, {"role": _LAST, "content": last}], {"model": text_at(settings, "agent.model.name")}
+    )
+
+
+def _with_actions(records: Records, _out: Timeline) -> Records:
+    """Actions in plain text as calls, and the message behind each as its result."""
+    stands: Records = []
+    waiting = False
+    for number, item in records:
+        role, ids = item.get("role"), list_at(item, "tool_call_ids")
+        action = record_text(item, "action").strip() if role == "assistant" else ""
+        told: Json = {}
+        if action and not item.get("tool_calls"):
+            told = _acting(item, action)
+        elif ids and isinstance(ids[0], str):
+            told = {"role": "tool", "tool_call_id": ids[0]}
+        elif waiting and role in ("user", _LAST) and item.get("content") is not None:
+            told = {"role": "tool"}
+        waiting = "tool_calls" in told
+        if role != _LAST or told:
+            stands.append((number, {**item, **told}))
+    return stands
+
+
+def _acting(item: Json, action: str) -> Json:
+    said: Any = item.get("content")
+    around = said.replace(f"```\n{action}\n```", "").strip() if isinstance(said, str) else ""
+    thought = record_text(item, "thought").strip() or around
+    return {"content": thought, "tool_calls": [{"name": _ACTION, "arguments": {"command": action}}]}
+
+
+SWE_AGENT = Shape(
+    name="swe-agent", program="SWE-agent", found=_found, models=("model",), sorted_out=_with_actions,
+    sign=lambda each: "trajectory" in each and any(map(is_role_message, list_at(each, "history"))),
+)  # fmt: skip

@@ -1,0 +1,28 @@
+"""Sessions of Mistral's Vibe: messages as OpenAI has them, and beside them where and with which model."""
+
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.shape import OPENAI_TOKENS, Shape
+from tui_app.session.importers.source import Source, beside_file
+from tui_app.session.importers.values import text_at
+
+
+def _fits(source: Source) -> bool:
+    """Whether lines that look like those of many have the file beside them that only this program writes."""
+    return source.document is None and "environment" in beside_file(source.path, "meta.json")
+
+
+VIBE = Shape(
+    name="vibe",
+    program="Vibe",
+    sign=lambda record: (
+        "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
+    ),
+    fits=_fits,
+    places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
+    talk=("messages",),
+    tokens=OPENAI_TOKENS,
+    title=("title", "metadata.title"),
+    cwd=("environment.working_directory", "metadata.environment.working_directory"),
+    models=("config.active_model", "agent_config.active_model", "metadata.agent_config.active_model"),
+    sidecar="meta.json",
+)

@@ -1,0 +1,182 @@
+"""Which records of a Codex rollout count, and what is told of them elsewhere in it.
+
+Turns may have been undone; the tokens of each answer are told behind it, as a sum of the session; and what a
+compaction kept has to be found among the prompts before it.
+"""
+
+from itertools import accumulate
+from typing import Any
+
+from tui_app.context.user_text import own_text
+from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.shape import Records
+from tui_app.session.importers.source import Json
+from tui_app.session.importers.values import (
+    block_list,
+    count,
+    object_at,
+    objects_at,
+    of_type,
+    record_text,
+    text_at,
+    value_at,
+)  # fmt: skip
+
+ITEM = "response_item"
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+_TYPES = (ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
+_BARE = ("reasoning", *CALLS, "function_call_output", "custom_tool_call_output")
+_NOTE_STARTS = (
+    "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
+    "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
+)  # fmt: skip
+"""How prompts begin that the program writes in the user's name."""
+_CUT_FROM = 40
+"""Characters at which a prompt is known by its beginning."""
+_KEPT_BYTES = 80_000
+"""Of prompts that stay beside a summary: what the program takes for 20,000 tokens."""
+_USED = {
+    "total": "input_tokens", "read": "cached_input_tokens", "output": "output_tokens",
+    "thought": "reasoning_output_tokens",
+}  # fmt: skip
+
+
+def conversation(records: Records, out: Timeline) -> Records:
+    """The records that stand, each answer with the tokens it took, each compaction with what it kept."""
+    undone = _undone(records)
+    said: dict[int, str] = {}
+    sent: list[tuple[int, Json]] = []
+    answered = -1
+    before: Json = {}
+    for number, record in records:
+        kind, payload = item_of(record)
+        if number in undone:
+            out.leave(number, "records of turns that were undone (rewinds) were left out")
+        elif kind == "compacted":
+            sent.append(
+                (number, {**record, "summary": _summary_of(payload, said), "kept": _kept(payload, said)})
+            )
+        else:
+            sent.append((number, record))
+            if kind == ITEM and _is_prompt(payload):
+                said[number] = text_of(payload)
+            elif kind == ITEM and _is_answer(payload):
+                answered = len(sent) - 1
+        if kind == "event_msg" and payload.get("type") == "token_count":
+            used, before = _used(payload, before)
+            if answered >= 0 and number not in undone:
+                line, answer = sent[answered]
+                known = object_at(answer, "used")
+                sent[answered] = (
+                    line,
+                    {**answer, "used": {key: known.get(key, 0) + used[key] for key in used}},
+                )
+    return sent
+
+
+def is_codex_record(record: Json) -> bool:
+    """Whether a record can only be one of a rollout."""
+    wrapped = record.get("type") in _TYPES and isinstance(record.get("payload"), dict)
+    # Others keep thoughts in the same way.
+    return wrapped or (_is_bare(record) and record.get("type") != "reasoning")
+
+
+def item_of(record: Json) -> tuple[str, Json]:
+    """Type and payload of a record, whichever generation wrote it."""
+    if isinstance(payload := record.get("payload"), dict):
+        return record_text(record, "type"), payload
+    if _is_bare(record):
+        return ITEM, record
+    # The first line of an old rollout is the session's data, without a type.
+    return ("session_meta", record) if "instructions" in record and "id" in record else ("", {})
+
+
+def is_note(content: Any) -> bool:
+    """Whether a prompt was written by the program: all of its texts are notes."""
+    texts = [record_text(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
+    return bool(texts) and all(
+        text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts
+    )
+
+
+def text_of(item: Json) -> str:
+    texts = (text_at(each, "text") for each in block_list(item.get("content")))
+    return "\n".join(filter(None, texts)).strip()
+
+
+def _is_bare(record: Json) -> bool:
+    kind = record.get("type")
+    if kind == "message":
+        types = [value_at(block, "type") for block in block_list(record.get("content"))]
+        return isinstance(record.get("role"), str) and bool(
+            {"input_text", "output_text"} & set(map(str, types))
+        )
+    return kind in _BARE and ("call_id" in record or "summary" in record)
+
+
+def _is_prompt(item: Json) -> bool:
+    return item.get("type") == "message" and item.get("role") == "user" and not is_note(item.get("content"))
+
+
+def _is_answer(item: Json) -> bool:
+    return item.get("type") in CALLS or item.get("role") == "assistant"
+
+
+def _undone(records: Records) -> set[int]:
+    """Lines of turns that the user took back."""
+    undone: set[int] = set()
+    turns: list[list[int]] = []
+    for number, record in records:
+        kind, payload = item_of(record)
+        if kind == ITEM and _is_prompt(payload):
+            turns.append([])
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            dropped = min(count(payload.get("num_turns")), len(turns))
+            undone.update(line for turn in turns[len(turns) - dropped :] for line in turn)
+            del turns[len(turns) - dropped :]
+        if turns and kind in (ITEM, "compacted"):
+            turns[-1].append(number)
+    return undone
+
+
+def _used(payload: Json, before: Json) -> tuple[Json, Json]:
+    """Tokens of the requests since the last count, and the sum so far: one that stands twice counts once."""
+    total = object_at(payload, "info.total_token_usage") or {key: payload.get(key) for key in _USED.values()}
+    now = {name: count(total.get(key)) for name, key in _USED.items()}
+    used = {name: now[name] - before.get(name, 0) for name in now}
+    if any(value < 0 for value in used.values()):
+        # The sum began anew.
+        last = object_at(payload, "info.last_token_usage")
+        used = {name: count(last.get(key)) for name, key in _USED.items()}
+    return used, now if any(now.values()) else before
+
+
+def _summary_of(payload: Json, said: dict[int, str]) -> str:
+    """The text that a compaction put in the place of the history; empty when it cannot be read."""
+    if message := record_text(payload, "message").strip():
+        return message
+    history = objects_at(payload, "replacement_history")
+    prompts = [text_of(item) for item in of_type(history, "message") if _is_prompt(item)]
+    # The program keeps prompts beside a summary that may be encrypted.
+    if not prompts or any("compaction" in record_text(item, "type") for item in history):
+        return ""
+    return "" if _is_said(prompts[-1], list(said.values())) else prompts[-1]
+
+
+def _is_said(text: str, said: list[str]) -> bool:
+    # A long prompt is cut in its middle.
+    beginning, cut, _ = text.partition("…")
+    return text in said or bool(
+        cut and len(beginning) >= _CUT_FROM and any(each.startswith(beginning) for each in said)
+    )
+
+
+def _kept(payload: Json, said: dict[int, str]) -> list[int]:
+    """Lines of the prompts that a compaction left beside its summary, as the program goes on with them."""
+    if "replacement_history" in payload:
+        history = [text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
+        return [line for line, text in said.items() if any(_is_said(each, [text]) for each in history)]
+    # Older versions build it anew from the newest prompts whenever they read the file.
+    newest = list(said.items())[::-1]
+    sizes = accumulate(len(text.encode()) for _, text in newest)
+    return [line for (line, _), size in zip(newest, sizes, strict=True) if size <= _KEPT_BYTES]
