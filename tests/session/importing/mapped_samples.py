@@ -51,6 +51,62 @@ def amp() -> Json:
     }  # fmt: skip
 
 
+def anthropic_api() -> Json:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "x"}
+    response = {"id": "m1", "role": "assistant", "content": [said("Fixed.")], "stop_reason": "end_turn",
+                "usage": {"input_tokens": 50, "cache_read_input_tokens": 40, "output_tokens": 5}}  # fmt: skip
+    return {
+        "request": {
+            "model": "claude-opus-4-6", "system": [said("You are an agent.")],
+            "messages": [
+                {"role": "user", "content": "Fix the till"},
+                {"role": "assistant", "content": [thought, said("Look"), used(), used("c2", "list")]},
+                {"role": "user", "content": [answered(), answered("c2", is_error=True)]},
+            ],
+        },
+        "response": response,
+    }  # fmt: skip
+
+
+def ai_sdk() -> list[Json]:
+    def made(call_id: str, **fields: Any) -> Json:
+        return {"type": "tool-read", "toolCallId": call_id, "input": {"path": "till.py"}} | fields
+
+    parts = [
+        {"type": "step-start"}, {"type": "reasoning", "text": "hm"},
+        made("c1", state="output-available", output="print()"),
+        made("c2", state="output-error", errorText="no such file"),
+        {"type": "step-start"}, said("Fixed."),
+    ]  # fmt: skip
+    usage = {"inputTokens": 90, "outputTokens": 5, "cachedInputTokens": 40}
+    metadata = {"createdAt": T0.format(2), "model": "gpt-5", "totalUsage": usage}
+    return [
+        {"id": "m1", "role": "user", "parts": [said("Fix the till")]},
+        {"id": "m2", "role": "assistant", "parts": parts, "metadata": metadata},
+    ]
+
+
+def copilot_chat() -> Json:
+    calls = [{"id": name, "name": "read", "arguments": '{"path": "till.py"}'} for name in ("c1", "c2")]
+    rounds = [
+        {"response": "Look", "thinking": {"id": "t", "text": "hm"}, "toolCalls": calls},
+        {"response": "Fixed.", "toolCalls": []},
+    ]
+    results = {name: {"content": [{"$mid": 21, "value": "print()"}]} for name in ("c1", "c2")}
+    stopped = {"message": {"text": "And the pier?"}, "timestamp": MILLISECONDS + 9_000, "isCanceled": True,
+               "response": [{"value": "I w"}, {"kind": "inlineReference"}, {"value": "as"}]}  # fmt: skip
+    return {
+        "responderUsername": "GitHub Copilot", "customTitle": "The till",
+        "requests": [
+            {"message": {"text": "Fix the till"}, "timestamp": MILLISECONDS + 1_000, "modelId": "gpt-5",
+             "variableData": {"variables": [{"name": "pier.py"}]}, "response": [{"value": "Fixed."}],
+             "result": {"metadata": {"toolCallRounds": rounds, "toolCallResults": results}}},
+            stopped,
+            {"message": {"text": "Leave it"}, "response": [{"value": "Done"}]},
+        ],
+    }  # fmt: skip
+
+
 def atif() -> Json:
     call = {"tool_call_id": "c1", "function_name": "read", "arguments": {"path": "till.py"}}
     return {
@@ -361,7 +417,8 @@ LINES: dict[str, list[Json]] = {
     "qwen-code": qwen_code(),
 }  # fmt: skip
 DOCUMENTS: dict[str, Any] = {
-    "amp": amp(), "atif": atif(), "chatgpt": chatgpt(), "claude-ai": claude_ai(), "cline": cline(),
+    "amp": amp(), "anthropic-api": anthropic_api(), "ai-sdk": ai_sdk(), "copilot-chat": copilot_chat(),
+    "atif": atif(), "chatgpt": chatgpt(), "claude-ai": claude_ai(), "cline": cline(),
     "continue": continue_(), "gemini-api": gemini_api(), "librechat": librechat(), "open-webui": open_webui(),
     "vibe": vibe(), "zed": zed(),
 }  # fmt: skip

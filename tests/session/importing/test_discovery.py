@@ -75,6 +75,18 @@ def test_newest_first_with_title_and_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_a_conversation_is_dated_and_named_by_its_end(tmp_path: Path) -> None:
+    script = Script()
+    script.user("Fix the till " + "and more of it " * 6_000)
+    for _ in range(4):
+        script.says("", {"type": "text", "text": "word " * 200_000})
+    script.says("m9", {"type": "text", "text": "Fixed."})
+    script.records.append({"type": "ai-title", "aiTitle": "The till", "sessionId": "s1"})
+    put(tmp_path / ".claude/projects/p/s1.jsonl", b"\n".join(script.lines()))
+    (found,) = find(tmp_path)
+    assert (found.title, found.cwd, found.time) == ("The till", "/home/ann/shop", 1772359205.0)
+
+
 def test_damaged_and_strange_files_do_not_end_the_search(tmp_path: Path) -> None:
     for number, content in enumerate([b"", b"\x00\xff", b"[" * 5_000, b'{"type": "user", "message": 7}']):
         put(tmp_path / f".codex/sessions/rollout-{number}.jsonl", content)

@@ -91,17 +91,10 @@ OTHERS: list[tuple[str, Any]] = [
         "Amazon Q",
         {"conversation_id": "c", "history": [{"user": {"content": {}}, "assistant": {"Response": {}}}]},
     ),
-    ("Copilot Chat", {"responderUsername": "GitHub Copilot", "requests": [{"message": {"text": "Fix"}}]}),
-    ("AI SDK", [{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1"}]}]),
-    ("AI SDK", [{"id": "m", "role": "user", "parts": [SAID]}]),
-    ("AI SDK", {"messages": [{"role": "assistant", "content": "x", "toolInvocations": []}]}),
     (
         "Responses API",
         [{"role": "user", "content": "Fix"}, {"type": "function_call", "call_id": "c", "name": "x"}],
     ),
-    ("Anthropic", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
-    ("Anthropic", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
-    ("AI SDK", {"id": "c", "messages": [{"id": "m", "role": "user", "parts": [SAID]}]}),
     (
         "Open Interpreter",
         [
@@ -137,6 +130,13 @@ OTHERS: list[tuple[str, Any]] = [
     ("ShareGPT", [{"id": "x", "conversations": [{"from": "human", "value": "Fix the till"}]}]),
 ]
 SIGNED: list[tuple[str, Any]] = [
+    ("ai-sdk", {"id": "c", "messages": [{"id": "m", "role": "user", "parts": [SAID]}]}),
+    ("anthropic-api", {"body": {"messages": [{"role": "user", "content": [RESULT]}]}}),
+    ("anthropic-api", {"model": "claude", "messages": [{"role": "assistant", "content": [USED]}]}),
+    ("ai-sdk", {"messages": [{"role": "assistant", "content": "x", "toolInvocations": []}]}),
+    ("ai-sdk", [{"id": "m", "role": "user", "parts": [SAID]}]),
+    ("ai-sdk", [{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c1"}]}]),
+    ("copilot-chat", {"responderUsername": "GitHub Copilot", "requests": [{"message": {"text": "Fix"}}]}),
     ("amp", [{"role": "user", "messageId": 0, "content": [SAID]}]),
     ("atif", {"schema_version": "ATIF-v1.0", "steps": [{"source": "user", "message": "Fix the till"}]}),
     ("chatgpt", {"mapping": {"a": {"message": None}}, "current_node": "a"}),
@@ -950,3 +950,88 @@ def test_old_messages_without_times_and_ids_give_the_same_bytes_twice(tmp_path: 
     assert first == import_file(path)
     assert first.tool_results == 1
     assert "1 requests without any content were left out." in first.notes
+
+
+def codex_turns(*totals: tuple[int, int, int], turns: int = 2) -> list[foreign.Json]:
+    """Turns of an answer each, and the sums of input, cached input and output that are told behind them."""
+    records: list[foreign.Json] = [
+        {"type": "turn_context", "payload": {"model": f"gpt-5.{number}"}} for number in range(turns)
+    ]
+    told: list[foreign.Json] = []
+    for number, turn in enumerate(records):
+        prompt = [{"type": "input_text", "text": f"Count {number}"}]
+        answer = [{"type": "output_text", "text": f"It is {number}"}]
+        told += [
+            turn,
+            {"type": "response_item", "payload": {"type": "message", "role": "user", "content": prompt}},
+            {"type": "response_item", "payload": {"type": "message", "role": "assistant", "content": answer}},
+        ]
+        for read, cached, wrote in totals[number :: len(records)]:
+            total = {"input_tokens": read, "cached_input_tokens": cached, "output_tokens": wrote,
+                     "reasoning_output_tokens": 1}  # fmt: skip
+            payload = {"type": "token_count", "info": {"total_token_usage": total, "last_token_usage": total}}
+            told += [{"type": "event_msg", "payload": payload}] * 2
+    return told
+
+
+def test_codex_tells_the_tokens_of_each_answer_as_a_sum(tmp_path: Path) -> None:
+    answers = of(read_lines(tmp_path, codex_turns((1_200, 600, 40), (2_500, 1_250, 70))), AssistantMessage)
+    used = [(each.input_tokens, each.cache_read_tokens, each.output_tokens) for each in answers]
+    assert used == [(1_200, 600, 40), (1_300, 650, 30)], "one that is told twice counts once"
+    assert [each.model for each in answers] == ["gpt-5.0", "gpt-5.1"]
+
+
+def test_codex_may_begin_its_sum_anew(tmp_path: Path) -> None:
+    answers = of(read_lines(tmp_path, codex_turns((1_200, 600, 40), (500, 100, 10))), AssistantMessage)
+    assert [each.input_tokens for each in answers] == [1_200, 500]
+
+
+def test_gemini_stream(tmp_path: Path) -> None:
+    imported = read_lines(tmp_path, foreign.gemini_stream())
+    assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)
+    answer = of(imported, AssistantMessage)[-1]
+    assert (answer.text, answer.input_tokens, answer.cache_read_tokens) == ("Fixed.", 100, 40)
+    assert of(imported, ToolResult)[0] == ToolResult(
+        tool_call_id="c1", name="read_file", text="no such file", outcome="error"
+    )
+
+
+def test_chunks_of_langchain_are_one_answer(tmp_path: Path) -> None:
+    chunks = [{"type": "AIMessageChunk", "content": piece, "id": "r1"} for piece in ("Fix", "ed", ".")]
+    assert [each.text for each in of(read_document(tmp_path, [HUMAN, *chunks]), AssistantMessage)] == [
+        "Fixed."
+    ]
+
+
+def test_a_call_in_the_content_is_not_doubled_and_blocks_with_text_are_text(tmp_path: Path) -> None:
+    when = {"timestamp": "2026-03-02T09:00:01.000Z"}
+    call = {"type": "tool_call", "tool_call_id": "c1", "name": "ls", "arguments": "{}"}
+    chat = [
+        {"role": "user", "content": "List"},
+        {"role": "assistant", "content": [call], "_metadata": when,
+         "tool_calls": [{"id": "c1", "function": {"name": "ls", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "tool_output", "text": "till.py"}]},
+        {"role": "assistant", "content": [{"type": "audio_note", "seconds": 3}]},
+    ]  # fmt: skip
+    imported = read_document(tmp_path, chat)
+    first, last = of(imported, AssistantMessage)
+    assert (first.text, first.call_ids, imported.events[1].time) == ("", ("c1",), 1772442001.0)
+    assert of(imported, ToolResult)[0].text == "till.py"
+    assert last.text == "[audio_note, not imported: content block of unknown type 'audio_note']"
+    assert [each.line for each in imported.skipped] == [4]
+
+
+def test_a_file_of_which_little_is_understood_is_refused_with_what_it_looks_like(tmp_path: Path) -> None:
+    lines = [{"kind": "ping"}] * 5 + foreign.openai()[:3]
+    with pytest.raises(ImportFormatError, match="looks like OpenAI chat, but 5 of its 8 records do not"):
+        read_lines(tmp_path, lines)
+    assert read(tmp_path, foreign.jsonl(lines), "openai-chat").messages == 4
+
+
+def test_the_format_that_understands_most_reads_the_file(tmp_path: Path) -> None:
+    odd = {"type": "assistant", "content": "As another program would write it"}
+    script = Script()
+    script.user("Fix the till")
+    script.says("m1", text("Fixed."))
+    script.records.insert(0, odd)
+    assert import_file(script.write(tmp_path)).format == "claude-code"

@@ -22,6 +22,8 @@ SHOP = "/home/ann/shop"
 TABLE = [
     # name, messages, title, model, folder, outcomes, thinking, seconds of the last, what is counted
     ("amp", 4, "The till", "claude-opus-4-6", "", ["success", "denied"], "hm", 1.0, []),
+    ("anthropic-api", 5, "Fix the till", "claude-opus-4-6", "", ["success", "error"], "hm", None, []),
+    ("ai-sdk", 4, "Fix the till", "gpt-5", "", ["success", "error"], "hm", 2.0, []),
     ("atif", 4, "Fix the till", "glm-5", "", ["success"], "hm", 1.0, []),
     ("chatgpt", 4, "The till", "gpt-5", "", ["success"], "Look\nhm", 7.0, ["abandoned", "further", "notes"]),
     ("claude-ai", 5, "The till", "", "", ["success"], "hm", 4.0, ["abandoned"]),

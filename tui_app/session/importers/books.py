@@ -245,18 +245,14 @@ class Timeline:
         calls = [part for part in parts if part["part_kind"] == "tool-call"]
         usage: Json = message.get("usage") or {}
         data = AssistantMessage(
-            text=_texts(parts, "text"),
-            thinking=_texts(parts, "thinking"),
-            call_ids=tuple(part["tool_call_id"] for part in calls),
-            model=message.get("model_name") or "",
-            input_tokens=usage.get("input_tokens", 0),
-            output_tokens=usage.get("output_tokens", 0),
+            text=_texts(parts, "text"), thinking=_texts(parts, "thinking"),
+            call_ids=tuple(part["tool_call_id"] for part in calls), model=message.get("model_name") or "",
+            input_tokens=usage.get("input_tokens", 0), output_tokens=usage.get("output_tokens", 0),
             cache_read_tokens=usage.get("cache_read_tokens", 0),
             cache_write_tokens=usage.get("cache_write_tokens", 0),
             finish_reason=message.get("finish_reason") or "",
-            interrupted=message.get("state") in ("interrupted", "incomplete"),
-            cost_usd=cost,
-        )
+            interrupted=message.get("state") in ("interrupted", "incomplete"), cost_usd=cost,
+        )  # fmt: skip
         if not self.add(data, message, time, line):
             return False
         for part in calls:
@@ -305,15 +301,9 @@ class Timeline:
         """
         # What it hid is filled in at the end, when every event has its number.
         data = CompactionComplete(
-            job="",
-            outcome="success",
-            trigger=trigger,
-            policy="",
-            performed_by="provider",
-            summary=summary,
-            tokens_before=tokens[0],
-            tokens_after=tokens[1],
-        )
+            job="", outcome="success", trigger=trigger, policy="", performed_by="provider", summary=summary,
+            tokens_before=tokens[0], tokens_after=tokens[1],
+        )  # fmt: skip
         part = {"part_kind": "compaction", "content": summary}
         if self.add(data, request(part, time), time, line):
             self.events[-1] = replace(self.events[-1], first_kept=first_kept, kept=tuple(kept))
@@ -328,20 +318,14 @@ class Timeline:
             calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
             counted.append(f"{calls} without a result in the file got one that says so.")
         return Imported(
-            title=title,
-            cwd=cwd,
-            branch=branch,
-            model=model,
-            events=tuple(number_compactions(events)),
+            title=title, cwd=cwd, branch=branch, model=model, events=tuple(number_compactions(events)),
             skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
             messages=count_messages(events),
             tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
             tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
-            notes=(*self.notes, *counted),
-            places=frozenset(self.places),
-            unknown=len(self.unknown),
+            notes=(*self.notes, *counted), places=frozenset(self.places), unknown=len(self.unknown),
             read=read,
-        )
+        )  # fmt: skip
 
 
 def _texts(parts: list[Any], kind: str) -> str:
@@ -404,14 +388,11 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
         view_start, beside = kept, 1 + count_messages(event.kept)
         after = count_messages(events[kept:place]) + beside
         data = replace(
-            event.data,
-            job=f"imported-{place + FIRST_SEQ}",
-            removed=_removable(events[:kept], set(map(id, event.kept))),
-            messages_before=before,
-            messages_after=after,
-            messages_removed=max(0, before - after + 1),
+            event.data, job=f"imported-{place + FIRST_SEQ}",
+            removed=_removable(events[:kept], set(map(id, event.kept))), messages_before=before,
+            messages_after=after, messages_removed=max(0, before - after + 1),
             messages_left=max(0, before - after + 1),
-        )
+        )  # fmt: skip
         numbered.append(replace(event, data=data, first_kept=None, kept=()))
     return numbered
 
@@ -474,13 +455,9 @@ def request(part: Json, time: float) -> Json:
 def return_request(call_id: str, name: str, content: Content, outcome: str, time: float) -> Json:
     """The answer of a tool; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
     part = {
-        "part_kind": "tool-return",
-        "tool_name": name,
-        "tool_call_id": call_id,
-        "content": content,
-        "outcome": outcome,
-        "timestamp": iso(time),
-    }
+        "part_kind": "tool-return", "tool_name": name, "tool_call_id": call_id, "content": content,
+        "outcome": outcome, "timestamp": iso(time),
+    }  # fmt: skip
     return request(part, time)
 
 

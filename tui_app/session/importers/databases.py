@@ -132,11 +132,9 @@ def _goose_document(database: sqlite3.Connection, session: str) -> Json:
     setting = parsed(head.get("model_config_json") or "{}")
     model = setting.get("model_name") if isinstance(setting, dict) else None
     return {
-        "working_dir": head.get("working_dir"),
-        "name": head.get("name") or head.get("description"),
-        "model": model,
-        "conversation": listed,
-    }
+        "working_dir": head.get("working_dir"), "name": head.get("name") or head.get("description"),
+        "model": model, "conversation": listed,
+    }  # fmt: skip
 
 
 # OpenCode: rows for messages and for their parts, as an export has them.

@@ -8,12 +8,7 @@ from pathlib import Path
 
 from tui_app.session.importers.databases import columns_of
 from tui_app.session.importers.source import Json, Source
-from tui_app.session.importers.values import block_list, has_blocks, has_items, objects_at
-
-
-def _is_ai_sdk(record: Json) -> bool:
-    parts = "toolInvocations" in record or has_items(record, "parts", "type")
-    return "role" in record and (parts or has_blocks(record, "tool-call", "tool-result"))
+from tui_app.session.importers.values import block_list, has_items
 
 
 def _is_bedrock(record: Json) -> bool:
@@ -23,8 +18,6 @@ def _is_bedrock(record: Json) -> bool:
 
 _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("Amazon Q, or Kiro", lambda each: has_items(each, "history", "assistant")),
-    ("Copilot Chat of VS Code", lambda each: "requests" in each and "responderUsername" in each),
-    ("the AI SDK, or of one that writes as it does", _is_ai_sdk),
     (
         "Open Interpreter",
         lambda each: each.get("role") == "computer" or (each.get("type") == "code" and "role" in each),
@@ -38,12 +31,7 @@ _SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
     ("SillyTavern", lambda each: {"is_user", "mes"} <= each.keys()),
     ("Chatbox", lambda each: has_items(each, "messages", "contentParts")),
     ("smolagents", lambda each: {"step_number", "model_output"} <= each.keys()),
-    (
-        "the AI SDK, or of one that writes as it does",
-        lambda each: any({"role", "parts"} <= message.keys() for message in objects_at(each, "messages")),
-    ),
     ("ShareGPT, or a set for training", lambda each: has_items(each, "conversations", "from")),
-    ("Anthropic's API", lambda each: "role" in each and has_blocks(each, "tool_use", "tool_result")),
 )  # fmt: skip
 """Programs whose files are not read, in the order in which they are asked. Each is told a record, or a
 message in one."""

@@ -354,6 +354,7 @@ class Reader:
                 self._end_answer()
         named = (value_at(step, path) for path in self.shape.model)
         model = next((each for each in named if isinstance(each, str)), self.model)
+        self.model = model or self.model
         if self._answer is None:
             self._answer = _Answer(number, self.time, model, response, text_at(step, "signed_by"))
         self._answer.lines |= {number, *step.get("lines", ())}
@@ -418,7 +419,6 @@ class Reader:
                 self.out.leave(line, "answers without any content were left out")
         elif self.out.response(message, answer.time, answer.line, cost=answer.cost):
             self.out.places |= answer.lines
-            self.model = answer.model or self.model
 
     def _tool(self, number: int, step: Json, blocks: list[Any]) -> None:
         if any(map(_is_result, blocks)):

@@ -23,9 +23,10 @@ _TITLES = ("summary", "ai-title", "custom-title")
 """Records that give a title, the least of them first."""
 _NO_SUMMARY = "compaction without a summary, not applied"
 _BOOKKEEPING = frozenset({
-    "agent-color", "agent-name", "agent-setting", "attachment", "attribution-snapshot", "auth_status",
-    "content-replacement", "control_request", "control_response", "file-history-delta",
-    "file-history-snapshot", "keep_alive", "last-prompt", "mode", "permission-mode", "pr-link", "progress",
+    "agent-color", "agent-name", "agent-setting", "atis-latch", "attachment", "attribution-snapshot",
+    "auth_status", "bridge-session", "content-replacement", "control_request", "control_response",
+    "file-history-delta", "file-history-snapshot", "keep_alive", "last-prompt", "mode",
+    "permission-mode", "pr-link", "progress",
     "queue-operation", "rate_limit_event", "result", "stream_event", "system", "tag", "task-summary",
     "tool_progress", "tool_use_summary", "worktree-state", *_TITLES,
 })  # fmt: skip
@@ -139,8 +140,10 @@ def _problem(record: Json, kind: str) -> tuple[str, bool]:
     if kind in _TALK:
         told = isinstance(message_of(record).get("content"), str | list)
         return "" if told else f"{kind} record without a message", not told
-    known = kind in _BOOKKEEPING
-    return "" if known else f"unknown record type {shown(record.get('type'))}", not known
+    if kind in _BOOKKEEPING:
+        return "", False
+    # New versions write new records about a session.
+    return f"unknown record type {shown(record.get('type'))}", not {"sessionId", "uuid"} & record.keys()
 
 
 def is_compact_summary(record: Json) -> bool:
@@ -153,7 +156,7 @@ def _is_side(record: Json) -> bool:
 
 def _queued_in(node: _Node) -> bool:
     """Whether it holds what the user typed while the model was busy."""
-    return value_at(node.record, "attachment.type") == "queued_command"
+    return text_at(node.record, "attachment.type") == "queued_command"
 
 
 def _take_back(nodes: list[_Node], talk: list[_Node]) -> None:

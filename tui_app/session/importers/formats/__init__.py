@@ -16,25 +16,12 @@ from tui_app.session.importers.message_lists import find_messages, is_role_messa
 from tui_app.session.importers.others import database_of, program_of
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
-from tui_app.session.importers.source import (
-    ImportFormatError,
-    Json,
-    SkippedLine,
-    Source,
-    read_source,
-    shown,
-)
+from tui_app.session.importers.source import ImportFormatError, Json, SkippedLine, Source, read_source, shown
 
 __all__ = [
-    "FIRST_SEQ",
-    "FORMATS",
-    "TABLE",
-    "ImportFormatError",
-    "Imported",
-    "ImportedEvent",
-    "SkippedLine",
+    "FIRST_SEQ", "FORMATS", "TABLE", "ImportFormatError", "Imported", "ImportedEvent", "SkippedLine",
     "import_file",
-]
+]  # fmt: skip
 
 _LOOKED_AT = 1_000
 """Records of a file in which the signs are looked for."""
@@ -98,7 +85,8 @@ def _of_any(source: Source) -> Imported:
         )
     if not shapes:
         raise ImportFormatError(f"{source.path} has no known format; tried {', '.join(FORMATS)}.")
-    best = min((_read(source, shape) for shape in shapes), key=lambda imported: imported.unknown)
+    imports = [_read(source, shape) for shape in shapes]
+    best = min(imports, key=lambda imported: len({each.line for each in imported.skipped}))
     if 2 * best.unknown > best.read:
         program = next(shape.program for shape in shapes if shape.name == best.format)
         raise ImportFormatError(

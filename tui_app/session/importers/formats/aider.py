@@ -67,11 +67,6 @@ def _found(source: Source) -> Found:
 
 
 AIDER = Shape(
-    name="aider",
-    program="aider",
-    is_lines=False,
-    fits=_fits,
-    found=_found,
-    places=(_place,),
+    name="aider", program="aider", is_lines=False, fits=_fits, found=_found, places=(_place,),
     models=("model",),
-)
+)  # fmt: skip

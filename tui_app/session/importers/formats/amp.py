@@ -12,17 +12,13 @@ def _is_amp(record: Json) -> bool:
 
 
 AMP = Shape(
-    name="amp",
-    program="Amp",
-    sign=_is_amp,
-    places=(files_in("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"),),
-    talk=("messages",),
-    time=("meta.sentAt",),
-    model=("usage.model",),
+    name="amp", program="Amp", sign=_is_amp,
+    places=(files_in("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"),), talk=("messages",),
+    time=("meta.sentAt",), model=("usage.model",),
     tokens={
         "total": ("usage.totalInputTokens",),
         "output": ("usage.outputTokens",),
         "read": ("usage.cacheReadInputTokens",),
     },
     cwd=("env.initial.trees.uri",),
-)
+)  # fmt: skip

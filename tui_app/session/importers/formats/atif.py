@@ -14,17 +14,12 @@ def _atif(step: Json) -> Json:
 
 
 ATIF = Shape(
-    name="atif",
-    program="ATIF",
-    sign=lambda each: record_text(each, "schema_version").startswith("ATIF"),
-    talk=("steps",),
-    role=("source",),
-    model=("model_name",),
+    name="atif", program="ATIF", sign=lambda each: record_text(each, "schema_version").startswith("ATIF"),
+    talk=("steps",), role=("source",), model=("model_name",),
     tokens={
         "total": ("metrics.prompt_tokens",),
         "output": ("metrics.completion_tokens",),
         "read": ("metrics.cached_tokens",),
     },
-    models=("agent.model_name",),
-    turned=_atif,
-)
+    models=("agent.model_name",), turned=_atif,
+)  # fmt: skip

@@ -50,12 +50,9 @@ def _chatgpt(node: Json) -> Json:
     if text := text_at(content, "text", "result"):
         blocks.append(text_block(text))
     turned = {
-        "role": role,
-        "content": blocks,
-        "time": message.get("create_time"),
-        "model": text_at(message, "metadata.model_slug"),
-        "name": text_at(message, "author.name"),
-    }
+        "role": role, "content": blocks, "time": message.get("create_time"),
+        "model": text_at(message, "metadata.model_slug"), "name": text_at(message, "author.name"),
+    }  # fmt: skip
     if kind == "thoughts":
         told = (
             (text_at(each, "summary"), text_at(each, "content")) for each in objects_at(content, "thoughts")
@@ -79,14 +76,8 @@ def _chatgpt_part(part: Any) -> Any:
 
 
 CHATGPT = Shape(
-    name="chatgpt",
-    program="ChatGPT",
+    name="chatgpt", program="ChatGPT",
     sign=lambda each: "mapping" in each and ("current_node" in each or "create_time" in each),
-    places=(_exports,),
-    talk=("mapping",),
-    time=("time",),
-    links=("id", "parent", ("current_node",)),
-    models=("default_model_slug",),
-    changed=("update_time", "create_time"),
-    turned=_chatgpt,
-)
+    places=(_exports,), talk=("mapping",), time=("time",), links=("id", "parent", ("current_node",)),
+    models=("default_model_slug",), changed=("update_time", "create_time"), turned=_chatgpt,
+)  # fmt: skip

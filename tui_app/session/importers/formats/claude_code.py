@@ -12,6 +12,7 @@ from tui_app.session.importers.trees import conversation, is_claude_record, is_c
 from tui_app.session.importers.values import list_at, object_at, record_text, text_at, value_at
 
 _KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_request": "input"}
+_NOTED = ("isMeta", "isSynthetic", "isVisibleInTranscriptOnly")
 _OVERFLOW = "Prompt is too long"
 
 
@@ -22,6 +23,10 @@ def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
             # Sub-agents have files of their own in some versions; they belong to another conversation.
             if not path.name.startswith("agent-"):
                 yield Transcript(path)
+
+
+def _is_human(record: Json) -> bool:
+    return text_at(record, "origin.kind", "turnOrigin") in ("", "human")
 
 
 def _turned(record: Json) -> Json:
@@ -53,29 +58,25 @@ def _turned(record: Json) -> Json:
                 "first": text_at(boundary, "preservedSegment.headUuid"),
             }  # fmt: skip
         case "user":
-            noted = any(record.get(key) is True for key in ("isMeta", "isSynthetic"))
-            other = text_at(record, "origin.kind") not in ("", "human")
+            noted = any(record.get(key) is True for key in _NOTED) or not _is_human(record)
             blocks = message["content"]
             answers = any(value_at(block, "type") == "tool_result" for block in list_at(message, "content"))
-            return {**record, "role": NOTE if (noted or other) and not answers else "user", "content": blocks}
+            return {**record, "role": NOTE if noted and not answers else "user", "content": blocks}
         case "queued":
             return {**record, "role": "user"}
         case "attachment":
             # What the user typed while the model was busy is stored as an attachment of that turn.
-            return {**record, "role": "user", "content": value_at(record, "attachment.prompt")}
+            role = "user" if _is_human(object_at(record, "attachment")) else NOTE
+            return {**record, "role": role, "content": value_at(record, "attachment.prompt")}
     return {**record, **aside(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
 
 
 CLAUDE_CODE = Shape(
-    name="claude-code",
-    program="Claude Code",
+    name="claude-code", program="Claude Code",
     sign=lambda record: is_claude_record(record) or any(
         isinstance(each, dict) and is_claude_record(each) for each in list_at(record, "loglines")
     ),
-    places=(claude_code_place,),
-    talk=("loglines",),
-    models=("model",),
-    finish=("stop_reason",),
+    places=(claude_code_place,), talk=("loglines",), models=("model",), finish=("stop_reason",),
     tokens={
         "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
         "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
@@ -84,12 +85,9 @@ CLAUDE_CODE = Shape(
         r"(?m)^(?:This session is being continued from a previous conversation|If you need specific details"
         r" from before|Please continue the conversation from where|Recent messages are preserved verbatim).*$"
     ),
-    continued="This session is being continued from a previous conversation",
-    tells_trigger=True,
+    continued="This session is being continued from a previous conversation", tells_trigger=True,
     denied=(
         "the user doesn't want to proceed with this tool use", "the user doesn't want to take this action",
     ),
-    stopped=("[request interrupted by user",),
-    sorted_out=conversation,
-    turned=_turned,
+    stopped=("[request interrupted by user",), sorted_out=conversation, turned=_turned,
 )  # fmt: skip

@@ -65,9 +65,7 @@ def _is_cline(record: Json) -> bool:
 
 _VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
 CLINE = Shape(
-    name="cline",
-    program="Cline",
-    sign=_is_cline,
+    name="cline", program="Cline", sign=_is_cline,
     places=(
         files_in(
             "",
@@ -77,15 +75,12 @@ CLINE = Shape(
             ".cline/data/tasks/*/api_conversation_history.json",
         ),
     ),
-    time=("ts",),
-    model=("modelInfo.modelId", "model"),
+    time=("ts",), model=("modelInfo.modelId", "model"),
     tokens={
         "total": ("metrics.tokens.prompt",),
         "output": ("metrics.tokens.completion",),
         "read": ("metrics.tokens.cached",),
     },
     typed=re.compile(r"<(?P<tag>task|feedback|answer|user_message)>"),
-    denied=("the user denied this operation",),
-    sorted_out=_with_names,
-    turned=_cline,
-)
+    denied=("the user denied this operation",), sorted_out=_with_names, turned=_cline,
+)  # fmt: skip

@@ -87,9 +87,7 @@ def _failed(output: Any) -> bool:
 
 
 CODEX = Shape(
-    name="codex",
-    program="Codex",
-    # In a list of their own the same items are of the API.
+    name="codex", program="Codex",
     fits=lambda source: any(
         isinstance(each, dict) and is_codex_record(each) for _, each in source.lines.records
     ),
@@ -98,13 +96,10 @@ CODEX = Shape(
             "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"
         ),
     ),
-    model=(),
-    models=("model", "collaboration_mode.settings.model"),
+    model=(), models=("model", "collaboration_mode.settings.model"),
     tokens={name: (f"used.{name}",) for name in ("total", "output", "read", "thought")},
     frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
     continued="Another language model started to solve this problem",
     denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),
-    stopped=("aborted by user", "command aborted"),
-    sorted_out=conversation,
-    turned=_turned,
-)
+    stopped=("aborted by user", "command aborted"), sorted_out=conversation, turned=_turned,
+)  # fmt: skip

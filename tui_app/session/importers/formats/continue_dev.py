@@ -33,9 +33,8 @@ def _continue(item: Json) -> Json:
 
 
 CONTINUE = Shape(
-    name="continue",
-    program="Continue",
+    name="continue", program="Continue",
     sign=lambda each: "sessionId" in each and has_items(each, "history", "message"),
-    places=(files_in("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"),),
-    talk=("history",), cwd=("workspaceDirectory",), models=("chatModelTitle",), turned=_continue,
+    places=(files_in("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"),), talk=("history",),
+    cwd=("workspaceDirectory",), models=("chatModelTitle",), turned=_continue,
 )  # fmt: skip

@@ -26,11 +26,9 @@ def _cursor_call(record: Json) -> Json:
     result = object_at(inner, "result")
     failed = bool(result) and "success" not in result
     call = {
-        "type": "tool_use",
-        "id": call_id,
-        "name": name.removesuffix("ToolCall"),
+        "type": "tool_use", "id": call_id, "name": name.removesuffix("ToolCall"),
         "input": value_at(inner, "args"),
-    }
+    }  # fmt: skip
     told = {"tool_use_id": call_id, "content": result.get("success", result), "is_error": failed}
     return {"role": "assistant", "content": [call], "results": [told]}
 
@@ -42,17 +40,12 @@ def _is_cursor(record: Json) -> bool:
 
 
 CURSOR = Shape(
-    name="cursor",
-    program="Cursor",
-    sign=_is_cursor,
+    name="cursor", program="Cursor", sign=_is_cursor,
     places=(
         files_in("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),
         stores_in("", ".cursor", "chats/*/*/store.db"),
     ),
-    talk=("messages",),
-    title=("name", "title"),
-    models=("lastUsedModel", "model"),
-    time=("timestamp", "timestamp_ms", "createdAt"),
-    typed=re.compile(r"<(?P<tag>user_query)>"),
+    talk=("messages",), title=("name", "title"), models=("lastUsedModel", "model"),
+    time=("timestamp", "timestamp_ms", "createdAt"), typed=re.compile(r"<(?P<tag>user_query)>"),
     turned=_cursor,
-)
+)  # fmt: skip

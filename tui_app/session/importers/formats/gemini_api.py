@@ -36,11 +36,8 @@ def _is_gemini(record: Json) -> bool:
 
 GEMINI_SETUP = re.compile(r"\s*(?:This is the (?:Gemini|Qwen)|<session_context>|My setup is complete\.)")
 GEMINI = Shape(
-    name="gemini-api",
-    program="Gemini API",
-    sign=_is_gemini,
+    name="gemini-api", program="Gemini API", sign=_is_gemini,
     places=(files_in("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"),),
-    talk=("clientHistory", "history", "contents"),
-    note=GEMINI_SETUP,
+    talk=("clientHistory", "history", "contents"), note=GEMINI_SETUP,
     turned=lambda record: {**record, "content": gemini_parts(record.get("parts"))},
-)
+)  # fmt: skip

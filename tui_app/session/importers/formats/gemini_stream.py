@@ -11,10 +11,8 @@ def _turned(event: Json) -> Json:
             return {**event, "more": event.get("delta") is True}
         case "tool_use":
             call = {
-                "id": event.get("tool_id"),
-                "name": event.get("tool_name"),
-                "args": event.get("parameters"),
-            }
+                "id": event.get("tool_id"), "name": event.get("tool_name"), "args": event.get("parameters"),
+            }  # fmt: skip
             return {**event, "role": "assistant", "more": True, "tool_calls": [call]}
         case "tool_result":
             told = text_at(event, "output", "error.message")
@@ -36,10 +34,7 @@ def _is_stream(event: Json) -> bool:
 
 
 GEMINI_STREAM = Shape(
-    name="gemini-stream",
-    program="Gemini CLI's stream-json",
-    sign=_is_stream,
-    models=("model",),
+    name="gemini-stream", program="Gemini CLI's stream-json", sign=_is_stream, models=("model",),
     tokens={
         "total": ("stats.input_tokens",), "output": ("stats.output_tokens",), "read": ("stats.cached",),
     },

@@ -30,17 +30,11 @@ def _is_goose(record: Json) -> bool:
 
 
 GOOSE = Shape(
-    name="goose",
-    program="Goose",
-    sign=_is_goose,
+    name="goose", program="Goose", sign=_is_goose,
     places=(
         files_in("XDG_DATA_HOME", ".local/share", "goose/sessions/*.jsonl"),
         stores_in("XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db"),
     ),
-    talk=("conversation", "conversation.messages"),
-    time=("created",),
-    title=("description", "name"),
-    cwd=("working_dir",),
-    models=("model", "model_config.model_name"),
-    turned=_goose,
-)
+    talk=("conversation", "conversation.messages"), time=("created",), title=("description", "name"),
+    cwd=("working_dir",), models=("model", "model_config.model_name"), turned=_goose,
+)  # fmt: skip

@@ -25,17 +25,10 @@ def _is_grok(record: Json) -> bool:
 
 
 GROK = Shape(
-    name="grok",
-    program="Grok",
-    sign=_is_grok,
-    places=(files_in("GROK_HOME", ".grok", "sessions/*/*/chat_history.jsonl"),),
-    role=("type",),
-    roles={**USUAL, "reasoning": THOUGHT, "tool_result": "tool"},
-    model=("model_id", "model"),
-    title=("generated_title", "title", "session_summary"),
-    cwd=("info.cwd", "cwd"),
-    models=("current_model_id", "model"),
-    sidecar="summary.json",
-    typed=re.compile(r"<(?P<tag>user_query)>"),
-    turned=_grok,
-)
+    name="grok", program="Grok", sign=_is_grok,
+    places=(files_in("GROK_HOME", ".grok", "sessions/*/*/chat_history.jsonl"),), role=("type",),
+    roles={**USUAL, "reasoning": THOUGHT, "tool_result": "tool"}, model=("model_id", "model"),
+    title=("generated_title", "title", "session_summary"), cwd=("info.cwd", "cwd"),
+    models=("current_model_id", "model"), sidecar="summary.json",
+    typed=re.compile(r"<(?P<tag>user_query)>"), turned=_grok,
+)  # fmt: skip

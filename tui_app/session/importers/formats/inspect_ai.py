@@ -96,11 +96,6 @@ def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
 
 
 INSPECT_AI = Shape(
-    name="inspect-ai",
-    program="Inspect",
-    is_lines=False,
-    fits=lambda source: bool(_samples(source)[0]),
-    found=_found,
-    models=("model",),
-    turned=_turned,
-)
+    name="inspect-ai", program="Inspect", is_lines=False, fits=lambda source: bool(_samples(source)[0]),
+    found=_found, models=("model",), turned=_turned,
+)  # fmt: skip

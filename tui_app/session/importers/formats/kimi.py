@@ -5,14 +5,11 @@ from tui_app.session.importers.shape import ASIDE, USUAL, Shape
 from tui_app.session.importers.values import object_at, record_text
 
 KIMI = Shape(
-    name="kimi",
-    program="Kimi",
+    name="kimi", program="Kimi",
     sign=lambda record: (
         record_text(record, "role").startswith("_") or "payload" in object_at(record, "message")
     ),
     places=(files_in("KIMI_SHARE_DIR", ".kimi", "sessions/*/*/context.jsonl"),),
     roles={**USUAL, "_system_prompt": "system", "_checkpoint": ASIDE, "_usage": ASIDE},
-    title=("custom_title", "title"),
-    cwd=("work_dir",),
-    sidecar="state.json",
-)
+    title=("custom_title", "title"), cwd=("work_dir",), sidecar="state.json",
+)  # fmt: skip

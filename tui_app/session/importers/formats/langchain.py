@@ -42,13 +42,9 @@ def _turned(item: Json) -> Json:
 
 
 LANGCHAIN = Shape(
-    name="langchain",
-    program="LangChain",
-    is_message=_is_message,
-    role=("said_by",),
+    name="langchain", program="LangChain", is_message=_is_message, role=("said_by",),
     roles={**USUAL, "ai": "assistant", "AIMessageChunk": "assistant"},
-    model=("response_metadata.model_name", "response_metadata.model"),
-    models=_TRACED,
+    model=("response_metadata.model_name", "response_metadata.model"), models=_TRACED,
     tokens={
         "total": ("usage_metadata.input_tokens",), "output": ("usage_metadata.output_tokens",),
         "read": ("usage_metadata.input_token_details.cache_read",),

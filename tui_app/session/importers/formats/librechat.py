@@ -45,13 +45,7 @@ def _is_librechat(record: Json) -> bool:
 
 
 LIBRECHAT = Shape(
-    name="librechat",
-    program="LibreChat",
-    sign=_is_librechat,
-    talk=("messages", "messagesTree"),
-    nested="children",
-    time=("createdAt", "updatedAt"),
-    models=("options.model", "model"),
-    links=("messageId", "parentMessageId", ()),
-    turned=_librechat,
-)
+    name="librechat", program="LibreChat", sign=_is_librechat, talk=("messages", "messagesTree"),
+    nested="children", time=("createdAt", "updatedAt"), models=("options.model", "model"),
+    links=("messageId", "parentMessageId", ()), turned=_librechat,
+)  # fmt: skip

@@ -40,14 +40,9 @@ def _open_webui(message: Json) -> Json:
 
 
 OPEN_WEBUI = Shape(
-    name="open-webui",
-    program="Open WebUI",
+    name="open-webui", program="Open WebUI",
     sign=lambda each: {"messages", "history"} <= object_at(each, "chat").keys(),
-    talk=("chat.history.messages", "chat.messages"),
-    models=("chat.models",),
-    tokens=OPENAI_TOKENS,
-    title=("title", "chat.title"),
-    links=("id", "parentId", ("chat.history.currentId",)),
-    changed=("updated_at", "created_at"),
-    turned=_open_webui,
-)
+    talk=("chat.history.messages", "chat.messages"), models=("chat.models",), tokens=OPENAI_TOKENS,
+    title=("title", "chat.title"), links=("id", "parentId", ("chat.history.currentId",)),
+    changed=("updated_at", "created_at"), turned=_open_webui,
+)  # fmt: skip

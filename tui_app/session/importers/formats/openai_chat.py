@@ -25,10 +25,8 @@ def _found(source: Source) -> Found | None:
     if choices and (message := object_at(choices[0], "message")):
         cost = owner.get("cost") if isinstance(owner.get("cost"), float) else None
         finish = {
-            "finish": text_at(choices[0], "finish_reason"),
-            "usage": response.get("usage"),
-            "cost": cost,
-        }
+            "finish": text_at(choices[0], "finish_reason"), "usage": response.get("usage"), "cost": cost,
+        }  # fmt: skip
         numbers = [*found.numbers, max(found.numbers) + 1] if found.numbers else ()
         found = replace(found, messages=[*found.messages, {**told, **message, **finish}], numbers=numbers)
     # Of the log, for messages that do not say it.
@@ -47,11 +45,7 @@ def _turned(message: Json) -> Json:
 
 
 OPENAI_CHAT = Shape(
-    name="openai-chat",
-    program="OpenAI chat",
-    is_message=is_role_message,
-    is_last=True,
-    found=_found,
+    name="openai-chat", program="OpenAI chat", is_message=is_role_message, is_last=True, found=_found,
     tokens=OPENAI_TOKENS,
     models=(
         "model", "extra.metadata.ls_model_name", "extra.invocation_params.model",

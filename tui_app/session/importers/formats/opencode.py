@@ -159,22 +159,13 @@ def _content(step: list[Json]) -> Json:
 
 
 OPENCODE = Shape(
-    name="opencode",
-    program="OpenCode",
+    name="opencode", program="OpenCode",
     sign=lambda record: any(map(_is_message, list_at(record, "messages"))),
-    fits=lambda source: _stored(source) is not None,
-    found=_stored,
-    places=(_place,),
-    talk=("messages",),
-    time=("time",),
-    title=("info.title",),
-    cwd=("info.directory",),
+    fits=lambda source: _stored(source) is not None, found=_stored, places=(_place,), talk=("messages",),
+    time=("time",), title=("info.title",), cwd=("info.directory",),
     tokens={
         "fresh": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cache.read",),
         "written": ("tokens.cache.write",), "thought": ("tokens.reasoning",),
     },
-    tells_trigger=True,
-    denied=("the user rejected permission",),
-    sorted_out=_with_triggers,
-    turned=_turned,
+    tells_trigger=True, denied=("the user rejected permission",), sorted_out=_with_triggers, turned=_turned,
 )  # fmt: skip

@@ -92,11 +92,9 @@ def _told(item: Json) -> Json:
     if "call" in item:
         failed = observation == "error" or item.get("success") is False
         return {
-            "role": "tool",
-            "tool_call_id": item["call"],
-            "content": item.get("content"),
+            "role": "tool", "tool_call_id": item["call"], "content": item.get("content"),
             "is_error": failed,
-        }
+        }  # fmt: skip
     if observation == "error" and "cause" not in item:
         # The program answered what the model wrote before it became an action.
         return {"role": NOTE}

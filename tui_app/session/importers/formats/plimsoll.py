@@ -76,18 +76,12 @@ def _whole(source: Source, out: Timeline) -> Imported:
         # The import ends the session itself, now.
         events.pop()
     return Imported(
-        title=one_line(start.title),
-        cwd=start.cwd,
-        model=start.model,
-        events=tuple(events),
-        skipped=tuple(sorted(out.skipped, key=lambda each: each.line)),
-        messages=count_messages(events),
+        title=one_line(start.title), cwd=start.cwd, model=start.model, events=tuple(events),
+        skipped=tuple(sorted(out.skipped, key=lambda each: each.line)), messages=count_messages(events),
         tool_calls=sum(isinstance(each.data, ToolCall) for each in events),
-        tool_results=sum(isinstance(each.data, ToolResult) for each in events),
-        notes=(),
-        places=frozenset(out.places),
-        is_own=True,
-    )
+        tool_results=sum(isinstance(each.data, ToolResult) for each in events), notes=(),
+        places=frozenset(out.places), is_own=True,
+    )  # fmt: skip
 
 
 class _Unusable(ValueError):
@@ -144,9 +138,5 @@ def _checked(kind: str, data: Json) -> Payload:
 
 
 PLIMSOLL = Shape(
-    name="plimsoll",
-    program="Plimsoll events",
-    sign=_is_own,
-    whole=_whole,
-    tells_trigger=True,
-)
+    name="plimsoll", program="Plimsoll events", sign=_is_own, whole=_whole, tells_trigger=True,
+)  # fmt: skip

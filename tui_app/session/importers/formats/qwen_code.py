@@ -20,25 +20,18 @@ def _qwen(record: Json) -> Json:
         )
         blocks = [{"type": "tool_result", "tool_use_id": call_id, "content": told}]
     return {
-        **record,
-        "role": ASIDE if kind == "system" else role,
-        "left": ABOUT,
-        "title": title,
+        **record, "role": ASIDE if kind == "system" else role, "left": ABOUT, "title": title,
         "content": blocks,
-    }
+    }  # fmt: skip
 
 
 QWEN = Shape(
-    name="qwen-code",
-    program="Qwen Code",
+    name="qwen-code", program="Qwen Code",
     sign=lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts")),
     places=(files_in("", ".qwen", "projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"),),
     tokens={
         "total": ("usageMetadata.promptTokenCount",), "output": ("usageMetadata.candidatesTokenCount",),
         "read": ("usageMetadata.cachedContentTokenCount",), "thought": ("usageMetadata.thoughtsTokenCount",),
     },
-    cwd=("cwd",),
-    links=("uuid", "parentUuid", ()),
-    note=GEMINI_SETUP,
-    turned=_qwen,
+    cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, turned=_qwen,
 )  # fmt: skip

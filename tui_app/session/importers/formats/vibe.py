@@ -12,17 +12,13 @@ def _fits(source: Source) -> bool:
 
 
 VIBE = Shape(
-    name="vibe",
-    program="Vibe",
+    name="vibe", program="Vibe",
     sign=lambda record: (
         "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
     ),
-    fits=_fits,
-    places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
-    talk=("messages",),
-    tokens=OPENAI_TOKENS,
-    title=("title", "metadata.title"),
+    fits=_fits, places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
+    talk=("messages",), tokens=OPENAI_TOKENS, title=("title", "metadata.title"),
     cwd=("environment.working_directory", "metadata.environment.working_directory"),
     models=("config.active_model", "agent_config.active_model", "metadata.agent_config.active_model"),
     sidecar="meta.json",
-)
+)  # fmt: skip

@@ -69,17 +69,12 @@ def _zed_block(part: Any) -> Any:
 
 
 ZED = Shape(
-    name="zed",
-    program="Zed",
-    sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
+    name="zed", program="Zed", sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
     places=(
         stores_in("XDG_DATA_HOME", ".local/share", "zed/threads/threads.db"),
         stores_in("", "Library/Application Support", "Zed/threads/threads.db"),
     ),
-    talk=("messages",),
-    title=("title", "summary"),
-    cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"),
-    models=("model.model",),
-    marks=("Resume",),
-    turned=_zed,
-)
+    talk=("messages",), title=("title", "summary"),
+    cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"), models=("model.model",),
+    marks=("Resume",), turned=_zed,
+)  # fmt: skip

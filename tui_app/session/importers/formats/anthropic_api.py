@@ -1,0 +1,31 @@
+"""Messages of Anthropic's API: a request, alone or in a log with its response."""
+
+from dataclasses import replace
+
+from tui_app.session.importers.message_lists import Found, find_messages, is_role_message
+from tui_app.session.importers.shape import Shape
+from tui_app.session.importers.source import Source
+from tui_app.session.importers.values import first_at, has_blocks, list_at, object_at, text_at
+
+
+def _found(source: Source) -> Found | None:
+    """The messages, behind the system prompt that stands beside them, and the response as the last."""
+    found = find_messages(source.value, is_role_message)
+    if found is None:
+        return None
+    system, response = first_at(found.owner, "system", "request.system"), object_at(found.owner, "response")
+    response = object_at(response, "body") or response or object_at(found.owner, "message")
+    before = [{"role": "system", "content": system}] if system else []
+    behind = [response] if list_at(response, "content") and text_at(response, "role") else []
+    return replace(found, messages=[*before, *found.messages, *behind]) if before + behind else found
+
+
+ANTHROPIC_API = Shape(
+    name="anthropic-api", program="Anthropic's API", is_last=True, found=_found, finish=("stop_reason",),
+    sign=lambda each: "role" in each and has_blocks(each, "tool_use", "tool_result"),
+    models=("model", "request.model"),
+    tokens={
+        "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
+        "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
+    },
+)  # fmt: skip

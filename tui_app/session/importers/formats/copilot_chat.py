@@ -1,0 +1,60 @@
+"""Chats of Copilot in VS Code: requests with a response each, and beside it the rounds of calls it took."""
+
+from typing import Any
+
+from tui_app.session.importers.content import attached
+from tui_app.session.importers.places import files_in
+from tui_app.session.importers.shape import TROUBLE, Shape
+from tui_app.session.importers.source import Json
+from tui_app.session.importers.values import list_at, object_at, objects_at, record_text, text_at, value_at
+
+_ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallResults"
+
+
+def _turned(request: Json) -> list[Json]:
+    moment = {"timestamp": request.get("timestamp"), "model": text_at(request, "modelId") or None}
+    named = [attached(record_text(each, "name")) for each in objects_at(request, "variableData.variables")]
+    said = text_at(request, "message.text", "message")
+    steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": said}, *named]}]
+    told = object_at(request, _RESULTS)
+    for each in objects_at(request, _ROUNDS):
+        calls = objects_at(each, "toolCalls")
+        results = [
+            {"tool_use_id": call["id"], "content": _texts(list_at(told[call["id"]], "content"))}
+            for call in calls
+            if text_at(call, "id") in told
+        ]
+        thought = text_at(each, "thinking.text")
+        answer = {
+            "content": each.get("response"),
+            "reasoning": thought,
+            "tool_calls": calls,
+            "results": results,
+        }
+        steps.append({**moment, "role": "assistant", **answer})
+    if not objects_at(request, _ROUNDS):
+        # Of calls outside of rounds no more is kept than that there was one.
+        pieces = [
+            each
+            for each in list_at(request, "response")
+            if value_at(each, "kind") in (None, "markdownContent")
+        ]
+        steps.append({**moment, "role": "assistant", "content": _texts(pieces)})
+    if error := text_at(request, "result.errorDetails.message"):
+        steps.append({**moment, "role": TROUBLE, "message": error})
+    if request.get("isCanceled") is True:
+        steps[-1]["state"] = "interrupted"
+    return steps
+
+
+def _texts(pieces: list[Any]) -> str:
+    return "".join(text_at(each, "value", "value.value", "content.value", "content") for each in pieces)
+
+
+_CONFIG = (".config", "Library/Application Support")
+_STORED = "workspaceStorage/*/chatSessions/*.json"
+COPILOT_CHAT = Shape(
+    name="copilot-chat", program="Copilot Chat of VS Code", talk=("requests",), turned=_turned,
+    sign=lambda each: "requests" in each and "responderUsername" in each, title=("customTitle",),
+    places=(files_in("", "", *(f"{each}/Code/User/{_STORED}" for each in _CONFIG)),),
+)  # fmt: skip
