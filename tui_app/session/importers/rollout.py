@@ -141,14 +141,13 @@ def _undone(records: Records) -> set[int]:
 
 def _used(payload: Json, before: Json) -> tuple[Json, Json]:
     """Tokens of the requests since the last count, and the sum so far: one that stands twice counts once."""
-    total = object_at(payload, "info.total_token_usage") or {key: payload.get(key) for key in _USED.values()}
+    total, last = object_at(payload, "info.total_token_usage"), object_at(payload, "info.last_token_usage")
     now = {name: count(total.get(key)) for name, key in _USED.items()}
     used = {name: now[name] - before.get(name, 0) for name in now}
-    if any(value < 0 for value in used.values()):
-        # The sum began anew.
-        last = object_at(payload, "info.last_token_usage")
-        used = {name: count(last.get(key)) for name, key in _USED.items()}
-    return used, now if any(now.values()) else before
+    if not total or any(value < 0 for value in used.values()):
+        # There is no sum, or it began anew.
+        used = {name: count((last or payload).get(key)) for name, key in _USED.items()}
+    return used, now if total else before
 
 
 def _summary_of(payload: Json, said: dict[int, str]) -> str:

@@ -66,7 +66,7 @@ class Shape:
     role: tuple[str, ...] = ("role",)
     roles: Mapping[str, str] = field(default_factory=lambda: USUAL)
     content: tuple[str, ...] = ("content",)
-    time: tuple[str, ...] = ("timestamp", "_metadata.timestamp")
+    time: tuple[str, ...] = ("timestamp", "_metadata.timestamp", "created_at", "createdAt", "created")
     model: tuple[str, ...] = ("model",)
     finish: tuple[str, ...] = ("finish",)
     tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
