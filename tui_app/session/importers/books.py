@@ -34,10 +34,8 @@ class ImportedEvent:
     """The pydantic-ai message as JSON text; None for events that are no message."""
     time: float
     """Seconds since the epoch, as the other program recorded it."""
-    first_kept: "ImportedEvent | None" = None
-    """Of a compaction: the first event before it that stayed in view beside the summary."""
     kept: "tuple[ImportedEvent, ...]" = ()
-    """Of a compaction: further events before that one that stayed."""
+    """Of a compaction: the events before it that stayed in view beside the summary."""
 
 
 @frozen(kw_only=True)
@@ -144,13 +142,16 @@ ToolOutcome = Literal["success", "error", "denied", "interrupted"]
 class Timeline:
     """The events of one import so far."""
 
-    def __init__(self, *, listed: bool = False, checked: bool = True) -> None:
+    def __init__(self, time: float, *, listed: bool = False, checked: bool = True) -> None:
         """Open the books.
 
         Args:
+            time: Of what comes next, in seconds since the epoch.
             listed: Whether what is read are the messages of a list, and not lines.
             checked: Whether pydantic-ai checks the messages; else there are none, for a glance at a file.
         """
+        self.time, self.line = time, 0
+        """Of what is being read."""
         self.events: list[ImportedEvent] = []
         self.skipped: list[SkippedLine] = []
         self.calls = Calls()
@@ -185,107 +186,86 @@ class Timeline:
         """Whether the line became an event, was left out on purpose, or is reported."""
         return line in self.places or line in self._reported
 
-    def add(self, data: Payload, message: Json | None, time: float, line: int) -> bool:
+    def add(self, data: Payload, message: Json | None = None) -> bool:
         """Append an event; a message that pydantic-ai refuses is reported and not added."""
         try:
             text = canonical(message) if message is not None and self._checked else None
         except MessageRefusedError as error:
-            self.skip(line, f"not a valid message: {error}")
+            self.skip(self.line, f"not a valid message: {error}")
             return False
-        self.events.append(ImportedEvent(data=data, message=text, time=time))
-        self.first_at.setdefault(line, self.events[-1])
-        self.places.add(line)
+        self.events.append(ImportedEvent(data=data, message=text, time=self.time))
+        self.first_at.setdefault(self.line, self.events[-1])
+        self.places.add(self.line)
         return True
 
-    def system(self, text: str, time: float, line: int, message: Json | None = None) -> None:
-        part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(time)}
-        self.add(SystemMessage(text=text), message or request(part, time), time, line)
+    def system(self, text: str, message: Json | None = None) -> None:
+        part: Json = {"part_kind": "system-prompt", "content": text, "timestamp": iso(self.time)}
+        self.add(SystemMessage(text=text), message or request(part, self.time))
 
-    def user(
-        self,
-        content: Content,
-        time: float,
-        line: int,
-        message: Json | None = None,
-        beside: Sequence[str] = (),
-    ) -> None:
+    def user(self, content: Content, message: Json | None = None, beside: Sequence[str] = ()) -> None:
         """Append what the user said: an empty prompt is reported, notes of a program are left out.
 
         Args:
             content: The prompt.
-            time: Seconds since the epoch.
-            line: Where it stands in the file.
             message: The request as it is; made of the prompt when it is None.
             beside: What the model read with it and nobody typed, such as files that the prompt names.
         """
         if not content or content == [""]:
-            return self.skip(line, "empty user message")
+            return self.skip(self.line, "empty user message")
         sent = [content] if isinstance(content, str) else list(content)
         own = sent if message else [own_text(item) if isinstance(item, str) else item for item in sent]
         kept = [(item, said) for item, said in zip(sent, own, strict=True) if said != ""]
         if not kept:
-            return self.leave(line, NOTES)
+            return self.leave(self.line, NOTES)
         self.count("prompts held notes or marks of the program, which were left out", own != sent)
         items = [said for _, said in kept]
         attached = tuple(attachment_name(item) for item in items if is_file(item))
-        data = UserMessage(text=plain_text(items), attachments=attached)
         # A command is read by the model with its marks, by which facts know it, too.
         read = [*(item if is_marked_command(item) else said for item, said in kept), *beside]
-        part: Json = {"part_kind": "user-prompt", "timestamp": iso(time)}
+        part: Json = {"part_kind": "user-prompt", "timestamp": iso(self.time)}
         part["content"] = read[0] if len(read) == 1 and isinstance(read[0], str) else read
-        self.add(data, message or request(part, time), time, line)
+        data = UserMessage(text=plain_text(items), attachments=attached)
+        self.add(data, message or request(part, self.time))
         return None
 
-    def response(self, message: Json, time: float, line: int, cost: float | None = None) -> bool:
+    def response(self, message: Json, cost: float | None = None) -> bool:
         """Append a model's response and the calls it makes; return whether it was accepted."""
         parts: list[Json] = message["parts"]
         if not parts:
-            self.skip(line, "empty assistant message")
+            self.skip(self.line, "empty assistant message")
             return False
         calls = [part for part in parts if part["part_kind"] == "tool-call"]
         usage: Json = message.get("usage") or {}
+        tokens = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         data = AssistantMessage(
-            text=_texts(parts, "text"), thinking=_texts(parts, "thinking"),
+            text=_texts(parts, "text"), thinking=_texts(parts, "thinking"), cost_usd=cost,
             call_ids=tuple(part["tool_call_id"] for part in calls), model=message.get("model_name") or "",
-            input_tokens=usage.get("input_tokens", 0), output_tokens=usage.get("output_tokens", 0),
-            cache_read_tokens=usage.get("cache_read_tokens", 0),
-            cache_write_tokens=usage.get("cache_write_tokens", 0),
-            finish_reason=message.get("finish_reason") or "",
-            interrupted=message.get("state") in ("interrupted", "incomplete"), cost_usd=cost,
+            finish_reason=message.get("finish_reason") or "", **{name: usage.get(name, 0) for name in tokens},
+            interrupted=message.get("state") in ("interrupted", "incomplete"),
         )  # fmt: skip
-        if not self.add(data, message, time, line):
+        if not self.add(data, message):
             return False
         for part in calls:
             # Text that a model wrote stays as it is, even when it is broken.
             args = part.get("args") or {}
             args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
-            call = ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args)
-            self.add(call, None, time, line)
+            self.add(ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args))
         return True
 
-    def result(self, call: OpenCall, content: Content, outcome: ToolOutcome, time: float, line: int) -> None:
+    def result(
+        self, call: OpenCall, content: Content, outcome: ToolOutcome, message: Json | None = None
+    ) -> None:
         # The other outcomes have the same name in pydantic-ai.
         name = "failed" if outcome == "error" else outcome
-        message = return_request(call.call_id, call.name, content, name, time)
-        self.result_message(call, message, outcome, time, line)
-
-    def result_message(
-        self, call: OpenCall, message: Json, outcome: ToolOutcome, time: float, line: int
-    ) -> None:
-        """Append a result that is already a message of one tool return."""
+        message = message or return_request(call.call_id, call.name, content, name, self.time)
         text = plain_text(message["parts"][0].get("content"))
-        data = ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome)
-        self.add(data, message, time, line)
+        self.add(ToolResult(tool_call_id=call.call_id, name=call.name, text=text, outcome=outcome), message)
 
     def compaction(
         self,
         summary: str,
         trigger: Trigger,
-        tokens: tuple[int, int],
-        time: float,
-        line: int,
-        first_kept: ImportedEvent | None = None,
-        *,
+        tokens: tuple[int, int] = (0, 0),
         kept: Sequence[ImportedEvent] = (),
     ) -> None:
         """Append a compaction that the other program made: what stands before it leaves the agent view.
@@ -294,25 +274,21 @@ class Timeline:
             summary: What took the place of the history.
             trigger: Why it was made.
             tokens: Size of the context before and after, as the other program reported; 0 when unknown.
-            time: Seconds since the epoch.
-            line: Where it stands in the file.
-            first_kept: The first event so far that stayed in view; none did when it is None.
-            kept: Further events that stayed.
+            kept: Events before it that stayed.
         """
         # What it hid is filled in at the end, when every event has its number.
         data = CompactionComplete(
             job="", outcome="success", trigger=trigger, policy="", performed_by="provider", summary=summary,
             tokens_before=tokens[0], tokens_after=tokens[1],
         )  # fmt: skip
-        part = {"part_kind": "compaction", "content": summary}
-        if self.add(data, request(part, time), time, line):
-            self.events[-1] = replace(self.events[-1], first_kept=first_kept, kept=tuple(kept))
+        if self.add(data, request({"part_kind": "compaction", "content": summary}, self.time)):
+            self.events[-1] = replace(self.events[-1], kept=tuple(kept))
 
     def finish(self, title: str, cwd: str, model: str, branch: str, read: int) -> Imported:
         """Close the books: answer what was left open, and count."""
         self.count("calls reused an id and got a new one", self.calls.renamed)
         counted = [f"{count:,} {what}." for what, count in sorted(self._left_out.items()) if count]
-        events = answer_open_calls(self.events)
+        events = answer_open_calls(self.events) if self._checked else self.events
         added = len(events) - len(self.events)
         if added:
             calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
@@ -375,25 +351,31 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     """Fill in what each compaction hid, by the log numbers that the events will get."""
     numbered: list[ImportedEvent] = []
-    view_start, beside = 0, 0
+    view: list[ImportedEvent] = []
+    summaries = 0
     for place, event in enumerate(events):
         if not isinstance(event.data, CompactionComplete):
             numbered.append(event)
+            view.append(event)
             continue
-        kept = place
-        if event.first_kept is not None:
-            kept = next((at for at, each in enumerate(events[:place]) if each is event.first_kept), place)
         # The summary of the compaction before is one of the messages that this one hid.
-        before = count_messages(events[view_start:place]) + beside
-        view_start, beside = kept, 1 + count_messages(event.kept)
-        after = count_messages(events[kept:place]) + beside
+        before = count_messages(view) + summaries
+        kept = set(map(id, event.kept))
+        # A result that the file does not have stays with its call.
+        called = {each.data.tool_call_id for each in event.kept if isinstance(each.data, ToolCall)}
+        kept |= {
+            id(each)
+            for each in view
+            if isinstance(each.data, ToolResult) and each.data.tool_call_id in called
+        }
+        view, summaries = [each for each in view if id(each) in kept], 1
+        after = count_messages(view) + summaries
+        gone = max(0, before - after + 1)
         data = replace(
-            event.data, job=f"imported-{place + FIRST_SEQ}",
-            removed=_removable(events[:kept], set(map(id, event.kept))), messages_before=before,
-            messages_after=after, messages_removed=max(0, before - after + 1),
-            messages_left=max(0, before - after + 1),
+            event.data, job=f"imported-{place + FIRST_SEQ}", removed=_removable(events[:place], kept),
+            messages_before=before, messages_after=after, messages_removed=gone, messages_left=gone,
         )  # fmt: skip
-        numbered.append(replace(event, data=data, first_kept=None, kept=()))
+        numbered.append(replace(event, data=data, kept=()))
     return numbered
 
 

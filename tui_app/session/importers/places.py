@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tui_app.paths import from_home
 from tui_app.records import frozen
-from tui_app.session.importers.databases import stored_sessions
+from tui_app.session.importers.databases import Store
 from tui_app.session.importers.source import Json
 
 Env = Mapping[str, str]
@@ -44,13 +44,13 @@ def files_in(variable: str, usual: str, *patterns: str) -> Place:
     return search
 
 
-def stores_in(variable: str, usual: str, *patterns: str) -> Place:
+def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
     """Search databases in the folder that a variable names, else the usual one in the home folder."""
 
     def search(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
         root = folder_of(env, variable, home / usual)
         for path in (path for pattern in patterns for path in root.glob(pattern)):
-            for info in stored_sessions(path):
+            for info in store.sessions(path):
                 yield Transcript(path.with_name(f"{path.name}#{info['id']}"), info)
 
     return search

@@ -8,7 +8,6 @@ from tui_app.events import Error, Trigger
 from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
 from tui_app.session.importers.content import BESIDE, ContentReader, joined, text_block
-from tui_app.session.importers.databases import stored_conversation
 from tui_app.session.importers.message_lists import Found, find_messages
 from tui_app.session.importers.shape import ABOUT, Records, Shape, elements
 from tui_app.session.importers.source import Json, Source, beside_file, shown
@@ -136,12 +135,10 @@ class Reader:
         self.source: Final = source
         self.shape: Final = shape
         lines = shape.is_lines and source.document is None and not source.is_database
-        self.out: Final = Timeline(listed=source.document is not None, checked=checked)
+        self.out: Final = Timeline(source.mtime, listed=source.document is not None, checked=checked)
         if lines:
             self.out.skipped.extend(source.lines.skipped)
             self.out.count("lines held bytes that are not UTF-8, shown as U+FFFD", source.lines.replaced)
-        self.time = source.mtime
-        """Of what is being read, in seconds since the epoch."""
         self.title = self.cwd = self.model = self.branch = ""
         self._answer: _Answer | None = None
         self._told: dict[str, Content] = {}
@@ -163,6 +160,7 @@ class Reader:
         known = [(number, record) for number, record in numbered if self._is_record(number, record)]
         self._is_typed = any(self._has_typed(record) for _, record in known)
         for number, record in self.shape.sorted_out(self._branch(known, found.owner), self.out):
+            self.out.line = number
             if self.shape.turn is not None:
                 self.shape.turn(self, number, record)
                 continue
@@ -182,12 +180,13 @@ class Reader:
     def at(self, *values: Any) -> None:
         """Set the clock to the first of these that is a time."""
         moments = (seconds(value, -1.0) for value in values)
-        self.time = next((moment for moment in moments if moment >= 0), self.time)
+        self.out.time = next((moment for moment in moments if moment >= 0), self.out.time)
 
     def _conversation(self) -> Found:
         """The conversation that is wanted: the one that is named, else the newest, else the first."""
         source, shape = self.source, self.shape
-        value = stored_conversation(source) if source.is_database else source.value
+        is_stored = source.is_database and shape.store is not None
+        value = shape.store.conversation(source) if is_stored and shape.store else source.value
         found = None if source.is_database else shape.found(source)
         if found is None and shape.is_message is not None:
             found = find_messages(value, shape.is_message)
@@ -286,12 +285,12 @@ class Reader:
     def _trouble(self, number: int, step: Json, _blocks: list[Any]) -> None:
         self._end_answer()
         message = text_at(step, "message") or "The program reported an error."
-        self.out.add(Error(kind=step.get("kind", "provider"), message=message), None, self.time, number)
+        self.out.add(Error(kind=step.get("kind", "provider"), message=message))
 
     def _system(self, number: int, _step: Json, blocks: list[Any]) -> None:
         self._end_answer()
         if text := self._text(number, blocks):
-            self.out.system(text, self.time, number)
+            self.out.system(text)
         else:
             self.out.leave(number, ABOUT)
 
@@ -308,7 +307,7 @@ class Reader:
             self._end_answer()
         elif said:
             self.out.count("prompts held notes or marks of the program, which were left out", framed)
-            self.out.user(self._content(number).content(said), self.time, number, beside=beside)
+            self.out.user(self._content(number).content(said), beside=beside)
         elif framed or beside:
             self.out.leave(number, NOTES)
         elif not results:
@@ -356,7 +355,7 @@ class Reader:
         model = next((each for each in named if isinstance(each, str)), self.model)
         self.model = model or self.model
         if self._answer is None:
-            self._answer = _Answer(number, self.time, model, response, text_at(step, "signed_by"))
+            self._answer = _Answer(number, self.out.time, model, response, text_at(step, "signed_by"))
         self._answer.lines |= {number, *step.get("lines", ())}
         self._answer.model = model or self._answer.model
         return self._answer
@@ -417,8 +416,12 @@ class Reader:
         if not (message := answer.message())["parts"]:
             for line in sorted(answer.lines - self.out.places):
                 self.out.leave(line, "answers without any content were left out")
-        elif self.out.response(message, answer.time, answer.line, cost=answer.cost):
+            return
+        now = self.out.time, self.out.line
+        self.out.time, self.out.line = answer.time, answer.line
+        if self.out.response(message, answer.cost):
             self.out.places |= answer.lines
+        self.out.time, self.out.line = now
 
     def _tool(self, number: int, step: Json, blocks: list[Any]) -> None:
         if any(map(_is_result, blocks)):
@@ -443,7 +446,7 @@ class Reader:
                 return self.out.leave(number, "duplicate results count once")
             return self.out.skip(number, f"{calls.why_not(call_id)}: {shown(call_id or name)}")
         told = self._told[call_id] = joined(self._content(number, of_tool=True).content(content))
-        return self.out.result(call, told, self._outcome(record, told), self.time, number)
+        return self.out.result(call, told, self._outcome(record, told))
 
     def _outcome(self, record: Any, told: Content) -> ToolOutcome:
         states = [state for path in _STATES if isinstance(state := value_at(record, path), str | bool)]
@@ -462,14 +465,14 @@ class Reader:
         gone = [self._numbers[each] for each in step.get("gone", ()) if each in self._numbers]
         start = self._numbers.get(step.get("first"), 0) or (max(gone) + 1 if gone else 0)
         # What is kept may begin with a record that is no message.
-        at = min((line for line in self.out.first_at if line >= start > 0), default=0)
-        missing = bool(step.get("first")) and not at
+        first = next((event for line, event in self.out.first_at.items() if line >= start > 0), None)
+        missing = bool(step.get("first")) and first is None
         self.out.count("compactions kept a stretch that is not in the file", missing)
+        at = next((at for at, event in enumerate(self.out.events) if event is first), len(self.out.events))
         kept = [event for each in step.get("kept", ()) if (event := self.out.first_at.get(each))]
         tokens = count(step.get("before")), count(step.get("after"))
         trigger: Trigger = "manual" if step.get("manual") is True else "blocking"
-        first = self.out.first_at.get(at)
-        return self.out.compaction(text, trigger, tokens, self.time, number, first, kept=kept)
+        return self.out.compaction(text, trigger, tokens, [*kept, *self.out.events[at:]])
 
     def _content(self, line: int, *, of_tool: bool = False) -> ContentReader:
         return ContentReader(lambda reason: self.out.skip(line, reason), of_tool)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tui_app.records import frozen
 from tui_app.session.importers.books import Imported, Timeline
+from tui_app.session.importers.databases import Store
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import Place
 from tui_app.session.importers.source import Json, Source
@@ -59,6 +60,8 @@ class Shape:
     """The conversation in a file that keeps it as nobody else does."""
     whole: Callable[[Source, Timeline], Imported] | None = None
     """Reads a file for itself: the program's own events."""
+    store: Store | None = None
+    """A database in which it keeps them."""
     places: tuple[Place, ...] = ()
     """Where its transcripts are found."""
     talk: tuple[str, ...] = ()

@@ -11,7 +11,6 @@ from pkgutil import iter_modules
 from typing import Any
 
 from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent
-from tui_app.session.importers.databases import store_of
 from tui_app.session.importers.message_lists import find_messages, is_role_message
 from tui_app.session.importers.others import database_of, program_of
 from tui_app.session.importers.reader import Reader
@@ -99,8 +98,8 @@ def _of_any(source: Source) -> Imported:
 def formats_of(source: Source) -> tuple[list[Shape], str]:
     """The formats that a file may be in, and the program that it is of if its conversations are not read."""
     if source.is_database:
-        store = store_of(source.path)
-        return [each for each in TABLE if store and each.name == store.program], database_of(source.path)
+        stored = [each for each in TABLE if each.store and each.store.fits(source.path)]
+        return stored, database_of(source.path)
     records = _records(source)
     fitting = [each for each in TABLE if not each.is_last and _fits(each, source, records)]
     if fitting:

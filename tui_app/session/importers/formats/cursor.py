@@ -1,11 +1,53 @@
 """Cursor's transcripts and the store of its command line: messages as the AI SDK has them."""
 
 import re
+from collections import Counter
+from typing import Any
 
+from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, parsed
 from tui_app.session.importers.places import files_in, stores_in
 from tui_app.session.importers.shape import Shape, aside
-from tui_app.session.importers.source import Json
+from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import object_at, record_text, value_at
+
+_LISTED = b"\x0a\x20"
+"""How a field of a root begins that holds the id of a message, a hash of 32 bytes."""
+_MAX_USES = 50
+
+
+def _heads(rows: Rows) -> list[Row]:
+    for row in rows("SELECT value FROM meta"):
+        try:
+            value = parse_json(bytes.fromhex(row["value"]).decode("utf-8", "replace"))
+        except (TypeError, ValueError):
+            continue
+        if isinstance(value, dict):
+            return [{**value, "id": str(value.get("agentId") or "session")}]
+    return []
+
+
+def _document(rows: Rows, head: Row) -> Json:
+    """Blobs under the hash of what they hold; the newest root lists those of the messages."""
+
+    def blob(name: str) -> bytes:
+        return next((as_bytes(row["data"]) for row in rows("SELECT data FROM blobs WHERE id = ?", name)), b"")
+
+    root, uses = blob(str(head.get("latestRootBlobId"))), Counter[str]()
+    listed: list[Any] = []
+    for at in range(0, len(root) - 33, 34):
+        if not root.startswith(_LISTED, at):
+            break
+        name = root[at + 2 : at + 34].hex()
+        uses[name] += 1
+        if uses[name] <= _MAX_USES:
+            listed.append(parsed(blob(name).decode("utf-8", "replace")))
+    return {**head, "messages": listed}
+
+
+_STORE = Store(
+    tables={"blobs": frozenset({"id", "data"}), "meta": frozenset({"value"})}, heads=_heads,
+    title=("name",), folder="", updated="createdAt", document=_document,
+)  # fmt: skip
 
 
 def _cursor(record: Json) -> Json:
@@ -40,10 +82,10 @@ def _is_cursor(record: Json) -> bool:
 
 
 CURSOR = Shape(
-    name="cursor", program="Cursor", sign=_is_cursor,
+    name="cursor", store=_STORE, program="Cursor", sign=_is_cursor,
     places=(
         files_in("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),
-        stores_in("", ".cursor", "chats/*/*/store.db"),
+        stores_in(_STORE, "", ".cursor", "chats/*/*/store.db"),
     ),
     talk=("messages",), title=("name", "title"), models=("lastUsedModel", "model"),
     time=("timestamp", "timestamp_ms", "createdAt"), typed=re.compile(r"<(?P<tag>user_query)>"),

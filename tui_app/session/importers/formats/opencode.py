@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import BESIDE, text_block
-from tui_app.session.importers.databases import parsed
+from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import Env, Transcript, folder_of, stores_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
@@ -24,10 +24,33 @@ from tui_app.session.importers.values import (
 _ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start", "compaction", "subtask")
 
 
+def _document(rows: Rows, head: Row) -> Json:
+    """Rows for messages and for their parts, as an export has them."""
+    session = str(head["id"])
+    parts: dict[str, list[Any]] = {}
+    for row in rows(
+        "SELECT message_id, data FROM part WHERE session_id = ? ORDER BY message_id, id", session
+    ):
+        parts.setdefault(row["message_id"], []).append(parsed(row["data"]))
+    found = rows("SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id", session)
+    listed = [{"info": parsed(row["data"]), "parts": parts.get(row["id"], [])} for row in found]
+    return {"info": head, "messages": listed}
+
+
+_STORE = Store(
+    tables={
+        "session": frozenset({"parent_id", "title", "directory"}),
+        "message": frozenset({"session_id", "data"}), "part": frozenset({"message_id", "data"}),
+    },
+    heads=lambda rows: rows("SELECT * FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC"),
+    title=("title",), folder="directory", updated="time_updated", document=_document,
+)  # fmt: skip
+
+
 def _place(env: Env, home: Path, cwd: Path) -> Iterator[Transcript]:
     root = folder_of(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     if (root / "opencode.db").is_file():
-        yield from stores_in("XDG_DATA_HOME", ".local/share", "opencode/opencode.db")(env, home, cwd)
+        yield from stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "opencode/opencode.db")(env, home, cwd)
         return
     for path in (root / "storage" / "session").glob("*/*.json"):
         if not text_at(info := _read(path), "parentID"):
@@ -159,7 +182,7 @@ def _content(step: list[Json]) -> Json:
 
 
 OPENCODE = Shape(
-    name="opencode", program="OpenCode",
+    name="opencode", store=_STORE, program="OpenCode",
     sign=lambda record: any(map(_is_message, list_at(record, "messages"))),
     fits=lambda source: _stored(source) is not None, found=_stored, places=(_place,), talk=("messages",),
     time=("time",), title=("info.title",), cwd=("info.directory",),

@@ -42,7 +42,7 @@ def _runs(source: Source) -> Found | None:
 def _turn(reader: Reader, number: int, item: Json) -> None:
     out = reader.out
     try:
-        message: Json = json.loads(books.canonical(_completed(item, reader.time)))
+        message: Json = json.loads(books.canonical(_completed(item, out.time)))
     except books.MessageRefusedError as error:
         return out.skip(number, str(error), unknown=not is_pydantic_message(item))
     reader.at(message.get("timestamp"))
@@ -50,7 +50,7 @@ def _turn(reader: Reader, number: int, item: Json) -> None:
         for part in message["parts"]:
             if part["part_kind"] == "tool-call":
                 part["tool_call_id"] = out.calls.begin(part["tool_call_id"], part["tool_name"])
-        if out.response(message, reader.time, number):
+        if out.response(message):
             reader.model = message.get("model_name") or reader.model
     elif not message["parts"]:
         out.leave(number, "requests without any content were left out")
@@ -61,19 +61,19 @@ def _turn(reader: Reader, number: int, item: Json) -> None:
 
 
 def _part(reader: Reader, number: int, part: Json, alone: Json) -> None:
-    out, time = reader.out, reader.time
+    out = reader.out
     match part["part_kind"]:
         case "system-prompt":
-            out.system(part["content"], time, number, alone)
+            out.system(part["content"], alone)
         case "tool-return" if call := out.calls.finish(part["tool_call_id"]):
             part["tool_call_id"] = call.call_id
-            out.result_message(call, alone, _OUTCOMES[part["outcome"]], time, number)
+            out.result(call, "", _OUTCOMES[part["outcome"]], alone)
         case "tool-return":
             out.skip(number, out.calls.why_not(part["tool_call_id"]))
         case "compaction":
-            out.compaction(part["content"], "manual", (0, 0), time, number)
+            out.compaction(part["content"], "manual")
         case _:
-            out.user(part.get("content") or "", time, number, alone)
+            out.user(part.get("content") or "", alone)
 
 
 def _completed(item: Json, time: float) -> Json:

@@ -1,44 +1,82 @@
 """Threads of Zed: values that are told apart by the name of their one key."""
 
+import importlib
+import sqlite3
+from collections.abc import Callable
 from typing import Any
 
-from tui_app.session.importers.content import attached, text_block
+from tui_app.session.importers.content import attached, picture, text_block
+from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, parsed
 from tui_app.session.importers.places import stores_in
 from tui_app.session.importers.shape import ASIDE, Shape
-from tui_app.session.importers.source import Json
+from tui_app.session.importers.source import ImportFormatError, Json
 from tui_app.session.importers.values import has_items, list_at, object_at, objects_at, text_at, value_at
+
+_MAX_UNPACKED = 200_000_000
+"""Bytes of a thread that are still read: compressed, it may claim any size."""
+_MAX_RATIO = 250
+
+
+def _heads(rows: Rows) -> list[Row]:
+    # Not the threads themselves, which may be large. Old versions do not say the folder.
+    names = "id, summary, updated_at"
+    try:
+        found = rows(f"SELECT {names}, folder_paths FROM threads ORDER BY updated_at DESC")
+    except sqlite3.OperationalError:
+        found = rows(f"SELECT {names} FROM threads ORDER BY updated_at DESC")
+    # The first of the folders that were open.
+    return [{**row, "folder": text_at(row, "folder_paths").partition("\n")[0]} for row in found]
+
+
+def _document(rows: Rows, head: Row) -> Json:
+    (row,) = rows("SELECT data, data_type FROM threads WHERE id = ?", str(head["id"]))
+    data = as_bytes(row["data"])
+    thread = parsed((_unpacked(data) if row["data_type"] == "zstd" else data).decode("utf-8", "replace"))
+    return {**head, **(thread if isinstance(thread, dict) else {})}
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Data that was compressed with zstd, which Python knows from 3.14 on.
+
+    Raises:
+        ImportFormatError: if this Python does not, or the data is damaged.
+    """
+    limit = min(_MAX_UNPACKED, _MAX_RATIO * len(data))
+    try:
+        unpacked: bytes = (
+            importlib.import_module("compression.zstd").ZstdDecompressor().decompress(data, limit)
+        )
+    except ImportError:
+        raise ImportFormatError(
+            "The thread is compressed with zstd, which Python has from 3.14 on: install Plimsoll with it."
+        ) from None
+    except Exception as error:
+        raise ImportFormatError(f"The thread could not be unpacked: {error}.") from error
+    return unpacked
+
+
+_STORE = Store(
+    tables={"threads": frozenset({"summary", "data_type", "data"})}, heads=_heads, title=("summary",),
+    folder="folder", updated="updated_at", document=_document,
+)  # fmt: skip
 
 
 def _zed(message: Json) -> Json:
     if "segments" in message:
-        return {
-            **message,
-            "content": [
-                {**each, "type": "thinking", "thinking": each.get("text")}
-                if value_at(each, "type") == "thinking"
-                else each
-                for each in list_at(message, "segments")
-            ],
-            # As a thread of version 0.2 has calls and results.
-            "tool_calls": [
-                {**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")
-            ],
-            "results": objects_at(message, "tool_results"),
-        }
-    role = "user" if "User" in message else "assistant" if "Agent" in message else ""
+        # As a thread of version 0.2 has calls and results.
+        calls = [{**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")]
+        content, results = list_at(message, "segments"), objects_at(message, "tool_results")
+        return {**message, "content": content, "tool_calls": calls, "results": results}
     inner = object_at(message, "User") or object_at(message, "Agent")
+    if "User" not in message and "Agent" not in message:
+        return {**message, "role": ASIDE if set(message) <= {"Resume", "Compaction"} else ""}
     results = [
         {**each, "content": [_zed_block(part) for part in _as_list(each.get("content"))]}
         for each in object_at(inner, "tool_results").values()
         if isinstance(each, dict)
     ]
-    if not role:
-        return {**message, "role": ASIDE if set(message) <= {"Resume", "Compaction"} else ""}
-    return {
-        "role": role,
-        "content": [_zed_block(part) for part in list_at(inner, "content")],
-        "results": results,
-    }
+    content = [_zed_block(part) for part in list_at(inner, "content")]
+    return {"role": "user" if "User" in message else "assistant", "content": content, "results": results}
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -46,33 +84,28 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _zed_block(part: Any) -> Any:
-    if not isinstance(part, dict) or len(part) != 1:
-        return part
-    kind, value = next(iter(part.items()))
-    match kind:
-        case "Text":
-            return text_block(value)
-        case "Thinking":
-            return {"type": "thinking", "thinking": text_at(value, "text")}
-        case "RedactedThinking":
-            return {"type": "redacted_thinking"}
-        case "ToolUse" if isinstance(value, dict):
-            given = object_at(value, "input")
-            args = given["value"] if set(given) == {"type", "value"} and given["type"] == "json" else given
-            return {**value, "type": "tool_use", "input": args}
-        case "Mention":
-            return attached(str(value_at(value, "uri")), text_at(value, "content"))
-        case "Image":
-            source = {"type": "base64", "media_type": "image/png", "data": value_at(value, "source")}
-            return {"type": "image", "source": source}
-    return part
+    kind, value = next(iter(part.items())) if isinstance(part, dict) and len(part) == 1 else ("", None)
+    return _BLOCKS[kind](value) if kind in _BLOCKS else part
 
 
+def _call(value: Any) -> Json:
+    given = object_at(value, "input")
+    args = given["value"] if set(given) == {"type", "value"} and given["type"] == "json" else given
+    return {**(value if isinstance(value, dict) else {}), "type": "tool_use", "input": args}
+
+
+_BLOCKS: dict[str, Callable[[Any], Json]] = {
+    "Text": text_block, "ToolUse": _call, "RedactedThinking": lambda _: {"type": "redacted_thinking"},
+    "Thinking": lambda value: {"type": "thinking", "thinking": text_at(value, "text")},
+    "Mention": lambda value: attached(str(value_at(value, "uri")), text_at(value, "content")),
+    "Image": lambda value: picture("image/png", value_at(value, "source")),
+}  # fmt: skip
 ZED = Shape(
-    name="zed", program="Zed", sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
+    name="zed", program="Zed", store=_STORE,
+    sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
     places=(
-        stores_in("XDG_DATA_HOME", ".local/share", "zed/threads/threads.db"),
-        stores_in("", "Library/Application Support", "Zed/threads/threads.db"),
+        stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "zed/threads/threads.db"),
+        stores_in(_STORE, "", "Library/Application Support", "Zed/threads/threads.db"),
     ),
     talk=("messages",), title=("title", "summary"),
     cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"), models=("model.model",),
