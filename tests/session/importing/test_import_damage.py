@@ -40,7 +40,7 @@ hollow = st.fixed_dictionaries(
 garbage = st.one_of(bad_json, no_object, unknown, hollow)
 
 
-@given(st.lists(st.tuples(st.integers(0, 4), garbage), min_size=1, max_size=8))
+@given(st.lists(st.tuples(st.integers(0, 4), garbage), min_size=1, max_size=4))
 def test_garbage_between_the_lines_is_reported_line_by_line(pieces: list[tuple[int, bytes]]) -> None:
     lines = valid_script().lines()
     clean = [line for line in lines]

@@ -1028,6 +1028,14 @@ def test_a_file_of_which_little_is_understood_is_refused_with_what_it_looks_like
     assert read(tmp_path, foreign.jsonl(lines), "openai-chat").messages == 4
 
 
+def test_a_line_of_another_program_does_not_name_the_file(tmp_path: Path) -> None:
+    script = Script()
+    script.user("A line of another program")
+    imported = read_lines(tmp_path, [*script.records, *foreign.openai()])
+    assert (imported.format, imported.messages) == ("openai-chat", 5)
+    assert [each.line for each in imported.skipped] == [1]
+
+
 def test_the_format_that_understands_most_reads_the_file(tmp_path: Path) -> None:
     odd = {"type": "assistant", "content": "As another program would write it"}
     script = Script()

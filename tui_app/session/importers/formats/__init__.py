@@ -77,36 +77,36 @@ def _of_any(source: Source) -> Imported:
     if not source.raw.strip():
         raise ImportFormatError(f"{source.path} is empty.")
     shapes, refused = formats_of(source)
-    if not shapes and refused:
+    if refused:
         raise ImportFormatError(
             f"{source.path} is of {refused}, whose conversations cannot be imported; "
             f"those of these can: {', '.join(FORMATS)}."
         )
     if not shapes:
         raise ImportFormatError(f"{source.path} has no known format; tried {', '.join(FORMATS)}.")
-    imports = [_read(source, shape) for shape in shapes]
-    best = min(imports, key=lambda imported: len({each.line for each in imported.skipped}))
-    if 2 * best.unknown > best.read:
-        program = next(shape.program for shape in shapes if shape.name == best.format)
-        raise ImportFormatError(
-            f"{source.path} looks like {program}, but {best.unknown:,} of its {best.read:,} records do not "
-            f"({best.skipped[0].reason}). To import the others, name it: --format {best.format}"
-        )
-    return best
+    imports: list[Imported] = []
+    for is_last in (False, True):
+        imports += [_read(source, shape) for shape in shapes if shape.is_last is is_last]
+        best = min(imports, key=lambda each: len({skipped.line for skipped in each.skipped}), default=None)
+        if best is not None and 2 * best.unknown <= best.read:
+            return best
+    best = imports[0] if best is None else best
+    program = next(shape.program for shape in shapes if shape.name == best.format)
+    raise ImportFormatError(
+        f"{source.path} looks like {program}, but {best.unknown:,} of its {best.read:,} records do not "
+        f"({best.skipped[0].reason}). To import the others, name it: --format {best.format}"
+    )
 
 
 def formats_of(source: Source) -> tuple[list[Shape], str]:
-    """The formats that a file may be in, and the program that it is of if its conversations are not read."""
+    """The formats that a file may be in, or the program that it is of if its conversations are not read."""
     if source.is_database:
         stored = [each for each in TABLE if each.store and each.store.fits(source.path)]
-        return stored, database_of(source.path)
+        return stored, "" if stored else database_of(source.path)
     records = _records(source)
-    fitting = [each for each in TABLE if not each.is_last and _fits(each, source, records)]
-    if fitting:
-        return fitting, ""
-    if refused := program_of(source, records):
-        return [], refused
-    return [each for each in TABLE if each.is_last and _fits(each, source, records)], ""
+    fitting = [each for each in TABLE if _fits(each, source, records)]
+    refused = "" if fitting and not fitting[0].is_last else program_of(source, records)
+    return fitting, refused
 
 
 def _records(source: Source) -> list[Json]:
