@@ -69,7 +69,9 @@ def _item(item: Json) -> Json:
         output = item.get("output", item.get("tools"))
         told = output.get("content", output) if isinstance(output, dict) else output
         failed = object_at(item, "output").get("success") is False or _failed(told)
-        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, "is_error": failed}
+        # Where no code tells, the words do.
+        state = {"is_error": True} if failed else {}
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
     return aside(_SESSION) if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
 
 
