@@ -153,6 +153,7 @@ class Reader:
             return self.shape.whole(self.source, self.out)
         found = self._conversation()
         self._head(found.owner)
+        self.at(*(value_at(found.owner, path) for path in self.shape.time))
         if self.shape.sidecar:
             self._head(beside_file(self.source.path, self.shape.sidecar))
         numbers = found.numbers or range(1, len(found.messages) + 1)

@@ -19,7 +19,6 @@ from tui_app.session.importers.values import (
     of_type,
     record_text,
     text_at,
-    value_at,
 )  # fmt: skip
 
 ITEM = "response_item"
@@ -53,9 +52,8 @@ def conversation(records: Records, out: Timeline) -> Records:
         if number in undone:
             out.leave(number, "records of turns that were undone (rewinds) were left out")
         elif kind == "compacted":
-            sent.append(
-                (number, {**record, "summary": _summary_of(payload, said), "kept": _kept(payload, said)})
-            )
+            told = {"summary": _summary_of(payload, said), "kept": _kept(payload, said)}
+            sent.append((number, {**record, **told}))
         else:
             sent.append((number, record))
             if kind == ITEM and _is_prompt(payload):
@@ -67,10 +65,8 @@ def conversation(records: Records, out: Timeline) -> Records:
             if answered >= 0 and number not in undone:
                 line, answer = sent[answered]
                 known = object_at(answer, "used")
-                sent[answered] = (
-                    line,
-                    {**answer, "used": {key: known.get(key, 0) + used[key] for key in used}},
-                )
+                sum_up = {key: known.get(key, 0) + used[key] for key in used}
+                sent[answered] = line, {**answer, "used": sum_up}
     return sent
 
 
@@ -94,9 +90,8 @@ def item_of(record: Json) -> tuple[str, Json]:
 def is_note(content: Any) -> bool:
     """Whether a prompt was written by the program: all of its texts are notes."""
     texts = [record_text(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
-    return bool(texts) and all(
-        text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts
-    )
+    noted = (text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts)
+    return bool(texts) and all(noted)
 
 
 def text_of(item: Json) -> str:
@@ -107,10 +102,8 @@ def text_of(item: Json) -> str:
 def _is_bare(record: Json) -> bool:
     kind = record.get("type")
     if kind == "message":
-        types = [value_at(block, "type") for block in block_list(record.get("content"))]
-        return isinstance(record.get("role"), str) and bool(
-            {"input_text", "output_text"} & set(map(str, types))
-        )
+        types = {text_at(block, "type") for block in block_list(record.get("content"))}
+        return isinstance(record.get("role"), str) and bool({"input_text", "output_text"} & types)
     return kind in _BARE and ("call_id" in record or "summary" in record)
 
 

@@ -38,28 +38,31 @@ def conversation(records: Records, out: Timeline) -> Records:
     nodes = _plant(records, out)
     talk = [node for node in nodes if node.is_talk]
     _take_back(nodes, talk)
-    on = [
-        node for node in nodes if not node.is_off and (node.is_talk or node.is_boundary or _queued_in(node))
-    ]
+    stands = [node for node in nodes if not node.is_off]
+    on = [node for node in stands if node.is_talk or node.is_boundary or _queued_in(node)]
     off = [node for node in talk if node.is_off]
     kept = sorted([*on, *_rescued([node for node in on if node.is_talk], off)], key=lambda node: node.number)
-    stands = {node.number for node in kept}
+    numbers = {node.number for node in kept}
     for node in off:
-        if node.number not in stands:
+        if node.number not in numbers:
             out.leave(node.number, "messages on abandoned branches (rewinds) were left out")
     branches = dict.fromkeys(record_text(node.record, "gitBranch") for node in kept)
-    heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
     ids = {record_text(node.record, "uuid") for node in nodes}
-    for kind in _TITLES:
-        # A summary of another conversation in this file is no title.
-        heads += [
-            each
-            for each in records
-            if each[1].get("type") == kind and (kind != "summary" or each[1].get("leafUuid") in ids)
-        ]
-    heads += [each for each in records if each[1].get("subtype") == "init"]
-    delivered = [*kept, *_delivered(records, talk, stands, out)]
+    heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
+    heads += sorted((each for each in records if _is_head(each[1], ids)), key=lambda each: _rank(each[1]))
+    delivered = [*kept, *_delivered(records, talk, numbers, out)]
     return [*heads, *_in_order(sorted(delivered, key=lambda node: node.number), out)]
+
+
+def _is_head(record: Json, ids: set[str]) -> bool:
+    """Whether it gives a title or says where; a summary of another conversation in this file is no title."""
+    is_other = record.get("type") == "summary" and record.get("leafUuid") not in ids
+    return record.get("subtype") == "init" or (record.get("type") in _TITLES and not is_other)
+
+
+def _rank(record: Json) -> int:
+    kind = record_text(record, "type")
+    return _TITLES.index(kind) if kind in _TITLES else -1
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.message_lists import Found, find_messages
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
-from tui_app.session.importers.source import ImportFormatError, Json, Source
+from tui_app.session.importers.source import ImportFormatError, Json, Source, shown
 from tui_app.session.importers.values import (
     block_list,
     list_at,
@@ -45,9 +45,7 @@ def _found(source: Source) -> Found | None:
         folder = source.path.absolute().parent
         raise ImportFormatError(f"{source.path} is one event of OpenHands. Import their folder: {folder}")
     if (events := find_messages(source.value, _is_event, homes=("events", "items", *_LISTS))) is not None:
-        is_lines = source.document is None and events.messages is source.value
-        numbers = [number for number, _ in source.lines.records] if is_lines else ()
-        return Found(events.messages, events.owner, events.others, numbers)
+        return events
     records = source.value if isinstance(source.value, list) else [source.value]
     lists = [(each, list_at(each, name)) for each in records for name in _LISTS]
     known = [(each, history) for each, history in lists if any(map(_is_old, history))]
@@ -77,8 +75,7 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
 
 
 def _turned(item: Json) -> Json:
-    told = _told(item)
-    return {**told, "timestamp": item.get("timestamp")}
+    return {**_told(item), "timestamp": item.get("timestamp")}
 
 
 def _told(item: Json) -> Json:
@@ -91,17 +88,11 @@ def _told(item: Json) -> Json:
         return _action(item, action)
     if "call" in item:
         failed = observation == "error" or item.get("success") is False
-        return {
-            "role": "tool", "tool_call_id": item["call"], "content": item.get("content"),
-            "is_error": failed,
-        }  # fmt: skip
+        return {**item, "role": "tool", "tool_call_id": item["call"], "is_error": failed}
     if observation == "error" and "cause" not in item:
         # The program answered what the model wrote before it became an action.
         return {"role": NOTE}
-    known = isinstance(observation, str)
-    return {
-        "unknown": f"result without its action: {observation}" if known else "neither action nor observation"
-    }
+    return {"unknown": f"result without its action: {shown(observation)}"}
 
 
 def _action(item: Json, action: str) -> Json:
