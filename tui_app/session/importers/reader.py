@@ -28,32 +28,17 @@ _THOUGHTS: Mapping[str, tuple[str, ...]] = {
     "thinking": ("thinking", "text"), "think": ("think",), "reasoning": ("text", "reasoning"),
     "redacted_thinking": (), "redacted-reasoning": (), "redactedThinking": (), "input_json_delta": (),
 }  # fmt: skip
-_LIST = "of a list"
-_CALLS = {
-    "tool_use": (("id",), ("name",), ("input",)),
-    "toolCall": (("id",), ("name",), ("arguments",)),
-    "tool_call": (
-        ("id", "tool_call_id"), ("name", "function.name"), ("arguments", "args", "function.arguments"),
-    ),
-    "function_call": (("call_id", "id"), ("name",), ("arguments",)),
-    "tool-call": (("toolCallId",), ("toolName",), ("args", "input")),
-    "toolRequest": (("id",), ("toolCall.value.name",), ("toolCall.value.arguments",)),
-    _LIST: (
-        ("id", "tool_call_id", "toolCallId"),
-        ("function.name", "name", "function_name", "toolName", "function"),
-        ("function.arguments", "arguments", "args", "input"),
-    ),
-}  # fmt: skip
-"""By type of a block: where the id of a call is, its tool's name and its arguments."""
-_RESULTS = {
-    "tool_result": (
-        ("tool_use_id", "toolUseID"),
-        ("content", "run.result", "run.error.message", "run.error", "run.reason"),
-    ),
-    "tool-result": (("toolCallId",), ("result", "output.value", "output", "content")),
-    "toolResponse": (("id",), ("toolResult.value.content", "toolResult.value", "toolResult.error")),
-}  # fmt: skip
-"""By type of a block: where the id of the call is that it answers, and what the tool said."""
+_CALLS = ("tool_use", "toolCall", "tool_call", "function_call", "tool-call", "toolRequest")
+"""Types of blocks that are calls."""
+_CALL_ID = ("call_id", "tool_call_id", "toolCallId", "id")
+_CALL_NAME = ("toolCall.value.name", "function.name", "name", "function_name", "toolName", "function")
+_CALL_ARGS = ("toolCall.value.arguments", "function.arguments", "arguments", "args", "input")
+_RESULTS = ("tool_result", "tool-result", "toolResponse")
+_RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "id")
+_RESULT_CONTENT = (
+    "content", "toolResult.value.content", "toolResult.value", "toolResult.error", "result", "output.value",
+    "output", "run.result", "run.error.message", "run.error", "run.reason",
+)  # fmt: skip
 _STATES = (
     "is_error", "isError", "status", "run.status", "toolResult.status", "toolResult.value.isError",
     "output.type",
@@ -382,7 +367,7 @@ class Reader:
                 name = kind if kind == "redacted_thinking" else ""
                 answer.thinking(text_at(block, *_THOUGHTS[kind]), signature, name)
             elif kind in _CALLS:
-                self._call(number, answer, block, kind)
+                self._call(number, answer, block)
             elif _is_result(block):
                 self._block_result(number, block)
                 answer = self._respond(number, step)
@@ -390,17 +375,16 @@ class Reader:
                 answer.text(self._text(number, [block]), more=bool(step.get("delta")))
         before = frozenset(answer.calls)
         for call in list_at(step, "tool_calls") or list_at(step, "toolCalls"):
-            if text_at(call, *_CALLS[_LIST][0]) not in before:
-                self._call(number, answer, call, _LIST)
+            if text_at(call, *_CALL_ID) not in before:
+                self._call(number, answer, call)
         for result in list_at(step, "results"):
             self._block_result(number, result)
 
-    def _call(self, number: int, answer: _Answer, call: Any, kind: str) -> None:
-        ids, names, args = _CALLS[kind]
-        call_id, name = text_at(call, *ids), text_at(call, *names)
+    def _call(self, number: int, answer: _Answer, call: Any) -> None:
+        call_id, name = text_at(call, *_CALL_ID), text_at(call, *_CALL_NAME)
         if not name:
             return self.out.skip(number, f"tool call without a tool's name: {shown(call)}")
-        given = first_at(call, *args)
+        given = first_at(call, *_CALL_ARGS)
         given = {} if given is None else given if isinstance(given, dict | str) else {"input": given}
         part = books.call_part(call_id, name, given)
         if call_id and answer.calls.get(call_id) == part:
@@ -431,9 +415,8 @@ class Reader:
         return self._result(number, call_id, step, content, record_text(step, "name"))
 
     def _block_result(self, number: int, block: Any) -> None:
-        ids, contents = _RESULTS.get(text_at(block, "type"), _RESULTS["tool_result"])
-        name = text_at(block, "name", "toolName")
-        self._result(number, text_at(block, *ids), block, first_at(block, *contents), name)
+        call_id, content = text_at(block, *_RESULT_ID), first_at(block, *_RESULT_CONTENT)
+        self._result(number, call_id, block, content, text_at(block, "name", "toolName"))
 
     def _result(self, number: int, call_id: str, record: Any, content: Any, name: str) -> None:
         self._end_answer()

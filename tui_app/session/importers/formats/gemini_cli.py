@@ -69,7 +69,10 @@ def _turned(record: Json) -> Json:
     kind, content = record.get("type"), _blocks(record.get("content"))
     if kind == "gemini":
         calls = [each for each in objects_at(record, "toolCalls") if each.get("status") in _STATES]
-        results = [{**each, "tool_use_id": each.get("id"), "content": _output(each)} for each in calls]
+        results = [
+            {"tool_use_id": each.get("id"), "status": each["status"], "content": _output(each)}
+            for each in calls
+        ]
         thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
         output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
         tokens = {**object_at(record, "tokens"), "output": output}
