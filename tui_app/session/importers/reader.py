@@ -134,8 +134,8 @@ class Reader:
         """By the id of a record: its line."""
 
     def read(self) -> Imported:
-        if self.shape.whole is not None:
-            return self.shape.whole(self.source, self.out)
+        if self.shape.read_file is not None:
+            return self.shape.read_file(self.source, self.out)
         found = self._conversation()
         self._head(found.owner)
         self.at(*(value_at(found.owner, path) for path in self.shape.time))
@@ -145,12 +145,12 @@ class Reader:
         numbered = list(zip(numbers, found.messages, strict=True))
         known = [(number, record) for number, record in numbered if self._is_record(number, record)]
         self._is_typed = any(self._has_typed(record) for _, record in known)
-        for number, record in self.shape.sorted_out(self._branch(known, found.owner), self.out):
+        for number, record in self.shape.order(self._branch(known, found.owner), self.out):
             self.out.line = number
-            if self.shape.turn is not None:
-                self.shape.turn(self, number, record)
+            if self.shape.take is not None:
+                self.shape.take(self, number, record)
                 continue
-            turned = self.shape.turned(record)
+            turned = self.shape.convert(record)
             for each in turned if isinstance(turned, list) else [turned]:
                 self._take(number, each)
             if isinstance(name := first_at(record, "uuid", "id"), str | int):
@@ -173,7 +173,7 @@ class Reader:
         source, shape = self.source, self.shape
         is_stored = source.is_database and shape.store is not None
         value = shape.store.conversation(source) if is_stored and shape.store else source.value
-        found = None if source.is_database else shape.found(source)
+        found = None if source.is_database else shape.find(source)
         if found is None and shape.is_message is not None:
             found = find_messages(value, shape.is_message)
         several = value if isinstance(value, list) else [value] if value else []
@@ -320,7 +320,7 @@ class Reader:
     def _has_typed(self, record: Json) -> bool:
         """Whether a record has an element with what the user typed."""
         typed, shape = self.shape.typed, self.shape
-        turned = shape.turned(record) if typed else []
+        turned = shape.convert(record) if typed else []
         for step in turned if isinstance(turned, list) else [turned]:
             if typed and shape.roles.get(text_at(step, *shape.role)) == "user":
                 blocks = [block for path in shape.content for block in block_list(value_at(step, path))]

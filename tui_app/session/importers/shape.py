@@ -1,7 +1,7 @@
 """What a format is: where messages stand, who said them, when, and with which model.
 
-What names cannot say, ``turned`` puts in the spelling that all share: messages with a role, whose content is
-text or blocks as Anthropic's API has them. ``sorted_out`` says which records of a file stand, in which order.
+What names cannot say, ``convert`` puts in the spelling that all share: messages with a role, whose content is
+text or blocks as Anthropic's API has them. ``order`` says which records of a file stand, in which order.
 """
 
 import re
@@ -56,9 +56,9 @@ class Shape:
     """Whether what is no JSON value is JSON a line."""
     is_last: bool = False
     """Whether others may look like it: it is asked when nobody else knows the file."""
-    found: Callable[[Source], Found | None] = lambda _: None
+    find: Callable[[Source], Found | None] = lambda _: None
     """The conversation in a file that keeps it as nobody else does."""
-    whole: Callable[[Source, Timeline], Imported] | None = None
+    read_file: Callable[[Source, Timeline], Imported] | None = None
     """Reads a file for itself: the program's own events."""
     store: Store | None = None
     """A database in which it keeps them."""
@@ -104,11 +104,11 @@ class Shape:
     """How results begin of calls that the user did not allow, where no field says so."""
     stopped: tuple[str, ...] = ()
     """How results begin of calls that the user stopped."""
-    sorted_out: Callable[[Records, Timeline], Records] = lambda records, _: records
+    order: Callable[[Records, Timeline], Records] = lambda records, _: records
     """The records that stand, in their order; the others are put in the books."""
-    turned: Callable[[Json], Json | list[Json]] = lambda record: record
+    convert: Callable[[Json], Json | list[Json]] = lambda record: record
     """A record as messages in the shared spelling."""
-    turn: Callable[[Any, int, Json], None] | None = None
+    take: Callable[[Any, int, Json], None] | None = None
     """Takes a record for itself, where it is kept as it is; it is given the reader."""
 
 

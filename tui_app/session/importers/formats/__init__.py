@@ -12,7 +12,7 @@ from typing import Any
 
 from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent
 from tui_app.session.importers.message_lists import find_messages, is_role_message
-from tui_app.session.importers.others import database_of, program_of
+from tui_app.session.importers.other_programs import database_of, program_of
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Json, SkippedLine, Source, read_source, shown

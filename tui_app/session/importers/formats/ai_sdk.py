@@ -18,7 +18,7 @@ from tui_app.session.importers.values import (
 _QUIET = ("step-start", "source-url", "source-document")
 
 
-def _turned(message: Json) -> Json:
+def _convert(message: Json) -> Json:
     parts = list_at(message, "parts") or block_list(message.get("content"))
     if "parts" not in message:
         parts = [*parts, *({"toolInvocation": each} for each in objects_at(message, "toolInvocations"))]
@@ -55,7 +55,7 @@ def _is_message(record: Json) -> bool:
 
 
 AI_SDK = Shape(
-    name="ai-sdk", program="the AI SDK", is_last=True, talk=("messages",), turned=_turned,
+    name="ai-sdk", program="the AI SDK", is_last=True, talk=("messages",), convert=_convert,
     sign=lambda record: any(map(_is_message, [record, *objects_at(record, "messages")])),
     time=("createdAt", "metadata.createdAt"), model=("metadata.model", "metadata.modelId"), models=("model",),
     tokens={

@@ -34,7 +34,7 @@ def _lines(source: Source) -> list[str]:
     return [line.removesuffix("\r") for line in source.raw.decode("utf-8", "replace").split("\n")]
 
 
-def _found(source: Source) -> Found:
+def _find(source: Source) -> Found:
     """The whole history as one conversation: a run of lines of one voice is a message."""
     lines = _lines(source)
     strict = _BREAK if any(line.startswith(_PROMPT) and line.endswith(_BREAK) for line in lines) else ""
@@ -67,6 +67,6 @@ def _found(source: Source) -> Found:
 
 
 AIDER = Shape(
-    name="aider", program="aider", is_lines=False, fits=_fits, found=_found, places=(_place,),
+    name="aider", program="aider", is_lines=False, fits=_fits, find=_find, places=(_place,),
     models=("model",),
 )  # fmt: skip

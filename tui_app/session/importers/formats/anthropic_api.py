@@ -8,7 +8,7 @@ from tui_app.session.importers.source import Source
 from tui_app.session.importers.values import first_at, has_blocks, list_at, object_at, text_at
 
 
-def _found(source: Source) -> Found | None:
+def _find(source: Source) -> Found | None:
     """The messages, behind the system prompt that stands beside them, and the response as the last."""
     found = find_messages(source.value, is_role_message)
     if found is None:
@@ -21,7 +21,7 @@ def _found(source: Source) -> Found | None:
 
 
 ANTHROPIC_API = Shape(
-    name="anthropic-api", program="Anthropic's API", is_last=True, found=_found, finish=("stop_reason",),
+    name="anthropic-api", program="Anthropic's API", is_last=True, find=_find, finish=("stop_reason",),
     sign=lambda each: "role" in each and has_blocks(each, "tool_use", "tool_result"),
     models=("model", "request.model"),
     tokens={

@@ -21,5 +21,5 @@ ATIF = Shape(
         "output": ("metrics.completion_tokens",),
         "read": ("metrics.cached_tokens",),
     },
-    models=("agent.model_name",), turned=_atif,
+    models=("agent.model_name",), convert=_atif,
 )  # fmt: skip

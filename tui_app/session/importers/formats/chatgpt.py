@@ -79,5 +79,5 @@ CHATGPT = Shape(
     name="chatgpt", program="ChatGPT",
     sign=lambda each: "mapping" in each and ("current_node" in each or "create_time" in each),
     places=(_exports,), talk=("mapping",), time=("time",), links=("id", "parent", ("current_node",)),
-    models=("default_model_slug",), changed=("update_time", "create_time"), turned=_chatgpt,
+    models=("default_model_slug",), changed=("update_time", "create_time"), convert=_chatgpt,
 )  # fmt: skip

@@ -24,5 +24,5 @@ CLAUDE_AI = Shape(
     name="claude-ai", program="Claude.ai", sign=lambda each: "chat_messages" in each,
     talk=("chat_messages",), role=("sender",), time=("created_at",), title=("name",), models=("model",),
     links=("uuid", "parent_message_uuid", ("current_leaf_message_uuid",)),
-    changed=("updated_at", "created_at"), turned=_claude_ai,
+    changed=("updated_at", "created_at"), convert=_claude_ai,
 )  # fmt: skip

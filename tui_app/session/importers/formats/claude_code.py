@@ -29,7 +29,7 @@ def _is_human(record: Json) -> bool:
     return text_at(record, "origin.kind", "turnOrigin") in ("", "human")
 
 
-def _turned(record: Json) -> Json:
+def _convert(record: Json) -> Json:
     message = message_of(record)
     match record.get("type"):
         case "assistant" if record.get("isApiErrorMessage") is True:
@@ -89,5 +89,5 @@ CLAUDE_CODE = Shape(
     denied=(
         "the user doesn't want to proceed with this tool use", "the user doesn't want to take this action",
     ),
-    stopped=("[request interrupted by user",), sorted_out=conversation, turned=_turned,
+    stopped=("[request interrupted by user",), order=conversation, convert=_convert,
 )  # fmt: skip

@@ -82,5 +82,5 @@ CLINE = Shape(
         "read": ("metrics.tokens.cached",),
     },
     typed=re.compile(r"<(?P<tag>task|feedback|answer|user_message)>"),
-    denied=("the user denied this operation",), sorted_out=_with_names, turned=_cline,
+    denied=("the user denied this operation",), order=_with_names, convert=_cline,
 )  # fmt: skip

@@ -23,7 +23,7 @@ _SESSION = "records about session and turns were left out"
 _CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
 
 
-def _turned(record: Json) -> Json:
+def _convert(record: Json) -> Json:
     kind, payload = item_of(record)
     if kind == ITEM:
         item = _item(payload)
@@ -103,5 +103,5 @@ CODEX = Shape(
     frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
     continued="Another language model started to solve this problem",
     denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),
-    stopped=("aborted by user", "command aborted"), sorted_out=conversation, turned=_turned,
+    stopped=("aborted by user", "command aborted"), order=conversation, convert=_convert,
 )  # fmt: skip

@@ -36,5 +36,5 @@ CONTINUE = Shape(
     name="continue", program="Continue",
     sign=lambda each: "sessionId" in each and has_items(each, "history", "message"),
     places=(files_in("CONTINUE_GLOBAL_DIR", ".continue", "sessions/*-*.json"),), talk=("history",),
-    cwd=("workspaceDirectory",), models=("chatModelTitle",), turned=_continue,
+    cwd=("workspaceDirectory",), models=("chatModelTitle",), convert=_continue,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from tui_app.session.importers.values import list_at, object_at, objects_at, rec
 _ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallResults"
 
 
-def _turned(request: Json) -> list[Json]:
+def _convert(request: Json) -> list[Json]:
     moment = {"timestamp": request.get("timestamp"), "model": text_at(request, "modelId") or None}
     named = [attached(record_text(each, "name")) for each in objects_at(request, "variableData.variables")]
     said = text_at(request, "message.text", "message")
@@ -54,7 +54,7 @@ def _texts(pieces: list[Any]) -> str:
 _CONFIG = (".config", "Library/Application Support")
 _STORED = "workspaceStorage/*/chatSessions/*.json"
 COPILOT_CHAT = Shape(
-    name="copilot-chat", program="Copilot Chat of VS Code", talk=("requests",), turned=_turned,
+    name="copilot-chat", program="Copilot Chat of VS Code", talk=("requests",), convert=_convert,
     sign=lambda each: "requests" in each and "responderUsername" in each, title=("customTitle",),
     places=(files_in("", "", *(f"{each}/Code/User/{_STORED}" for each in _CONFIG)),),
 )  # fmt: skip

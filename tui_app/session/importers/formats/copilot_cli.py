@@ -17,7 +17,7 @@ _GROUPS = (
 """First words of the event types."""
 
 
-def _sorted_out(records: Records, out: Timeline) -> Records:
+def _order(records: Records, out: Timeline) -> Records:
     seen: set[str] = set()
     stands: Records = []
     own = [record for _, record in records if not _is_sub_agents(record)]
@@ -42,7 +42,7 @@ def _is_sub_agents(record: Json) -> bool:
     return bool(text_at(record, "data.parentToolCallId", "agentId"))
 
 
-def _turned(event: Json) -> Json:
+def _convert(event: Json) -> Json:
     data, kind = object_at(event, "data"), record_text(event, "type")
     if kind in _EVENTS:
         return {**_EVENTS[kind](data), "timestamp": event.get("timestamp")}
@@ -104,5 +104,5 @@ def _is_copilot(record: Json) -> bool:
 COPILOT_CLI = Shape(
     name="copilot-cli", program="Copilot CLI", sign=_is_copilot, models=("model",),
     places=(files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),),
-    tokens={"output": ("outputTokens",)}, sorted_out=_sorted_out, turned=_turned,
+    tokens={"output": ("outputTokens",)}, order=_order, convert=_convert,
 )  # fmt: skip

@@ -89,5 +89,5 @@ CURSOR = Shape(
     ),
     talk=("messages",), title=("name", "title"), models=("lastUsedModel", "model"),
     time=("timestamp", "timestamp_ms", "createdAt"), typed=re.compile(r"<(?P<tag>user_query)>"),
-    turned=_cursor,
+    convert=_cursor,
 )  # fmt: skip

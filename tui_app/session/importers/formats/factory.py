@@ -24,5 +24,5 @@ def _is_factory(record: Json) -> bool:
 FACTORY = Shape(
     name="factory", program="Factory", sign=_is_factory,
     places=(files_in("", ".factory", "sessions/**/*.jsonl"),), title=("title", "sessionTitle"),
-    cwd=("cwd",), models=("model",), sidecar="{stem}.settings.json", turned=_factory,
+    cwd=("cwd",), models=("model",), sidecar="{stem}.settings.json", convert=_factory,
 )  # fmt: skip

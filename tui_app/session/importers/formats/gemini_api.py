@@ -39,5 +39,5 @@ GEMINI = Shape(
     name="gemini-api", program="Gemini API", sign=_is_gemini,
     places=(files_in("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"),),
     talk=("clientHistory", "history", "contents"), note=GEMINI_SETUP,
-    turned=lambda record: {**record, "content": gemini_parts(record.get("parts"))},
+    convert=lambda record: {**record, "content": gemini_parts(record.get("parts"))},
 )  # fmt: skip

@@ -28,7 +28,7 @@ _ASIDE = ("info", "error", "warning", "system")
 _STATES = ("success", "cancelled", "error")
 
 
-def _sorted_out(records: Records, out: Timeline) -> Records:
+def _order(records: Records, out: Timeline) -> Records:
     """Replay the log: messages are written anew, undone, or replaced."""
     stands: dict[Any, tuple[int, Json]] = {}
     """The messages by their ids, each with the line that wrote it last."""
@@ -65,7 +65,7 @@ def _is_snapshot(message: Json) -> bool:
     return message.get("type") == "user" and any(_SNAPSHOT in text for text in texts)
 
 
-def _turned(record: Json) -> Json:
+def _convert(record: Json) -> Json:
     kind, content = record.get("type"), _blocks(record.get("content"))
     if kind == "gemini":
         calls = [each for each in objects_at(record, "toolCalls") if each.get("status") in _STATES]
@@ -149,9 +149,9 @@ def _is_gemini(record: Json) -> bool:
 
 _CHATS = (f".gemini/tmp/*/chats/session-*.{end}" for end in ("json", "jsonl"))
 GEMINI_CLI = Shape(
-    name="gemini-cli", program="Gemini CLI", found=_document, title=("title", "summary"),
+    name="gemini-cli", program="Gemini CLI", find=_document, title=("title", "summary"),
     sign=lambda record: any(map(_is_gemini, [record, *objects_at(record, "messages")])),
-    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), sorted_out=_sorted_out, turned=_turned,
+    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, convert=_convert,
     tokens={
         "total": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cached",),
         "thought": ("tokens.thoughts",),

@@ -5,7 +5,7 @@ from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import text_at, value_at
 
 
-def _turned(event: Json) -> Json:
+def _convert(event: Json) -> Json:
     match event.get("type"):
         case "message":
             return {**event, "more": event.get("delta") is True}
@@ -38,5 +38,5 @@ GEMINI_STREAM = Shape(
     tokens={
         "total": ("stats.input_tokens",), "output": ("stats.output_tokens",), "read": ("stats.cached",),
     },
-    turned=_turned,
+    convert=_convert,
 )  # fmt: skip

@@ -60,5 +60,5 @@ GOOSE = Shape(
         stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db"),
     ),
     talk=("conversation", "conversation.messages"), time=("created",), title=("name", "description"),
-    cwd=("working_dir",), models=("model", "model_config.model_name"), turned=_goose,
+    cwd=("working_dir",), models=("model", "model_config.model_name"), convert=_goose,
 )  # fmt: skip

@@ -30,5 +30,5 @@ GROK = Shape(
     roles={**USUAL, "reasoning": THOUGHT, "tool_result": "tool"}, model=("model_id", "model"),
     title=("generated_title", "title", "session_summary"), cwd=("info.cwd", "cwd"),
     models=("current_model_id", "model"), sidecar="summary.json",
-    typed=re.compile(r"<(?P<tag>user_query)>"), turned=_grok,
+    typed=re.compile(r"<(?P<tag>user_query)>"), convert=_grok,
 )  # fmt: skip

@@ -23,7 +23,7 @@ _MAX_USES = 50
 """Messages in which one attachment is put back: a short name may stand for a long text."""
 
 
-def _found(source: Source) -> Found | None:
+def _find(source: Source) -> Found | None:
     """The first sample; the others are counted."""
     samples, damaged = _samples(source)
     if not samples:
@@ -77,7 +77,7 @@ def _has_messages(sample: Any) -> bool:
     return any(value_at(item, "role") in _ROLES for item in list_at(sample, "messages"))
 
 
-def _turned(message: Json) -> Json:
+def _convert(message: Json) -> Json:
     error = text_at(message, "error.message")
     return {**message, "content": message.get("content") or error, "is_error": bool(message.get("error"))}
 
@@ -97,5 +97,5 @@ def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
 
 INSPECT_AI = Shape(
     name="inspect-ai", program="Inspect", is_lines=False, fits=lambda source: bool(_samples(source)[0]),
-    found=_found, models=("model",), turned=_turned,
+    find=_find, models=("model",), convert=_convert,
 )  # fmt: skip

@@ -35,7 +35,7 @@ def _is_message(item: Any) -> bool:
     return known and ("content" in fields or "tool_calls" in fields)
 
 
-def _turned(item: Json) -> Json:
+def _convert(item: Json) -> Json:
     kind, fields = _kind_and_fields(item)
     pieces = {"response": fields.get("id"), "delta": True} if kind == "AIMessageChunk" else {}
     return {**fields, **pieces, "said_by": record_text(fields, "role") if kind == "chat" else kind}
@@ -50,5 +50,5 @@ LANGCHAIN = Shape(
         "read": ("usage_metadata.input_token_details.cache_read",),
         "thought": ("usage_metadata.output_token_details.reasoning",),
     },
-    turned=_turned,
+    convert=_convert,
 )  # fmt: skip

@@ -47,5 +47,5 @@ def _is_librechat(record: Json) -> bool:
 LIBRECHAT = Shape(
     name="librechat", program="LibreChat", sign=_is_librechat, talk=("messages", "messagesTree"),
     nested="children", time=("createdAt", "updatedAt"), models=("options.model", "model"),
-    links=("messageId", "parentMessageId", ()), turned=_librechat,
+    links=("messageId", "parentMessageId", ()), convert=_librechat,
 )  # fmt: skip

@@ -44,5 +44,5 @@ OPEN_WEBUI = Shape(
     sign=lambda each: {"messages", "history"} <= object_at(each, "chat").keys(),
     talk=("chat.history.messages", "chat.messages"), models=("chat.models",), tokens=OPENAI_TOKENS,
     title=("title", "chat.title"), links=("id", "parentId", ("chat.history.currentId",)),
-    changed=("updated_at", "created_at"), turned=_open_webui,
+    changed=("updated_at", "created_at"), convert=_open_webui,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from tui_app.session.importers.source import Json, Source
 from tui_app.session.importers.values import list_at, object_at, text_at
 
 
-def _found(source: Source) -> Found | None:
+def _find(source: Source) -> Found | None:
     """The messages; a log that also holds the response gets it as its last."""
     found = find_messages(source.value, is_role_message)
     owner = found.owner if found else {}
@@ -22,17 +22,17 @@ def _found(source: Source) -> Found | None:
     return replace(found, messages=[*found.messages, {"model": model, **message, **told}])
 
 
-def _turned(message: Json) -> Json:
+def _convert(message: Json) -> Json:
     function = message.get("function_call")
     return {**message, "tool_calls": [function]} if isinstance(function, dict) else message
 
 
 OPENAI_CHAT = Shape(
-    name="openai-chat", program="OpenAI chat", is_message=is_role_message, is_last=True, found=_found,
+    name="openai-chat", program="OpenAI chat", is_message=is_role_message, is_last=True, find=_find,
     tokens=OPENAI_TOKENS,
     models=(
         "response.model", "model", "extra.metadata.ls_model_name", "extra.invocation_params.model",
         "extra.invocation_params.model_name", "info.config.model.model_name",
     ),
-    turned=_turned,
+    convert=_convert,
 )  # fmt: skip

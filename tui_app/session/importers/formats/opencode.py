@@ -92,7 +92,7 @@ def _with_triggers(records: Records, _out: Timeline) -> Records:
     return [(number, {**each, "manual": asked[at]}) for at, (number, each) in enumerate(records)]
 
 
-def _turned(message: Json) -> Json | list[Json]:
+def _convert(message: Json) -> Json | list[Json]:
     if not _is_message(message):
         return {"unknown": f"not a message: {shown(message)}"}
     info, parts = object_at(message, "info"), objects_at(message, "parts")
@@ -184,11 +184,11 @@ def _content(step: list[Json]) -> Json:
 OPENCODE = Shape(
     name="opencode", store=_STORE, program="OpenCode",
     sign=lambda record: any(map(_is_message, list_at(record, "messages"))),
-    fits=lambda source: _stored(source) is not None, found=_stored, places=(_place,), talk=("messages",),
+    fits=lambda source: _stored(source) is not None, find=_stored, places=(_place,), talk=("messages",),
     time=("time",), title=("info.title",), cwd=("info.directory",),
     tokens={
         "fresh": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cache.read",),
         "written": ("tokens.cache.write",), "thought": ("tokens.reasoning",),
     },
-    tells_trigger=True, denied=("the user rejected permission",), sorted_out=_with_triggers, turned=_turned,
+    tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, convert=_convert,
 )  # fmt: skip

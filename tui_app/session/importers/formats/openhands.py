@@ -39,7 +39,7 @@ def _is_event(item: Any) -> bool:
     return text_at(item, "kind") in _KINDS and value_at(item, "source") in _SOURCES
 
 
-def _found(source: Source) -> Found | None:
+def _find(source: Source) -> Found | None:
     """The first history, or the events since version 1."""
     if _is_event(source.document):
         folder = source.path.absolute().parent
@@ -74,7 +74,7 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
     return stands
 
 
-def _turned(item: Json) -> Json:
+def _convert(item: Json) -> Json:
     return {**_told(item), "timestamp": item.get("timestamp")}
 
 
@@ -166,7 +166,7 @@ _KINDS = (
     "UserRejectObservation", "Condensation", "ConversationErrorEvent",
 )  # fmt: skip
 OPENHANDS = Shape(
-    name="openhands", program="OpenHands", found=_found, sorted_out=_with_calls, turned=_turned,
+    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert,
     sign=lambda record: any(
         _is_old(each) or _is_event(each)
         for each in (record, *(each for name in (*_LISTS, "items") for each in list_at(record, name)))

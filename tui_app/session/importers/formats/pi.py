@@ -11,7 +11,7 @@ from tui_app.session.importers.values import object_at, record_text, value_at
 _ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
 
 
-def _turned(entry: Json) -> Json | list[Json]:
+def _convert(entry: Json) -> Json | list[Json]:
     kind, message = record_text(entry, "type"), object_at(entry, "message")
     if kind in _ASIDE:
         left = "entries that are not messages were left out"
@@ -53,7 +53,7 @@ _ROLES: dict[str, Callable[[Json], Json]] = {
     **dict.fromkeys(("custom", "hookMessage", "custom_message"), lambda _: {"role": NOTE}),
 }  # fmt: skip
 PI = Shape(
-    name="pi", program="pi", models=("model",), links=("id", "parentId", ()), turned=_turned,
+    name="pi", program="pi", models=("model",), links=("id", "parentId", ()), convert=_convert,
     sign=lambda record: record.get("type") == "message" and value_at(record, "message.role") in list(_ROLES),
     places=(files_in("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl"),),
     tokens={

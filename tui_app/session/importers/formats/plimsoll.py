@@ -138,5 +138,5 @@ def _checked(kind: str, data: Json) -> Payload:
 
 
 PLIMSOLL = Shape(
-    name="plimsoll", program="Plimsoll events", sign=_is_own, whole=_whole, tells_trigger=True,
+    name="plimsoll", program="Plimsoll events", sign=_is_own, read_file=_whole, tells_trigger=True,
 )  # fmt: skip

@@ -94,5 +94,5 @@ def _completed(item: Json, time: float) -> Json:
 
 
 PYDANTIC_AI = Shape(
-    name="pydantic-ai", program="pydantic-ai", is_message=is_pydantic_message, found=_runs, turn=_turn,
+    name="pydantic-ai", program="pydantic-ai", is_message=is_pydantic_message, find=_runs, take=_turn,
 )  # fmt: skip

@@ -33,5 +33,5 @@ QWEN = Shape(
         "total": ("usageMetadata.promptTokenCount",), "output": ("usageMetadata.candidatesTokenCount",),
         "read": ("usageMetadata.cachedContentTokenCount",), "thought": ("usageMetadata.thoughtsTokenCount",),
     },
-    cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, turned=_qwen,
+    cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, convert=_qwen,
 )  # fmt: skip

@@ -16,7 +16,7 @@ _ACTION = "action"
 _LAST = "last observation"
 
 
-def _found(source: Source) -> Found | None:
+def _find(source: Source) -> Found | None:
     steps, history = list_at(source.document, "trajectory"), list_at(source.document, "history")
     # The model never saw what the last action answered, so the history does not have it.
     last = value_at(steps[-1], "observation") if steps else None
@@ -58,6 +58,6 @@ def _acting(item: Json, action: str) -> Json:
 
 
 SWE_AGENT = Shape(
-    name="swe-agent", program="SWE-agent", found=_found, models=("model",), sorted_out=_with_actions,
+    name="swe-agent", program="SWE-agent", find=_find, models=("model",), order=_with_actions,
     sign=lambda each: "trajectory" in each and any(map(is_role_message, list_at(each, "history"))),
 )  # fmt: skip

@@ -109,5 +109,5 @@ ZED = Shape(
     ),
     talk=("messages",), title=("title", "summary"),
     cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"), models=("model.model",),
-    marks=("Resume",), turned=_zed,
+    marks=("Resume",), convert=_zed,
 )  # fmt: skip
