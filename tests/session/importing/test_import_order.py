@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, result, text, write_lines
 from tui_app.events import AssistantMessage, CompactionComplete, UserMessage
 from tui_app.session.importers.formats import Imported, import_file
@@ -46,6 +47,16 @@ def test_where_the_tree_says_nothing_the_order_of_the_file_does(tmp_path: Path, 
     assert (imported.messages, imported.tool_calls, imported.tool_results) == (6, 1, 1)
     assert imported.skipped == ()
     assert not any("abandoned" in note for note in imported.notes)
+
+
+@pytest.mark.parametrize("name", ["pi", "qwen-code"])
+def test_a_second_root_takes_nothing_back_in_other_logs(tmp_path: Path, name: str) -> None:
+    records = json.loads(json.dumps(foreign.LINES[name]))
+    parent = "parentUuid" if name == "qwen-code" else "parentId"
+    records[-1][parent] = None
+    imported = import_file(write_lines(tmp_path, [json.dumps(each).encode() for each in records]))
+    assert said(imported) == ["Fix the till"]
+    assert (answered(imported)[-1], imported.tool_calls, imported.tool_results) == ("Fixed.", 1, 1)
 
 
 def compacted_twice() -> tuple[Script, list[str]]:

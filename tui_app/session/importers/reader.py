@@ -229,9 +229,10 @@ class Reader:
         while at >= 0 and at not in path:
             path[at] = None
             above = record_text(numbered[at][1], parent)
-            mended = bool(above) and above not in places and not above.startswith(_NO_RECORD)
-            self.out.count("links to missing records were repaired by file order", mended and at > 0)
-            at = places.get(above, at - 1 if mended else -1)
+            missing = bool(above) and above not in places and not above.startswith(_NO_RECORD)
+            self.out.count("links to missing records were repaired by file order", missing and at > 0)
+            # In a log that names no last message a second root takes nothing back.
+            at = places.get(above, at - 1 if missing or not (above or last) else -1)
         # What has no place in the tree is read where it stands: reports, records about the chat.
         loose = {
             at for at, (_, each) in enumerate(numbered) if parent not in each or not record_text(each, key)

@@ -9,13 +9,6 @@ from tui_app.session.importers.shape import NOTE, SUB_AGENTS, SUMMARY, TROUBLE, 
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, record_text, text_at
 
-_GROUPS = (
-    "abort", "assistant", "command", "commands", "custom", "elicitation", "exit_plan_mode", "external_tool",
-    "hook", "mcp", "model", "pending_messages", "permission", "sampling", "session", "skill", "subagent",
-    "system", "tool", "user", "user_input",
-)  # fmt: skip
-"""First words of the event types."""
-
 
 def _order(records: Records, out: Timeline) -> Records:
     seen: set[str] = set()
@@ -46,7 +39,8 @@ def _convert(event: Json) -> Json:
     data, kind = object_at(event, "data"), record_text(event, "type")
     if kind in _EVENTS:
         return {**_EVENTS[kind](data), "timestamp": event.get("timestamp")}
-    if kind.partition(".")[0] in _GROUPS and isinstance(event.get("data"), dict):
+    if isinstance(event.get("data"), dict):
+        # New versions tell of more.
         left = "events that are not messages were left out"
         model = text_at(data, "newModel", "selectedModel", "currentModel")
         return aside(left, model=model, title=data.get("title"), cwd=text_at(data, "context.cwd"))
