@@ -75,13 +75,17 @@ class _Answer:
     lines: set[int] = field(default_factory=set)
     calls: dict[str, Json] = field(default_factory=dict)
     """What it calls, by the id in the file."""
+    is_thought: bool = True
+    """Whether it holds nothing but thoughts so far."""
 
     def text(self, value: str, *, more: bool) -> None:
         """Append what the model said; what is blank adds nothing, unless more of it follows."""
         if more and self.parts and self.parts[-1]["part_kind"] == "text":
-            self.parts[-1]["content"] += value
+            self.parts[-1]["content"].append(value)
         elif value.strip() or (more and value):
-            self.parts.append({"part_kind": "text", "content": value})
+            # Joined once: at every piece it would take the square of the length.
+            self.parts.append({"part_kind": "text", "content": [value]})
+            self.is_thought = False
 
     def thinking(self, text: str, signature: str = "", name: str = "") -> None:
         if text.strip() or signature:
@@ -99,9 +103,13 @@ class _Answer:
         if thought := self.usage.get("thought"):
             usage["details"] = {"reasoning_tokens": thought}
         signed = {"provider_name": self.signed_by, "provider_response_id": self.response or None}
+        parts = [
+            {**part, "content": "".join(part["content"])} if part["part_kind"] == "text" else part
+            for part in self.parts
+        ]
         return {
             "kind": "response", "timestamp": books.iso(self.time), "model_name": self.model or None,
-            "parts": [part for part in self.parts if part["part_kind"] != "text" or part["content"].strip()],
+            "parts": [part for part in parts if part["part_kind"] != "text" or part["content"].strip()],
             "finish_reason": self.finish, "usage": usage, "state": self.state,
         } | (signed if self.signed_by else {})  # fmt: skip
 
@@ -335,8 +343,8 @@ class Reader:
         response, begun = text_at(step, "response"), self._answer
         if begun is not None and not step.get("more"):
             # What the model thought may stand in a record of its own before.
-            thought = begun.parts and all(part["part_kind"] == "thinking" for part in begun.parts)
-            if response != begun.response or not (thought or response):
+            goes_on = response or (begun.parts and begun.is_thought)
+            if response != begun.response or not goes_on:
                 self._end_answer()
         named = (value_at(step, path) for path in self.shape.model)
         model = next((each for each in named if isinstance(each, str)), self.model)
@@ -390,7 +398,7 @@ class Reader:
         part = books.call_part(call_id, name, given)
         if call_id and answer.calls.get(call_id) == part:
             return self.out.skip(number, f"tool call id {shown(call_id)} occurs twice in one response")
-        answer.calls[call_id] = part
+        answer.calls[call_id], answer.is_thought = part, False
         answer.parts.append({**part, "tool_call_id": self.out.calls.begin(call_id, name)})
         return None
 
