@@ -60,19 +60,16 @@ def find_transcripts(
 
 
 def _looked_into(shape: Shape, found: Transcript) -> list[LocalTranscript]:
-    program, info = found.program or shape.name, found.info
-    if info is not None:
-        title, moment = given_title(record_text(info, "title")), seconds(value_at(info, "time.updated"), 0.0)
-        folder = record_text(info, "directory")
-        return [
-            LocalTranscript(path=found.path, program=program, title=title, cwd=folder, time=moment, size=0)
-        ]
+    info, program, size = found.info, found.program or shape.name, 0
     try:
-        status = found.path.stat()
-        title, folder, moment = glance(found.path, shape, status.st_mtime)
+        if info is None:
+            status = found.path.stat()
+            size, (title, folder, moment) = status.st_size, glance(found.path, shape, status.st_mtime)
+        else:
+            title, folder = given_title(record_text(info, "title")), record_text(info, "directory")
+            moment = seconds(value_at(info, "time.updated"), 0.0)
     except (OSError, ImportFormatError):
         return []
-    size = status.st_size
     return [
         LocalTranscript(path=found.path, program=program, title=title, cwd=folder, time=moment, size=size)
     ]

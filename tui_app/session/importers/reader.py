@@ -179,7 +179,7 @@ class Reader:
     def _conversation(self) -> Found:
         """The conversation that is wanted: the one that is named, else the newest, else the first."""
         source, shape = self.source, self.shape
-        is_stored = source.is_database and shape.store is not None
+        is_stored = source.is_database and shape.store
         value = shape.store.conversation(source) if is_stored and shape.store else source.value
         found = None if source.is_database else shape.find(source)
         if found is None and shape.is_message is not None:

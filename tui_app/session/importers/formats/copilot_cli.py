@@ -48,14 +48,19 @@ def _convert(event: Json) -> Json:
 
 
 def _prompt(data: Json) -> Json:
-    blocks = [*block_list(data.get("content"))]
-    for each in objects_at(data, "attachments"):
-        name = text_at(each, "displayName", "filePath", "path", "type")
-        is_file = "data" in each
-        blocks.append(
-            picture(each.get("mimeType"), each["data"]) if is_file else attached(name, text_at(each, "text"))
-        )
-    return {"role": "user" if record_text(data, "source") in ("", "user") else NOTE, "content": blocks}
+    return {
+        "role": "user" if record_text(data, "source") in ("", "user") else NOTE,
+        "content": [*block_list(data.get("content")), *map(_attachment, objects_at(data, "attachments"))],
+    }
+
+
+def _attachment(each: Json) -> Json:
+    name = text_at(each, "displayName", "filePath", "path", "type")
+    return (
+        picture(each.get("mimeType"), each["data"])
+        if "data" in each
+        else attached(name, text_at(each, "text"))
+    )
 
 
 def _result(data: Json) -> Json:

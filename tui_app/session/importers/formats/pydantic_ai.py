@@ -23,12 +23,12 @@ _TIMED = ("system-prompt", "user-prompt", "tool-return", "retry-prompt")
 
 def _runs(source: Source) -> Found | None:
     """The conversation of a file that has the messages of a run on each line, new ones or all so far."""
-    lists = [(number, data) for number, data in source.lines.records if isinstance(data, list)]
-    runs = [(number, run) for number, run in lists if any(map(is_pydantic_message, run))]
+    lists = [data for _, data in source.lines.records if isinstance(data, list)]
+    runs = [run for run in lists if any(map(is_pydantic_message, run))]
     if source.document is not None or not runs:
         return None
-    history, others = runs[0][1], 0
-    for _, run in runs[1:]:
+    history, others = runs[0], 0
+    for run in runs[1:]:
         if run[: len(history)] == history:
             history = run
         elif any(value_at(part, "part_kind") == "system-prompt" for part in list_at(run[0], "parts")):
