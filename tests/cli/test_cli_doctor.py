@@ -249,7 +249,7 @@ def test_repair_of_a_damaged_file(plimsoll: Plimsoll, imported: str, plimsoll_ho
 
 
 @pytest.mark.parametrize("payload", ["[]", '{"te'])
-def test_repair_passes_over_a_session_with_a_damaged_event(
+def test_repair_leaves_a_row_for_an_event_that_is_lost(
     plimsoll: Plimsoll, imported: str, plimsoll_home: Path, payload: str
 ) -> None:
     folder = spoken(plimsoll, imported, plimsoll_home)
@@ -258,12 +258,31 @@ def test_repair_passes_over_a_session_with_a_damaged_event(
     with sqlite3.connect(folder / "sessions.db") as db:
         db.execute("UPDATE events SET data = ? WHERE type = ?", (payload, CompactionComplete.TYPE))
     db.close()
-    # The damage changed the event's length as well, so what the log adds up to is counted again.
-    sizes, told = plimsoll("doctor", "--repair", "--json").json["repaired"]
-    assert sizes == f"Sizes and views are rebuilt from the log: {imported}"
-    assert told.startswith(f"{imported}: not repaired, skipped. ")
-    assert "Nothing was deleted" in told
-    assert plimsoll("sessions", "show", imported).code == 0
+    assert f"of session {imported}" in plimsoll("doctor").out
+    told, _ = plimsoll("doctor", "--repair", "--json").json["repaired"]
+    assert "1 event could not be read" in told
+    assert "(session.compaction_complete) was damaged" in plimsoll("sessions", "show", imported).out
+    exported = plimsoll("export", imported, "--format", "pydantic-ai", "--view", "agent")
+    assert (exported.code, len(list((folder / "set-aside").iterdir()))) == (0, 1)
+    assert states(plimsoll)["sessions"] == "ok"
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_sessions_file_that_is_gone(
+    plimsoll: Plimsoll, imported: str, plimsoll_home: Path, empty: bool
+) -> None:
+    """What compactions wrote beside it is all that is left, and becomes a session again."""
+    data = spoken(plimsoll, imported, plimsoll_home)
+    (data / "sessions.db").unlink()
+    if empty:
+        (data / "sessions.db").touch()
+    assert "1 session folder" in plimsoll("doctor").out
+    assert states(plimsoll)["sessions"] == "fail"
+    moved, revived = plimsoll("doctor", "--repair", "--json").json["repaired"][:2]
+    assert imported in moved
+    session = revived.split()[1]
+    assert "ferries" in plimsoll("export", session).out.lower()
+    assert states(plimsoll)["sessions"] == "ok"
 
 
 def test_repair_writes_missing_files_anew(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:

@@ -26,8 +26,9 @@ from tui_app.paths import Paths
 from tui_app.session import migrations
 from tui_app.session import sqlite_store as database
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.damage import Health, examine
 from tui_app.session.management import back_up, delete_session
-from tui_app.session.repair import Health, examine, mend
+from tui_app.session.repair import mend
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder

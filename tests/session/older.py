@@ -17,6 +17,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session.event_heads import head_of
+from tui_app.session.word_index import add_index_words
 
 SCHEMA_1 = """
 CREATE TABLE sessions (
@@ -63,7 +64,24 @@ CREATE TABLE snapshots (
     PRIMARY KEY (session, part)
 );
 """
-OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6, SCHEMA_7)
+SPOKEN = (
+    "CASE type WHEN 'tool.call' THEN json_extract(data,'$.name')||ifnull((SELECT group_concat(' '||atom,'')"
+    "FROM json_tree(CASE WHEN json_valid(json_extract(data,'$.args'))"
+    "THEN json_extract(data,'$.args')END)),'')"
+    "ELSE coalesce(json_extract(data,'$.text'),json_extract(data,'$.summary'),'')END"
+)
+SCHEMA_8 = f"""
+DROP TRIGGER said_more;
+DROP TRIGGER said_less;
+CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words(CAST(({SPOKEN})AS BLOB))
+    FROM events WHERE type IN
+    ('tool.call','user.message','assistant.message','tool.result','session.compaction_complete');
+CREATE TRIGGER said_more AFTER INSERT ON events BEGIN
+    INSERT INTO said (rowid,session,text) SELECT * FROM spoken WHERE place=new.rowid; END;
+CREATE TRIGGER said_less BEFORE DELETE ON events BEGIN
+    INSERT INTO said (said,rowid,session,text) SELECT 'delete',* FROM spoken WHERE place=old.rowid; END;
+"""
+OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6, SCHEMA_7, SCHEMA_8)
 """What each version added to the schema; the third and the fifth only counted anew. Kept here as they were
 released."""
 
@@ -92,6 +110,7 @@ def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, lis
     written: dict[str, list[str]] = {}
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode=WAL")
+        add_index_words(db)
         for script in OLDER[:version]:
             db.executescript(script)
         for number in range(sessions):

@@ -37,10 +37,11 @@ from tui_app.events import (
 )
 from tui_app.session import sql_store as log
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.damage import Health, examine
 from tui_app.session.event_heads import Head, row_of
 from tui_app.session.exports.export import user_view_messages
 from tui_app.session.preview import load_preview
-from tui_app.session.repair import Health, examine, mend
+from tui_app.session.repair import mend
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
@@ -189,9 +190,9 @@ def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil:
             session.play(step, 1)
         folders = tmp_path / "sessions"
         assert examine(store.path, folders) == Health()
-        assert check_database(store.path).state == "ok"
+        assert check_database(store.path, folders).state == "ok"
         store._db.execute(spoil)
-        assert session.session in check_database(store.path).text
+        assert session.session in check_database(store.path, folders).text
         health = examine(store.path, folders)
         assert health.stale == (session.session,)
         (done,) = mend(health, store.path, folders, stamp="1")

@@ -134,7 +134,7 @@ def test_nothing_is_written_for_a_session_that_is_gone(store: SqliteStore) -> No
         store.append(session, UserMessage(text="lost?"), None, time=2.0)
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
         store._db.execute(
-            "INSERT INTO events VALUES (?, 1, 'session.end', 1.0, '{}', '{}', NULL)", (session,)
+            "INSERT INTO events VALUES (?, 1, 'session.end', 1.0, '{}', '{}', NULL, NULL)", (session,)
         )
     assert ask(store.path, "SELECT COUNT(*) FROM events") == 0
 

@@ -26,13 +26,13 @@ from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
 from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, find_sandbox
+from tui_app.session.damage import examine
 from tui_app.session.database import has_begun, open_store
-from tui_app.session.migrations import MIGRATIONS, WITH_SNAPSHOTS
-from tui_app.session.repair import index_trouble, stale_sessions
+from tui_app.session.sqlite_store import is_begun
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.spec import SessionServer
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
-from tui_app.ui.text import count
+from tui_app.ui.text import count, one_line
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
@@ -97,8 +97,10 @@ def fail(name: str, text: str, hint: str) -> Check:
 
 # Checks of the files that Plimsoll keeps and ships.
 
-_LOOKED_AT = 20
-"""Sessions whose kept figures are compared with their logs, those used last; ``--repair`` looks at all."""
+_CELLS = 200
+"""Of what is told of damage."""
+_ROOM = 1 << 20
+"""Bytes; a disk with less is full for our purposes."""
 _SUMS = "SHA256SUMS"
 
 
@@ -114,6 +116,9 @@ def check_folders(paths: Paths) -> Check:
         return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
     if trouble := sessions_folder_trouble(paths):
         return fail("folders", *trouble)
+    if paths.data.exists() and shutil.disk_usage(paths.data).free < _ROOM:
+        hint = "Free some space. Sessions can be read, exported to another disk, and deleted meanwhile."
+        return fail("folders", f"the disk with {paths.data} is full", hint)
     return ok("folders", f"data in {paths.data}")
 
 
@@ -137,31 +142,33 @@ def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
     return None
 
 
-def check_database(path: Path) -> Check:
-    """Whether the sessions file is whole and of a version this program knows."""
+def check_database(path: Path, sessions_dir: Path) -> Check:
+    """Whether the sessions file is whole: every row of it is read."""
     name = "sessions"
-    if not path.exists():
-        return ok(name, "none yet")
     hint = "Close every session, then: plimsoll doctor --repair. It keeps the damaged file."
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
-            problems = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
-            schema = int(db.execute("PRAGMA user_version").fetchone()[0])
-            if problems != ["ok"]:
-                return fail(name, f"damaged: {problems[0]}", hint)
-            if schema > len(MIGRATIONS):
-                return fail(name, f"written by a newer version (schema {schema})", "Update Plimsoll.")
-            known = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0] if schema else 0
-            trouble = index_trouble(db) if schema > 1 else ""
-            stale = list(stale_sessions(db, _LOOKED_AT)) if schema >= WITH_SNAPSHOTS else []
+        health = examine(path, sessions_dir)
+        if health.missing:
+            return fail(name, health.missing, "Put a copy in its place, or: plimsoll doctor --repair.")
+        if health.damage:
+            more = len(health.damage) - 1
+            also = f", and {count(more, 'more place')}" if more else ""
+            return fail(name, f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
+        if not is_begun(path):
+            return ok(name, "none yet")
+        with closing(open_store(path, read_only=True)) as store:
+            known = len(store.sessions())
+    except StorageError as error:
+        return fail(name, error.message, error.hint)
     except sqlite3.Error as error:
-        return fail(name, f"cannot be read: {error}", hint)
-    if trouble:
-        return warn(name, f"the word index does not match the log: {trouble}", hint)
-    if stale:
-        return warn(name, f"the data derived from the log does not match it: {', '.join(stale)}", hint)
-    size = path.stat().st_size / 1_000_000
-    return ok(name, f"{known:,} in {path} ({size:.1f} MB, schema {schema})")
+        return fail(name, f"cannot be read: {error}", "Nothing was changed.")
+    if health.unlisted:
+        return warn(name, f"not in the list: {', '.join(health.unlisted)}", hint)
+    if health.stale_index:
+        return warn(name, f"the word index does not match the log: {health.stale_index}", hint)
+    if health.stale:
+        return warn(name, f"the data derived from the log does not match it: {', '.join(health.stale)}", hint)
+    return ok(name, f"{known:,} in {path} ({path.stat().st_size / 1_000_000:.1f} MB)")
 
 
 def check_tokenizer() -> Check:
@@ -282,7 +289,9 @@ def check_sessions(program: Program) -> Check:
         database = program.database
     except SettingsError as error:
         return fail("sessions", str(error), "Fix it; until then Plimsoll cannot find the sessions.")
-    return check_server(database) if isinstance(database, SessionServer) else check_database(database)
+    if isinstance(database, SessionServer):
+        return check_server(database)
+    return check_database(database, program.paths.sessions_dir)
 
 
 def check_python() -> Check:

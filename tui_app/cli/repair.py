@@ -2,18 +2,23 @@
 
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing, suppress
 
 from tui_app.cli.command import OK, CommandFailed, Program
 from tui_app.cli.output import ProgressLine, print_json, say
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.conversation.imports import import_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import CompactionComplete
+from tui_app.session.damage import examine
 from tui_app.session.event_heads import STAGES
+from tui_app.session.importers.source import ImportFormatError
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.repair import InUse, examine, mend
+from tui_app.session.repair import SET_ASIDE, InUse, mend
+from tui_app.session.sqlite_store import is_begun
 from tui_app.session.store import SessionStore, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
@@ -27,17 +32,19 @@ def repair(program: Program, *, as_json: bool) -> int:
         CommandFailed: if a session is open somewhere, or nothing can be read.
     """
     done: list[str] = []
-    if program.has_sessions:
-        paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
-        file = program.sessions_file
-        with ProgressLine("Checking the sessions file") as line:
-            health = examine(file, paths.sessions_dir)
-            line.update("Repairing the sessions file")
-            try:
-                done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
-            except InUse as error:
-                raise CommandFailed(f"{error} Nothing was changed.") from error
-            line.update("Checking session files")
+    paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
+    file = program.sessions_file
+    with ProgressLine("Checking the sessions file") as line:
+        health = examine(file, paths.sessions_dir)
+        line.update("Repairing the sessions file")
+        try:
+            done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+        except InUse as error:
+            raise CommandFailed(f"{error} Nothing was changed.") from error
+        line.update("Checking session files")
+        if health.missing and not is_begun(file):
+            done += _from_folders(program)
+        if is_begun(file):
             done += _files(program)
     if as_json:
         print_json({"repaired": done})
@@ -45,6 +52,18 @@ def repair(program: Program, *, as_json: bool) -> int:
         for text in done or ["Nothing to repair."]:
             say(text)
     return OK
+
+
+def _from_folders(program: Program) -> Iterator[str]:
+    """Begin a session with what each folder holds of one whose log is gone."""
+    with program.sessions(writing=True) as store:
+        for folder in sorted((program.paths.data / SET_ASIDE).iterdir()):
+            histories = sorted(folder.glob("conversation_history/*.json"))
+            with suppress(ImportFormatError, OSError, IndexError):
+                made = import_session(
+                    histories[-1], store=store, cwd=program.cwd, now=time.time(), format="pydantic-ai"
+                )
+                yield f"Session {made.session} has what {folder.name} kept: {count(made.messages, 'message')}"
 
 
 def _files(program: Program) -> list[str]:
@@ -67,7 +86,7 @@ def _files(program: Program) -> list[str]:
         known = {info.id for info in store.sessions()}
         folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
         for session in sorted({row[0] for row in rows} | folders):
-            folder = SessionFolder(program.paths.sessions_dir / session)
+            folder = SessionFolder.of(program.paths.sessions_dir, session)
             try:
                 # Whoever opens it meanwhile does the same.
                 with suppress(SessionLocked), WriterLock(folder.lock_file):

@@ -1,6 +1,7 @@
 """Explain storage errors to the user: a full disk, a damaged sessions file."""
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +10,14 @@ from pathlib import Path
 from tui_app.wires.error_text import chain
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+_TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
 _UNUSABLE = frozenset({errno.EROFS, errno.EIO})
 _SQLITE_UNUSABLE = frozenset(
     {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 )
 _SQLITE_UNREADABLE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
-_NO_JSON = "malformed JSON"
-"""What SQLite says of an event that it cannot take apart; there is no code for it."""
+_NOT_READ = ("malformed JSON", "Could not decode to UTF-8")
+"""How what is said of an event begins that cannot be taken apart; there is no code for it."""
 
 _ROOM = 1 << 20
 """Bytes; a disk with less is full for our purposes: the log's shared memory alone takes 32 KiB."""
@@ -33,6 +35,16 @@ class StorageError(sqlite3.DatabaseError):
         super().__init__(f"{message} {hint}")
         self.message = message
         self.hint = hint
+
+
+class DiskFull(StorageError):
+    """There is no room to write."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"The disk is full: {what} could not be written.",
+            "Everything saved before is kept. Free some disk space, then try again.",
+        )
 
 
 class ForeignDatabase(sqlite3.DatabaseError):
@@ -56,8 +68,14 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
             case sqlite3.Error():
                 if (told := _by_code(one, database)) is not None:
                     return told
+            case MemoryError():
+                return _short_of("There is not enough memory")
+            case OSError() if one.errno == errno.ENOMEM:
+                return _short_of("There is not enough memory")
+            case OSError() if one.errno in _TOO_MANY:
+                return _short_of("Too many files are open for the limit of this system")
             case OSError() if one.errno in _FULL:
-                return _full(_named(one, database))
+                return DiskFull(_named(one, database))
             case OSError() if one.errno in _UNUSABLE:
                 return _unusable(_named(one, database), one.strerror or str(one))
     return None
@@ -75,7 +93,14 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     # Where its shared memory finds no room, SQLite does not say why input or output fails.
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and database and _no_room(database)):
-        return _full(file)
+        return DiskFull(file)
+    if code == sqlite3.SQLITE_CANTOPEN and _no_descriptor():
+        return _short_of("Too many files are open for the limit of this system")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StorageError(
+            f"{file[0].upper()}{file[1:]} is in use by another program, which did not finish.",
+            "Everything saved before is kept. Try again; if it stays so, close the other program.",
+        )
     if code in _SQLITE_UNUSABLE:
         return _unusable(file, str(error))
     if code in _SQLITE_UNREADABLE or isinstance(error, ForeignDatabase):
@@ -85,10 +110,25 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
             f"Nothing was deleted. {saving if code == sqlite3.SQLITE_CORRUPT else ''}"
             "Move it away, with any -wal and -shm file beside it, and start again.",
         )
-    if str(error) == _NO_JSON:
-        told = f"An event in {file} is damaged, and its session with it."
-        return StorageError(told, "Nothing was deleted, and every other session can be used.")
+    if str(error).startswith(_NOT_READ):
+        told = f"Something in {file} is damaged, and its session with it."
+        return StorageError(told, "Nothing was deleted. To keep everything else: plimsoll doctor --repair.")
     return None
+
+
+def _no_descriptor() -> bool:
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return error.errno in _TOO_MANY
+    return False
+
+
+def _short_of(what: str) -> StorageError:
+    return StorageError(
+        f"{what}.",
+        "Everything saved before is kept. Close some programs or sessions, then try again.",
+    )
 
 
 def _no_room(file: Path) -> bool:
@@ -99,13 +139,6 @@ def _no_room(file: Path) -> bool:
         return shutil.disk_usage(file.parent)[2] < _ROOM
     except OSError:
         return False
-
-
-def _full(what: str) -> StorageError:
-    return StorageError(
-        f"The disk is full: {what} could not be written.",
-        "Everything saved before is kept. Free some disk space, then try again.",
-    )
 
 
 def _unusable(what: str, reason: str) -> StorageError:

@@ -38,7 +38,7 @@ from tui_app.session.event_heads import CARRYING
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound
-from tui_app.session.workspace import SessionFolder
+from tui_app.session.workspace import SessionFolder, is_session_id
 from tui_app.settings.spec import MemorySettings, memory_settings
 
 # The message that gives a new session the board: what has room, never in words that pass for the user's.
@@ -348,7 +348,7 @@ class SessionMemory:
         """Read every session that waits and is over; whether one was still held by a window."""
         held = False
         for due in await asyncio.to_thread(self.boards.due):
-            if due.session == self.history.session:
+            if due.session == self.history.session or not is_session_id(due.session):
                 continue
             if self.history.store.holder(due.session, self.folder(due.session).lock_file):
                 held = True
@@ -460,7 +460,7 @@ def remembering_of(
         ),
         telling=telling,
         lock=lock_of(paths),
-        folder=lambda session: SessionFolder(paths.sessions_dir / session),
+        folder=lambda session: SessionFolder.of(paths.sessions_dir, session),
         cwd=opening.cwd,
         settings=settings,
     )

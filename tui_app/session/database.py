@@ -53,7 +53,9 @@ def has_begun(database: Database) -> bool:
         from tui_app.session.postgres_store import has_log
 
         return has_log(database)
-    return database.exists() and database.stat().st_size > 0
+    from tui_app.session.sqlite_store import is_begun
+
+    return is_begun(database) or is_begun(database.with_name(f"{database.name}-wal"))
 
 
 def follow(database: Database, session: str, lock_file: Path) -> "Follower":

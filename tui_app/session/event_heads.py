@@ -4,6 +4,7 @@ Heads are what opening a session reads; they are small, and nothing here imports
 """
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Literal
@@ -110,7 +111,7 @@ class Head:
     def from_text(cls, seq: int, kind: str, time: float, text: str) -> "Head":
         pairs, end = _read(text, 0)
         if end != len(text):
-            raise ValueError(f"no head: {text!r}")
+            raise ValueError("no head")
         values = {_STORED[key]: value for key, value in pairs.items() if key in _STORED}
         if ids := values.get("ids"):
             values["ids"] = tuple(ids)
@@ -180,7 +181,7 @@ class DamagedEvent(StorageError):
     def __init__(self, session: str, seq: object) -> None:
         super().__init__(
             f"Event {seq} of session {session} is damaged, or was written by a newer Plimsoll.",
-            f"Nothing was deleted: plimsoll sessions show {session} lists what can be read.",
+            "Nothing was deleted. To keep everything else: plimsoll doctor --repair.",
         )
 
 
@@ -189,11 +190,38 @@ def plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def row_of(record: Record, message: str | None) -> tuple[str, int, str, float, str, str, str | None]:
+EventRow = tuple[str, int, str, float, str, str, str | None]
+"""Session, number, type, time, head, payload and message."""
+
+
+def row_of(record: Record, message: str | None) -> EventRow:
     """Session, number, type, time, head, payload and message; head and payload are ASCII alone."""
     head = head_of(record.seq, record.time, record.data).to_text()
     data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))
     return (record.session, record.seq, record.data.TYPE, record.time, head, data, message)
+
+
+def row_sum(row: EventRow) -> int:
+    """A checksum over all of a row."""
+    session, seq, kind, time, *texts = row
+    # A whole number of seconds may come back without its fraction.
+    said = "\0".join([session, str(seq), kind, repr(float(time)), *(text or "" for text in texts)])
+    return zlib.crc32(said.encode("utf-8", "replace"))
+
+
+def heads_of_rows(session: str, rows: Sequence[tuple[int, str, float, str]]) -> list[Head]:
+    """Heads from number, type, time and text.
+
+    Raises:
+        DamagedEvent: if the text of one is none.
+    """
+    found: list[Head] = []
+    for seq, kind, time, text in rows:
+        try:
+            found.append(Head.from_text(seq, kind, time, text))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DamagedEvent(session, seq) from error
+    return found
 
 
 def record_of(session: str, row: Sequence[object]) -> Record:

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -49,12 +50,10 @@ class WriterLock:
             name = _name(self._file)
             os.close(self._file)
             raise SessionLocked(name)
-        try:
+        # A full disk has no room for it, and sessions are deleted there all the same.
+        with suppress(OSError):
             os.ftruncate(self._file, 0)
             os.write(self._file, str(os.getpid()).encode())
-        except OSError:
-            self.release()
-            raise
 
     def _taken(self) -> bool:
         """Take the lock, waiting for a process that only looks at it: that holds it for a moment too."""

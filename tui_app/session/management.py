@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from tui_app.context.storage_errors import DiskFull, storage_error
 from tui_app.events import UserMessage
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.lock import SessionLocked
-from tui_app.session.sqlite_store import connect
+from tui_app.session.sqlite_store import SqliteStore, connect
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import SessionServer
 from tui_app.text import count, plain_text
 
 DAY_S = 86_400.0
@@ -153,19 +155,25 @@ def delete_session(
         OSError: if its lock cannot be made.
         sqlite3.DatabaseError: if the log cannot be changed.
     """
-    folder = SessionFolder(sessions_dir / session)
-    store = open_store(database)
+    folder = SessionFolder.of(sessions_dir, session)
+
+    def delete(store: SessionStore) -> None:
+        with closing(store):
+            lock = store.lock(session, folder.lock_file)
+            try:
+                if last_used is not None and store.info(session).updated != last_used:
+                    raise SessionLocked("a window that has been closed again")
+                store.delete(session)
+                folder.remove()
+            finally:
+                lock.release()
+
     try:
-        lock = store.lock(session, folder.lock_file)
-        try:
-            if last_used is not None and store.info(session).updated != last_used:
-                raise SessionLocked("a window that has been closed again")
-            store.delete(session)
-            folder.remove()
-        finally:
-            lock.release()
-    finally:
-        store.close()
+        delete(open_store(database))
+    except (sqlite3.Error, OSError) as error:
+        if isinstance(database, SessionServer) or not isinstance(storage_error(error, database), DiskFull):
+            raise
+        delete(SqliteStore(database, cramped=True))
 
 
 # A copy of the sessions file, made while it is in use.

@@ -167,6 +167,8 @@ _VERSION_8 = (
     "INSERT INTO said (said) VALUES ('delete-all')",
     _INDEX_AGAIN,
 )
+# What was written can be told from what has become of it; rows of older versions have no checksum.
+_VERSION_9 = ("ALTER TABLE events ADD COLUMN sum INTEGER",)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -176,10 +178,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_6,
     _VERSION_7,
     _VERSION_8,
+    _VERSION_9,
 )
 """Statements that lead from version N to N+1."""
 WITH_SNAPSHOTS = 7
 """The first version that has a table of them."""
+WITH_SUMS = 9
+"""The first version whose events have checksums."""
 
 
 def check(db: sqlite3.Connection) -> int:
@@ -201,13 +206,17 @@ def check(db: sqlite3.Connection) -> int:
         if db.in_transaction:
             db.execute("ROLLBACK")
     if version > len(MIGRATIONS):
-        raise sqlite3.DatabaseError(
-            f"the sessions file has schema {version}, this program knows {len(MIGRATIONS)}: update it"
-        )
+        raise is_newer(version)
     ours = tables >= _TABLES if version else not tables
     if not ours:
         raise ForeignDatabase("it belongs to another program")
     return version
+
+
+def is_newer(version: int) -> sqlite3.DatabaseError:
+    """The error that a file has a version which this program does not know."""
+    known = f"this one knows {len(MIGRATIONS)}, update Plimsoll"
+    return sqlite3.DatabaseError(f"it was written by a newer version (schema {version}): {known}")
 
 
 def migrate(db: sqlite3.Connection) -> None:

@@ -25,7 +25,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session import postgres_server as schema
-from tui_app.session.event_heads import payload_of, plain
+from tui_app.session.event_heads import EventRow, payload_of, plain
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres_server import Connection, PostgresDb, Wire, this_window
 from tui_app.session.sql_store import Db, Dialect, SqlStore
@@ -90,7 +90,7 @@ def storable(text: str) -> str:
     return plain(text).replace("\0", "\\x00")
 
 
-def _figures(payload: Payload) -> str | None:
+def _figures(payload: Payload, _row: EventRow) -> str | None:
     """The numbers by themselves: reading them must not read the texts beside them."""
     if payload.TYPE not in COUNTED:
         return None
@@ -104,7 +104,7 @@ POSTGRES = Dialect(
     keeps_last=True,
     place="place",
     figures="figures",
-    beside={"figures": _figures, "words": lambda payload: vector(said(payload))},
+    beside={"figures": _figures, "words": lambda payload, _row: vector(said(payload))},
 )
 
 

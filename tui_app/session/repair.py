@@ -1,438 +1,72 @@
-"""Whether the sessions file and the folders beside it are whole. Only looks; nothing is changed."""
+"""Mends what an examination found. Nothing that was said is deleted: what does not fit is set aside."""
 
 import json
+import operator
 import os
-import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui_app.context.storage_errors import StorageError, storage_explained
-from tui_app.events import Record, SessionStart
+from tui_app.context.storage_errors import StorageError
+from tui_app.events import (
+    BY_TYPE,
+    AssistantMessage,
+    Error,
+    Payload,
+    Record,
+    SessionStart,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.files import write_bytes_atomic
 from tui_app.records import frozen
-from tui_app.session.event_heads import CARRYING, Head, row_of
+from tui_app.session.damage import BESIDE, Health, whole_event
+from tui_app.session.event_heads import CARRYING, EventRow, Head, payload_of, plain, row_of, row_sum
+from tui_app.session.importers.event_builder import (
+    call_part,
+    canonical,
+    iso,
+    plain_text,
+    request,
+    return_request,
+)
 from tui_app.session.lock import holder
-from tui_app.session.migrations import BYTES, COUNT_BYTES, rebuild_index
-from tui_app.session.search import Term, match_expression
-from tui_app.session.sql_store import is_stale
-from tui_app.session.sqlite_store import SQLITE, connect
-from tui_app.session.workspace import SessionFolder
+from tui_app.session.migrations import COUNT_BYTES, rebuild_index
+from tui_app.session.pages import PageReader, Value, Values
+from tui_app.session.sqlite_store import connect
+from tui_app.session.workspace import SessionFolder, is_session_id
 from tui_app.text import count
 
-_WITH_CALLS = 8
-"""The version of the file from which on calls are part of the index of words."""
-_SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
-_SAMPLE = 20
-"""Messages at either end of the log whose words are looked up."""
-_WORDS = 8
-"""Of each, side by side."""
-_PROBLEMS = 5
-_WORD = re.compile(r"[A-Za-z0-9]+")
-_SESSION_ID = re.compile(r"[0-9a-f]{8}")
-
-
-@frozen(kw_only=True)
-class Health:
-    """What is wrong; empty fields are fine."""
-
-    damage: tuple[str, ...] = ()
-    """What SQLite says about the file: some of it cannot be read."""
-    stale_index: str = ""
-    """Why the index of words does not fit the log."""
-    unlisted: tuple[str, ...] = ()
-    """Sessions that have events but stand in no list."""
-    orphans: tuple[Path, ...] = ()
-    """Folders of sessions that are not there."""
-    stale: tuple[str, ...] = ()
-    """Sessions beside whose log something is kept that it does not say."""
-
-
-def examine(database: Path, sessions_dir: Path) -> Health:
-    """Look at everything; reads the whole file, and blocks.
-
-    Args:
-        database: The sessions file; it must be there.
-        sessions_dir: Parent of the sessions' folders.
-
-    Raises:
-        StorageError: if it is no database at all, or cannot be opened.
-    """
-    uri = f"{database.absolute().as_uri()}?mode=ro"
-    with storage_explained(database), closing(sqlite3.connect(uri, uri=True, timeout=5.0)) as db:
-        try:
-            found = [str(row[0]) for row in db.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
-            if found != ["ok"]:
-                return Health(damage=tuple("\n".join(found).splitlines())[:_PROBLEMS])
-            known = {row[0] for row in db.execute("SELECT id FROM sessions")}
-            query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
-            lost = tuple(str(row[0]) for row in db.execute(query))
-            # Files of older versions lack some.
-            tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            return Health(
-                stale_index=index_trouble(db) if "said" in tables else "",
-                stale=tuple(stale_sessions(db)) if "snapshots" in tables else (),
-                unlisted=lost,
-                orphans=tuple(_orphans(sessions_dir, known | set(lost))),
-            )
-        except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
-                raise
-            return Health(damage=(str(error),))
-
-
-def stale_sessions(db: sqlite3.Connection, most: int = -1) -> Iterator[str]:
-    """Find the sessions whose kept size or folds do not fit their log; reads and folds all of it.
-
-    Args:
-        db: The sessions file, of a version that keeps both.
-        most: How many sessions to look at, those used last; -1 for all.
-    """
-    query = "SELECT id, bytes FROM sessions ORDER BY updated DESC LIMIT ?"
-    for session, size in db.execute(query, (most,)).fetchall():
-        (found,) = db.execute(f"SELECT SUM({BYTES}) FROM events WHERE session = ?", (session,)).fetchone()
-        if size != (found or 0) or is_stale(db, SQLITE, session):
-            yield session
-
-
-def _orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
-    if not sessions_dir.is_dir():
-        return
-    for folder in sorted(sessions_dir.iterdir()):
-        ours = folder.is_dir() and not folder.is_symlink() and _SESSION_ID.fullmatch(folder.name)
-        # One that is held belongs to a session that is just beginning.
-        if ours and folder.name not in known and not holder(SessionFolder(folder).lock_file):
-            yield folder
-
-
-def index_trouble(db: sqlite3.Connection) -> str:
-    """Why the index of words does not fit the log; empty where it does.
-
-    Numbers are compared, and some messages are looked up by a word of theirs: another program that packs the
-    file may number its rows anew, and the index would then name others.
-    """
-    try:
-        return _index_trouble(db)
-    except sqlite3.DatabaseError as error:
-        # The file is whole, but what the index keeps in it makes no sense.
-        return str(error)
-
-
-def _index_trouble(db: sqlite3.Connection) -> str:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    calls = " OR type = 'tool.call'" if version >= _WITH_CALLS else ""
-    said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
-    indexed = db.execute("SELECT COUNT(*) FROM said_docsize").fetchone()[0]
-    if said != indexed:
-        return f"it knows {indexed:,} of {said:,} messages"
-    for end in ("", " DESC"):
-        rows = db.execute(
-            "SELECT rowid,"
-            " substr(COALESCE(json_extract(data, '$.text'), json_extract(data, '$.summary')), 1, 200)"
-            f" FROM events WHERE type IN {_SPEAKING} AND json_valid(data) ORDER BY rowid{end} LIMIT ?",
-            (_SAMPLE,),
-        ).fetchall()
-        for rowid, text in rows:
-            # The last word may have been cut. Of letters beyond ASCII the index has an idea of its own.
-            words = tuple(_WORD.findall(text or "")[:-1][:_WORDS])
-            if words and text.isascii():
-                query = "SELECT 1 FROM said WHERE said MATCH ? AND rowid = ?"
-                if db.execute(query, (match_expression([Term(words)]), rowid)).fetchone() is None:
-                    return f"message {rowid:,} cannot be found by its words"
-    return ""
-
-
-# Reading the rows of a damaged sessions file around what cannot be read.
-
-Row = tuple[object, ...]
-
-_ROWS = 128
-"""Rows that no page holds more of."""
-_INTERIOR, _LEAF = 5, 13
-"""First byte of a table's pages: those that name others, and those that hold rows."""
-
-
-def open_damaged(path: Path) -> sqlite3.Connection:
-    """Open a file to read what is left of it; nothing is written."""
-    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    # Without this SQLite reads nothing of a file that is shorter than it says of itself.
-    db.execute("PRAGMA writable_schema=ON")
-    return db
-
-
-@dataclass(slots=True)
-class DamagedRows:
-    """Reads the rows of a table around those that are damaged."""
-
-    db: sqlite3.Connection
-    path: Path
-    lost: int = 0
-    """Row numbers that could not be read; the last ones may never have been given."""
-
-    def has(self, table: str) -> bool:
-        """Whether there is such a table; files of older versions lack some.
-
-        Raises:
-            sqlite3.DatabaseError: if not even that can be read.
-        """
-        found = self.db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        return found.fetchone() is not None
-
-    def rows(self, table: str, columns: str) -> Iterator[Row]:
-        """Every row that can be read, in the order of their numbers.
-
-        Raises:
-            sqlite3.DatabaseError: if not even the beginning of the file can be read.
-        """
-        query = f"SELECT rowid, {columns} FROM {table} WHERE rowid BETWEEN ? AND ? ORDER BY rowid"
-        ranges = [(1, self._last(table))]
-        while ranges:
-            at, last = ranges.pop()
-            try:
-                with closing(self.db.execute(query, (at, last))) as found:
-                    for row in found:
-                        if not at <= row[0] <= last:
-                            # What was cut away reads as zeros, and going back to them would never end.
-                            self.lost += 1
-                            continue
-                        at = row[0] + 1
-                        yield row[1:]
-            except sqlite3.DatabaseError:
-                if at >= last:
-                    self.lost += 1
-                    continue
-                # Half and half again, until what is damaged stands alone.
-                middle = (at + last) // 2
-                ranges += [(middle + 1, last), (at, middle)]
-
-    def _last(self, table: str) -> int:
-        """A row number that none is above, from whatever part of the file still says so."""
-        queries = [f"SELECT MAX(rowid) FROM {table}"]
-        if table == "events":
-            queries += [
-                "SELECT MAX(+rowid) FROM events INDEXED BY events_by_type",
-                "SELECT MAX(+rowid) FROM events INDEXED BY sqlite_autoindex_events_1",
-                "SELECT MAX(id) FROM said_docsize",
-            ]
-        for query in queries:
-            try:
-                return int(self.db.execute(query).fetchone()[0] or 0)
-            except sqlite3.DatabaseError:
-                continue
-        most = int(self.db.execute("PRAGMA page_count").fetchone()[0]) * _ROWS
-        wal = self.path.with_name(f"{self.path.name}-wal")
-        if wal.exists() and wal.stat().st_size:
-            return most  # Newer pages than the file's may stand there.
-        return min(most, self._last_by_pages(table) or most)
-
-    def _last_by_pages(self, table: str) -> int:
-        """The same from the pages on the table's right side; 0 where all of them can be read.
-
-        A page that names others says which is the last row of each but the rightmost. Where that one cannot
-        be read, all that comes after is lost, and need not be looked for through all numbers there could be.
-        """
-        size = int(self.db.execute("PRAGMA page_size").fetchone()[0])
-        query = "SELECT rootpage FROM sqlite_master WHERE type = 'table' AND name = ?"
-        number = int(self.db.execute(query, (table,)).fetchone()[0])
-        last, seen = 0, set[int]()
-        with self.path.open("rb") as file:
-            while number > 0 and number not in seen:
-                seen.add(number)
-                file.seek((number - 1) * size)
-                page = file.read(size)
-                if len(page) < size or page[0] != _INTERIOR:
-                    return 0 if len(page) == size and page[0] == _LEAF else last + _ROWS
-                last, number = max(last, _last_key(page)), int.from_bytes(page[8:12], "big")
-        return last + _ROWS
-
-
-def _last_key(page: bytes) -> int:
-    """The number of the last row on the pages that an interior page names, but the rightmost."""
-    count = int.from_bytes(page[3:5], "big")
-    if not count or 12 + 2 * count > len(page):
-        return 0
-    # A cell: the number of a page, four bytes, and the key, seven bits a byte; the highest for "more".
-    at, key = int.from_bytes(page[10 + 2 * count : 12 + 2 * count], "big") + 4, 0
-    for byte in page[at : at + 8]:
-        key = key << 7 | byte & 0x7F
-        if byte < 0x80:
-            return key
-    return 0
-
-
-# Reading what can be read of a damaged sessions file into a new one; the damaged one is kept.
-
-_TYPES: dict[str, type] = {"INTEGER": int, "REAL": float, "TEXT": str}
-_SIDE_FILES = ("-wal", "-shm")
-_EVENT = "session, seq, type, time, head, data, message"
-_SESSION = "id, title, cwd, model, created, updated, messages, tokens"
-_BESIDE = ("memories", "consolidations")
-"""Tables of the context boards."""
-_RESCUED = "Rescued session"
-
-
-@frozen(kw_only=True)
-class Salvaged:
-    """What came of it."""
-
-    kept: Path
-    """The damaged file, as it was."""
-    sessions: int
-    events: int
-    lost: int
-    """Rows that could not be read, at most: numbers on a damaged page may never have been given."""
-
-    def __str__(self) -> str:
-        rows = "1 row" if self.lost == 1 else f"up to {self.lost:,} rows"
-        lost = f"{rows} could not be read" if self.lost else "nothing was lost"
-        sessions = "1 session is" if self.sessions == 1 else f"{self.sessions:,} sessions are"
-        events = count(self.events, "event")
-        return f"{sessions} in a new file with {events}, {lost}. The damaged one is kept: {self.kept}"
-
-
-def salvage(database: Path, *, stamp: str) -> Salvaged:
-    """Put a new file with everything readable in the place of a damaged one; no process may have it open.
-
-    Args:
-        database: The damaged file.
-        stamp: What distinguishes the name of the kept file, such as the time.
-
-    Raises:
-        StorageError: if nothing in it can be read; nothing is changed then.
-        OSError: if the disk refuses; nothing is changed then.
-        sqlite3.Error: if the new file cannot be written; nothing is changed then.
-    """
-    new = database.with_name(f".{database.name}.{os.getpid()}.tmp")
-    kept = database.with_name(f"{database.name}.damaged-{stamp}")
-    _remove(new)
-    try:
-        counted = _copy(database, new)
-        # What stands beside the file is copied too: the log that was written last may be there.
-        for side in ("", *_SIDE_FILES):
-            source, target = (file.with_name(file.name + side) for file in (database, kept))
-            if source.exists():
-                shutil.copyfile(source, target)
-                target.chmod(0o600)
-        for side in _SIDE_FILES:
-            database.with_name(database.name + side).unlink(missing_ok=True)
-        new.replace(database)
-    finally:
-        _remove(new)
-    return Salvaged(kept=kept, sessions=counted[0], events=counted[1], lost=counted[2])
-
-
-def _remove(file: Path) -> None:
-    for side in ("", *_SIDE_FILES):
-        file.with_name(file.name + side).unlink(missing_ok=True)
-
-
-def _copy(source: Path, target: Path) -> tuple[int, int, int]:
-    with (
-        closing(open_damaged(source)) as damaged,
-        closing(connect(target, read_only=False)) as db,
-    ):
-        reader, events = DamagedRows(damaged, source), 0
-        db.execute("PRAGMA foreign_keys=OFF")
-        db.execute("BEGIN")
-        try:
-            listed = list(reader.rows("sessions", _SESSION))
-            for row in reader.rows("events", _EVENT):
-                if _is_whole(row):
-                    db.execute(f"INSERT OR IGNORE INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-                    events += 1
-                else:
-                    reader.lost += 1
-            for table in _BESIDE:
-                _copy_table(reader, db, table)
-        except sqlite3.DatabaseError as error:
-            raise _nothing_in(source, str(error)) from error
-        if reader.lost and not events:
-            raise _nothing_in(source, "all its pages that hold events are damaged")
-        db.executemany(f"INSERT OR IGNORE INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", listed)
-        db.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM events)")
-        list_unlisted(db)
-        db.execute("COMMIT")
-        # One file that can take the other's name.
-        db.execute("PRAGMA journal_mode=DELETE")
-        return db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0], events, reader.lost
-
-
-def _nothing_in(source: Path, reason: str) -> StorageError:
-    return StorageError(
-        f"Nothing in {source} can be read ({reason}).",
-        "It is left as it is. If you have a copy, put it in its place.",
-    )
-
-
-def _copy_table(reader: DamagedRows, db: sqlite3.Connection, table: str) -> None:
-    if not reader.has(table):
-        return
-    described = db.execute("SELECT name, type FROM pragma_table_info(?)", (table,)).fetchall()
-    names = ", ".join(name for name, _ in described)
-    types = [_TYPES[declared] for _, declared in described]
-    marks = ", ".join("?" * len(types))
-    for row in reader.rows(table, names):
-        if all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
-            db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", row)
-        else:
-            reader.lost += 1
-
-
-def _is_whole(row: Row) -> bool:
-    """Whether an event reads as one: what a long row holds may be damaged without SQLite noticing."""
-    session, seq, kind, time, head, data, message = row
-    if not (isinstance(session, str) and isinstance(seq, int) and isinstance(kind, str)):
-        return False
-    try:
-        Head.from_text(seq, kind, float(str(time)), str(head))
-        json.loads(str(data))
-        return message is None or bool(json.loads(str(message)))
-    except (ValueError, TypeError, KeyError):
-        return False
-
-
-def list_unlisted(db: sqlite3.Connection) -> list[str]:
-    """List the sessions that have events but stand in no list, and give each its first event back.
-
-    Returns:
-        Their ids.
-    """
-    query = (
-        "SELECT session, MIN(time), MAX(time), MIN(seq) FROM events"
-        " WHERE session NOT IN (SELECT id FROM sessions) GROUP BY session"
-    )
-    unlisted = db.execute(query).fetchall()
-    for session, created, updated, _ in unlisted:
-        start = db.execute("SELECT data FROM events WHERE session = ? AND seq = 1", (session,)).fetchone()
-        said = json.loads(start[0]) if start else {}
-        marks = ", ".join("?" * len(CARRYING))
-        messages = db.execute(
-            f"SELECT COUNT(*) FROM events WHERE session = ? AND type IN ({marks})", (session, *CARRYING)
-        ).fetchone()[0]
-        values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
-        db.execute(
-            f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-            (session, *values, created, updated, messages),
-        )
-    # Every log begins with the start of its session.
-    query = (
-        "SELECT id, title, cwd, model, created FROM sessions"
-        " WHERE NOT EXISTS (SELECT 1 FROM events WHERE session = sessions.id AND seq = 1)"
-    )
-    for session, title, cwd, model, created in db.execute(query).fetchall():
-        start = SessionStart(cwd=cwd, model=model, policy="", title=title)
-        row = row_of(Record(seq=1, time=created, session=session, data=start), None)
-        db.execute(f"INSERT INTO events ({_EVENT}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-    db.execute(COUNT_BYTES)
-    return [row[0] for row in unlisted]
-
-
-# Mending what an examination found. Nothing that was said is deleted: what does not fit is set aside.
-
 SET_ASIDE = "set-aside"
-"""Folder beside the sessions' own for what belongs to none."""
+"""Folder beside the sessions' own for what belongs to none, and for what is left of damaged events."""
+_SIDE_FILES = ("-wal", "-shm")
+_INSERT = (
+    "INSERT OR IGNORE INTO events (session, seq, type, time, head, data, message, sum)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SESSION = "id, title, cwd, model, created, updated, messages, tokens"
+_LIST = f"INSERT OR IGNORE INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_RESCUED = "Rescued session"
+_NUMBER = (int, float)
+_SHAPES = {
+    "events": (bytes, int, bytes, _NUMBER, bytes, bytes),
+    "sessions": (bytes, bytes, bytes, bytes, _NUMBER, _NUMBER, int, int),
+    "consolidations": (bytes, bytes, bytes, _NUMBER, int, int),
+    "memories": (type(None), *(bytes,) * 6, int, _NUMBER, _NUMBER, _NUMBER, bytes, bytes, int, int, int),
+    "named": (bytes, bytes, int, int),
+    "numbered": (bytes, int, int),
+}
+"""By its columns, what a record is: of a table, or of an index of events."""
+_SPEAKING = ("text", "user-prompt", "tool-return")
+"""Parts of messages whose texts are those of their events."""
+_BEYOND = 1_000
+"""Numbers behind the last event that is left which an index may still name."""
+Call = tuple[str, str, str]
+"""Id, name and arguments."""
 
 
 class InUse(Exception):
@@ -464,8 +98,8 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
     if used := in_use(sessions_dir):
         raise InUse(used)
     done: list[Done] = []
-    if health.damage:
-        done.append(Done(str(salvage(database, stamp=stamp))))
+    if health.damage or (health.missing and database.with_name(f"{database.name}-wal").exists()):
+        done.append(Done(str(salvage(database, sessions_dir.parent / SET_ASIDE, stamp=stamp))))
     else:
         done += _repair_inside(health, database)
     for orphan in health.orphans:
@@ -478,9 +112,7 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
 
 def in_use(sessions_dir: Path) -> str:
     """Say which session is being written; empty when none is."""
-    if not sessions_dir.is_dir():
-        return ""
-    for folder in sessions_dir.iterdir():
+    for folder in sessions_dir.iterdir() if sessions_dir.is_dir() else ():
         if who := holder(SessionFolder(folder).lock_file):
             return f"Session {folder.name} is open in {who}. Close it there first."
     return ""
@@ -510,3 +142,323 @@ def _repair_inside(health: Health, database: Path) -> list[Done]:
                 db.execute("ROLLBACK")
             raise
     return done
+
+
+@frozen(kw_only=True)
+class Salvaged:
+    """What came of reading everything readable into a new file."""
+
+    kept: Path
+    """The damaged file, as it was."""
+    sessions: int
+    events: int
+    lost: int
+    """Events that could not be read."""
+    patched: int
+    """Events that are kept though not every byte of them is known."""
+
+    def __str__(self) -> str:
+        sessions = "1 session is" if self.sessions == 1 else f"{self.sessions:,} sessions are"
+        lost = f"{count(self.lost, 'event')} could not be read" if self.lost else "nothing was lost"
+        patched = f", {count(self.patched, 'damaged event')} kept as far as readable" if self.patched else ""
+        found = f"{sessions} in a new file with {count(self.events, 'event')}"
+        return f"{found}, {lost}{patched}. The damaged one is kept: {self.kept}"
+
+
+def salvage(database: Path, aside: Path, *, stamp: str) -> Salvaged:
+    """Put a new file with everything readable in the place of a damaged one; no process may have it open.
+
+    Args:
+        database: The damaged file; a write-ahead log beside it is read as well, and may be all there is.
+        aside: Folder for what is left of events that are not whole.
+        stamp: What distinguishes the names of what is kept, such as the time.
+
+    Raises:
+        StorageError: if nothing in it can be read; nothing is changed then.
+        OSError: if the disk refuses; nothing is changed then.
+        sqlite3.Error: if the new file cannot be written; nothing is changed then.
+    """
+    new = database.with_name(f".{database.name}.{os.getpid()}.tmp")
+    kept = database.with_name(f"{database.name}.damaged-{stamp}")
+    _remove(new)
+    try:
+        with closing(connect(new, read_only=False)) as db:
+            db.execute("PRAGMA foreign_keys=OFF")
+            db.execute("BEGIN")
+            rescue = _Rescue(db, aside, stamp)
+            rescue.read(PageReader(database))
+            if not rescue.events:
+                raise StorageError(
+                    f"Nothing in {database} can be read: no event is left in it.",
+                    "It is left as it is. If you have a copy, put it in its place.",
+                )
+            rescue.fill()
+            db.execute("COMMIT")
+            # One file that can take the other's name.
+            db.execute("PRAGMA journal_mode=DELETE")
+            sessions = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0]
+        # What stands beside it is copied too: the log that was written last may be there.
+        for side in ("", *_SIDE_FILES):
+            source, target = (file.with_name(file.name + side) for file in (database, kept))
+            if source.exists():
+                shutil.copyfile(source, target)
+                target.chmod(0o600)
+        for side in _SIDE_FILES:
+            database.with_name(database.name + side).unlink(missing_ok=True)
+        new.replace(database)
+    finally:
+        _remove(new)
+    return Salvaged(
+        kept=kept, sessions=sessions, events=rescue.events, lost=rescue.lost, patched=rescue.patched
+    )
+
+
+def _remove(file: Path) -> None:
+    for side in ("", *_SIDE_FILES):
+        file.with_name(file.name + side).unlink(missing_ok=True)
+
+
+def _table_of(values: Values) -> str:
+    """What a record is, by the types of its values; empty for one that is not looked for."""
+    for name, shape in _SHAPES.items():
+        wide = len(values) - len(shape)
+        right = wide in (1, 2) if name == "events" else 0 <= wide <= (2 if name == "sessions" else 0)
+        if right and all(map(isinstance, values, shape)):
+            return name if name == "memories" or is_session_id(_text(values[0])) else ""
+    return ""
+
+
+def _text(value: Value) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+@dataclass(slots=True)
+class _Rescue:
+    """Writes the records of a damaged file into a new one."""
+
+    db: sqlite3.Connection
+    aside: Path
+    stamp: str
+    events: int = 0
+    lost: int = 0
+    patched: int = 0
+    _damaged: list[Values] = field(default_factory=list)
+    _listed: list[Values] = field(default_factory=list)
+
+    def read(self, reader: PageReader) -> None:
+        """Copy every row that is whole, and keep the others for :meth:`fill`."""
+        self.db.execute("CREATE TEMP TABLE named (session, seq, type, PRIMARY KEY (session, seq))")
+        for key, values in reader.records(lambda values: _table_of(values) != ""):
+            match _table_of(values):
+                case "events" if row := whole_event(values):
+                    self._insert(row)
+                case "events":
+                    self._damaged.append(values)
+                case "sessions":
+                    self._listed.append(values)
+                case "named" | "numbered" as index:
+                    kind = _text(values[1]) if index == "named" else ""
+                    insert = "INSERT INTO named VALUES (?, ?, ?)"
+                    change = "ON CONFLICT DO UPDATE SET type = max(type, excluded.type)"
+                    self.db.execute(f"{insert} {change}", (_text(values[0]), values[2 if kind else 1], kind))
+                case table if table in BESIDE:
+                    self._beside(table, key, values)
+                case _:
+                    pass
+
+    def fill(self) -> None:
+        """Mend what is damaged, and leave a row for each event that is lost."""
+        for values in sorted(self._listed, key=lambda each: float(str(each[5])), reverse=True):
+            listed = [_text(each) if isinstance(each, bytes) else each for each in values[:8]]
+            self.db.execute(_LIST, listed)
+        query = "SELECT session, data FROM events WHERE seq = 1"
+        for session, data in self.db.execute(query).fetchall():
+            cwd = plain(json.loads(data).get("cwd", ""))
+            self.db.execute("UPDATE sessions SET cwd = ? WHERE id = ?", (cwd, session))
+        # What a deleted session leaves on unused pages is in no index.
+        known = "(SELECT id FROM sessions UNION SELECT session FROM named)"
+        self.events -= self.db.execute(f"DELETE FROM events WHERE session NOT IN {known}").rowcount
+        patched: dict[str, list[int]] = {}
+        for values in self._damaged:
+            session, seq = _text(values[0]), int(str(values[1]))
+            taken = "SELECT 1 FROM events WHERE session = ? AND seq = ?"
+            there = self.db.execute(f"SELECT EXISTS ({taken}) OR ? NOT IN {known}", (session, seq, session))
+            if there.fetchone()[0]:
+                continue
+            event = mended(values, self._args_of)
+            if event is not None:
+                self._insert(event)
+            if event is None or row_sum(event) != values[-1]:
+                self._set_aside(session, seq, values)
+                patched.setdefault(session, []).extend([seq] if event is not None else ())
+        self.patched = sum(map(len, patched.values()))
+        self.db.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM events)")
+        list_unlisted(self.db)
+        for session, last in self.db.execute(
+            "SELECT session, MAX(seq) FROM events GROUP BY session"
+        ).fetchall():
+            self._leave_rows(session, last, patched.get(session, []))
+        marks = ", ".join("?" * len(CARRYING))
+        self.db.execute(
+            "UPDATE sessions SET messages ="
+            f" (SELECT COUNT(*) FROM events WHERE session = id AND type IN ({marks}))",
+            tuple(CARRYING),
+        )
+        self.db.execute(COUNT_BYTES)
+
+    def _leave_rows(self, session: str, last: int, patched: Sequence[int]) -> None:
+        query = "SELECT seq, type FROM named WHERE session = ?"
+        named = dict(self.db.execute(query, (session,)).fetchall())
+        last = max([last, *(seq for seq in named if seq < last + _BEYOND)])
+        query = "SELECT seq FROM events WHERE session = ?"
+        there = {row[0] for row in self.db.execute(query, (session,))}
+        time = self.db.execute("SELECT MAX(time) FROM events WHERE session = ?", (session,)).fetchone()[0]
+        for seq in sorted(set(range(1, last + 1)) - there):
+            kind = named.get(seq) or ""
+            what = (
+                f"Event #{seq}{f' ({kind})' if kind in BY_TYPE else ''} was damaged on the disk and is lost."
+            )
+            self._note(session, seq, time, what)
+            self.lost += 1
+        if patched:
+            which = ", ".join(f"#{seq}" for seq in sorted(patched))
+            what = f"Damaged on the disk, and kept as far as they could be read: {which}."
+            self._note(session, last + 1, time, what)
+
+    def _note(self, session: str, seq: int, time: float, what: str) -> None:
+        hint = f"What is left of it is in {self.aside}, and in sessions.db.damaged-{self.stamp}."
+        error = Error(kind="internal", message=what, hint=hint)
+        self._insert(row_of(Record(seq=seq, time=time, session=session, data=error), None))
+
+    def _args_of(self, session: str, call_ids: Sequence[str]) -> Iterator[Call]:
+        query = "SELECT seq, data FROM events WHERE session = ? AND type = ?"
+        rows = self.db.execute(query, (session, ToolCall.TYPE)).fetchall()
+        calls = (payload_of(session, seq, ToolCall.TYPE, data) for seq, data in rows)
+        found = {call.tool_call_id: call for call in calls if isinstance(call, ToolCall)}
+        yield from ((id, found[id].name, found[id].args) for id in call_ids if id in found)
+
+    def _insert(self, row: EventRow) -> None:
+        self.events += self.db.execute(_INSERT, (*row, row_sum(row))).rowcount
+
+    def _beside(self, table: str, key: int, values: Values) -> None:
+        shown = [_text(each) if isinstance(each, bytes) else each for each in values]
+        shown[0] = key or None if table == "memories" else shown[0]
+        marks = ", ".join("?" * len(shown))
+        self.db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", shown)
+
+    def _set_aside(self, session: str, seq: int, values: Values) -> None:
+        raw = b"\n".join(each if isinstance(each, bytes) else str(each).encode() for each in values)
+        write_bytes_atomic(self.aside / f"{session}-{seq}-{self.stamp}.event", raw)
+
+
+def mended(values: Values, args_of: Callable[[str, Sequence[str]], Iterable[Call]]) -> EventRow | None:
+    """An event of which not every byte is what was written, as far as it can be read; None where it cannot.
+
+    Text and message say the same: each is made anew from the other where only one of them can be read.
+
+    Args:
+        values: Its columns.
+        args_of: Finds calls of a session by their ids.
+    """
+    session, kind, head, data, message = (_text(values[at]) for at in (0, 2, 4, 5, 6))
+    seq, time = int(str(values[1])), float(str(values[3]))
+    kind = next((each for each in BY_TYPE if _is_nearly(each.encode(), values[2])), "")
+    sent = message if _is_message(message) else None
+    try:
+        payload: Payload | None = payload_of(session, seq, kind, data)
+    except StorageError:
+        payload = _said(kind, head, sent)
+    if payload is None:
+        return None
+    if sent is None and values[6] is not None:
+        made = json.dumps(_message(payload, time, args_of(session, getattr(payload, "call_ids", ()))))
+        if not _is_message(made):
+            return None
+        sent = canonical(json.loads(made))
+    return row_of(Record(seq=seq, time=time, session=session, data=payload), sent)
+
+
+def _is_nearly(kind: bytes, found: Value) -> bool:
+    return isinstance(found, bytes) and len(kind) == len(found) and sum(map(operator.ne, kind, found)) < 2
+
+
+def _is_message(text: str) -> bool:
+    """Whether pydantic-ai reads a text as one of its messages, or as a list of them."""
+    try:
+        read = json.loads(text)
+        return all(canonical(each) for each in (read if isinstance(read, list) else [read]))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _said(kind: str, head: str, message: str | None) -> Payload | None:
+    """What an event says, by its message."""
+    try:
+        parts = [part for part in json.loads(message or "")["parts"] if isinstance(part, dict)]
+        tokens = Head.from_text(0, kind, 0.0, head).tokens
+    except (ValueError, TypeError, KeyError):
+        return None
+    said = "\n\n".join(plain_text(part.get("content")) for part in parts if part["part_kind"] in _SPEAKING)
+    calls = tuple(part["tool_call_id"] for part in parts if part["part_kind"] == "tool-call")
+    match kind:
+        case UserMessage.TYPE:
+            return UserMessage(text=said, tokens=tokens)
+        case AssistantMessage.TYPE:
+            return AssistantMessage(text=said, call_ids=calls, tokens=tokens)
+        case ToolResult.TYPE if parts[0]["part_kind"] == "tool-return":
+            id, name = parts[0]["tool_call_id"], parts[0]["tool_name"]
+            return ToolResult(tool_call_id=id, name=name, text=said, tokens=tokens)
+        case _:
+            return None
+
+
+def _message(payload: Payload, time: float, calls: Iterable[Call]) -> object:
+    """The message of an event, by what it says; None for one that says too little of it."""
+    match payload:
+        case UserMessage(text=text):
+            return request({"part_kind": "user-prompt", "content": text, "timestamp": iso(time)}, time)
+        case AssistantMessage(text=text):
+            said = [{"part_kind": "text", "content": text}] if text else []
+            return {
+                "kind": "response",
+                "timestamp": iso(time),
+                "parts": [*said, *(call_part(*call) for call in calls)],
+            }
+        case ToolResult(tool_call_id=id, name=name, text=text, outcome=outcome):
+            return return_request(id, name, text, "failed" if outcome == "error" else outcome, time)
+        case _:
+            return None
+
+
+def list_unlisted(db: sqlite3.Connection) -> list[str]:
+    """List the sessions that have events but stand in no list, and give each its first event back.
+
+    Returns:
+        Their ids.
+    """
+    query = (
+        "SELECT session, MIN(time), MAX(time) FROM events"
+        " WHERE session NOT IN (SELECT id FROM sessions) GROUP BY session"
+    )
+    unlisted = db.execute(query).fetchall()
+    marks = ", ".join("?" * len(CARRYING))
+    for session, created, updated in unlisted:
+        start = db.execute("SELECT data FROM events WHERE session = ? AND seq = 1", (session,)).fetchone()
+        said = json.loads(start[0]) if start else {}
+        values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
+        db.execute(
+            f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?,"
+            f" (SELECT COUNT(*) FROM events WHERE session = ? AND type IN ({marks})), 0)",
+            (session, *values, created, updated, session, *CARRYING),
+        )
+    # Every log begins with the start of its session.
+    query = (
+        "SELECT id, title, cwd, model, created FROM sessions"
+        " WHERE NOT EXISTS (SELECT 1 FROM events WHERE session = sessions.id AND seq = 1)"
+    )
+    for session, title, cwd, model, created in db.execute(query).fetchall():
+        start = SessionStart(cwd=cwd, model=model, policy="", title=title)
+        row = row_of(Record(seq=1, time=created, session=session, data=start), None)
+        db.execute(_INSERT, (*row, row_sum(row)))
+    db.execute(COUNT_BYTES)
+    return [row[0] for row in unlisted]

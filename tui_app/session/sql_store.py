@@ -6,6 +6,7 @@ import secrets
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import merge
@@ -31,11 +32,23 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import AFTERWARDS, CARRYING, Head, record_of, row_of, spoken_line
+from tui_app.session.event_heads import (
+    AFTERWARDS,
+    CARRYING,
+    DamagedEvent,
+    EventRow,
+    Head,
+    heads_of_rows,
+    payload_of,
+    record_of,
+    row_of,
+    spoken_line,
+)
 from tui_app.session.model_state import Known
 from tui_app.session.stats import COUNTED, FIGURES, StatsFold
 from tui_app.session.store import Event, SessionDeleted, SessionInfo, SessionNotFound
 from tui_app.session.view_items import HiddenItems, Read
+from tui_app.session.workspace import is_session_id
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -79,7 +92,7 @@ class Dialect:
     """The rows of ``sessions`` in the order in which they were made."""
     figures: str
     """Figures of an event as JSON, of a row of ``events``."""
-    beside: Mapping[str, Callable[[Payload], object]]
+    beside: Mapping[str, Callable[[Payload, EventRow], object]]
     """Columns of ``events`` besides those of every database, with what is in them."""
 
 
@@ -148,8 +161,7 @@ _BEGIN = (
 def heads(db: Db, session: str, after: int, most: int = _HEADS_AT_ONCE) -> list[Head]:
     """The next light rows behind a log number; none at the end."""
     query = "SELECT seq, type, time, head FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-    rows = db.execute(query, (session, min(after, _BEHIND_ALL), most)).fetchall()
-    return [Head.from_text(*row) for row in rows]
+    return heads_of_rows(session, db.execute(query, (session, min(after, _BEHIND_ALL), most)).fetchall())
 
 
 def heads_of_type(db: Db, session: str, kind: str, before: int, most: int) -> list[Head]:
@@ -158,8 +170,7 @@ def heads_of_type(db: Db, session: str, kind: str, before: int, most: int) -> li
         "SELECT seq, type, time, head FROM events WHERE session = ? AND type = ? AND seq < ?"
         " ORDER BY seq DESC LIMIT ?"
     )
-    rows = db.execute(query, (session, kind, before, most)).fetchall()
-    return [Head.from_text(*row) for row in rows]
+    return heads_of_rows(session, db.execute(query, (session, kind, before, most)).fetchall())
 
 
 def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
@@ -176,7 +187,7 @@ def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
         some = wanted[first : first + _SEQS_AT_ONCE]
         marks = ", ".join("?" * len(some))
         query = f"SELECT seq, type, time, head FROM events WHERE session = ? AND seq IN ({marks})"
-        found += [Head.from_text(*row) for row in db.execute(query, (session, *some)).fetchall()]
+        found += heads_of_rows(session, db.execute(query, (session, *some)).fetchall())
     return found
 
 
@@ -364,7 +375,11 @@ class SqlStore(ABC):
 
     def sessions(self) -> list[SessionInfo]:
         query = f"{self._info} ORDER BY updated DESC, {self.dialect.place} DESC"
-        return [_info_of(row) for row in self._ask(lambda db: db.execute(query).fetchall())]
+        return [
+            _info_of(row)
+            for row in self._ask(lambda db: db.execute(query).fetchall())
+            if is_session_id(row[0])
+        ]
 
     def info(self, session: str) -> SessionInfo:
         wanted = self.dialect.text(session)
@@ -374,7 +389,7 @@ class SqlStore(ABC):
             beginning = f"{self._info} WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 2"
             return exact or db.execute(beginning, (len(wanted), wanted)).fetchall()
 
-        found = self._ask(find) if session else []
+        found = [row for row in self._ask(find) if is_session_id(row[0])] if session else []
         if len(found) != 1:
             which = "no session" if not found else "more than one session"
             raise SessionNotFound(f"There is {which} with the id {session!r}. See: plimsoll sessions")
@@ -434,7 +449,8 @@ class SqlStore(ABC):
 
     def sizes(self) -> dict[str, int]:
         query = "SELECT id, bytes FROM sessions"
-        return dict(self._ask(lambda db: db.execute(query).fetchall()))
+        rows = self._ask(lambda db: db.execute(query).fetchall())
+        return {session: size for session, size in rows if is_session_id(session)}
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         query = (
@@ -443,10 +459,13 @@ class SqlStore(ABC):
         )
         values = (self.dialect.text(cwd), UserMessage.TYPE, most)
         rows = self._ask(lambda db: db.execute(query, values).fetchall())
-        return [
-            (session, seq, time, json.loads(data).get("text", "")[:chars])
-            for session, seq, time, data in rows
-        ]
+        said: list[tuple[str, int, float, str]] = []
+        for session, seq, time, data in rows:
+            # One that is damaged is missing, and stops nothing.
+            with suppress(DamagedEvent):
+                payload = payload_of(session, seq, UserMessage.TYPE, data)
+                said.append((session, seq, time, getattr(payload, "text", "")[:chars]))
+        return said
 
     def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
         row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
@@ -522,7 +541,7 @@ class SqlStore(ABC):
         db.executemany(
             f"INSERT INTO events ({', '.join(columns)}) VALUES ({marks})",
             [
-                (*row, *(make(record.data) for make in beside.values()))
+                (*row, *(make(record.data, row) for make in beside.values()))
                 for row, record in zip(rows, records, strict=True)
             ],
         )

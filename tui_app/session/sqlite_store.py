@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.context.storage_errors import StorageError, storage_explained
 from tui_app.events import Payload
 from tui_app.files import make_private
-from tui_app.session.event_heads import payload_of, plain
+from tui_app.session.event_heads import payload_of, plain, row_sum
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
 from tui_app.session.sql_store import Db, Dialect, SqlStore
@@ -18,45 +18,100 @@ from tui_app.session.word_index import add_index_words, index_words
 
 T = TypeVar("T")
 
-_WAIT_S = 5.0
-"""Seconds that another program's work on the file is waited for."""
+_WAIT_S = 60.0
+"""Seconds that other programs' work on the file is waited for: a hundred may begin in the same moment."""
+_NO_MEMORY = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""What SQLite says where it cannot make the memory that readers and writers share."""
 SYNCHRONOUS = "FULL"
 """A commit that returned must survive a power cut: nothing shown as done may be lost."""
 
 # The connection to the sessions file: ours, of this version, and durable, or an explanation why not.
 
 
-def connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Connection:
     """Open the sessions file; statements are committed one by one unless a transaction is begun.
 
     Args:
         path: The file; it and its folder are created with owner-only rights.
         read_only: Create and change nothing.
+        cramped: Write without taking any more of the disk, alone: a crash in the middle damages the file.
 
     Raises:
         StorageError: if the file is no database, none of ours, or cannot be written.
         sqlite3.DatabaseError: if it comes from a newer version.
         OSError: if it cannot be created.
     """
+    log = path.with_name(f"{path.name}-wal")
+    if not is_begun(path) and is_begun(log):
+        # SQLite would delete it.
+        raise StorageError(
+            f"The sessions file {path} is missing, and {log.name} holds what was written last.",
+            "To bring it back: plimsoll doctor --repair.",
+        )
     if not read_only:
         make_private(path.parent)
         path.touch(mode=0o600, exist_ok=True)
-    uri = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}"
-    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
+    with storage_explained(path):
+        db = open_file(path, "ro" if read_only else "rw")
+        try:
+            add_index_words(db)
+            check(db)
+            if cramped:
+                for setting in ("locking_mode=EXCLUSIVE", "temp_store=MEMORY", "journal_mode=MEMORY"):
+                    db.execute(f"PRAGMA {setting}").fetchone()
+            elif not read_only:
+                _write_ahead(db)
+            if not read_only:
+                db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+                migrate(db)
+                # Events of a session that is not listed would never be seen again.
+                db.execute("PRAGMA foreign_keys=ON")
+        except UnicodeDecodeError:
+            # SQLite quotes what it cannot make sense of.
+            db.close()
+            raise sqlite3.DatabaseError("Could not decode to UTF-8") from None
+        except BaseException:
+            db.close()
+            raise
+    return db
+
+
+def lossy(text: bytes) -> str:
+    return text.decode("utf-8", "replace")
+
+
+def is_begun(path: Path) -> bool:
+    """Whether there is a log in a file; an empty one is left when the first start is cut off."""
+    return path.exists() and path.stat().st_size > 0
+
+
+def open_file(path: Path, mode: str) -> sqlite3.Connection:
+    """Connect to a file; one that is only read can be read on a full or read-only disk as well.
+
+    Raises:
+        sqlite3.Error: if it cannot be opened.
+    """
+
+    def opened(how: str) -> sqlite3.Connection:
+        uri = f"{path.absolute().as_uri()}?{how}"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
+        # What is damaged is told where it is understood; what stands beside it can be read.
+        db.text_factory = lossy
+        return db
+
+    db = opened(f"mode={mode}")
+    if mode != "ro":
+        return db
     try:
-        add_index_words(db)
-        check(db)
-        if not read_only:
-            _write_ahead(db)
-            db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
-            migrate(db)
-            # Events of a session that is not listed would never be seen again.
-            db.execute("PRAGMA foreign_keys=ON")
-    except sqlite3.Error as error:
+        # Readers share memory on the disk with writers.
+        db.execute("PRAGMA user_version")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF not in _NO_MEMORY:
+            return db
         db.close()
-        if (told := storage_error(error, path)) is not None:
-            raise told from error
-        raise
+        with_log = is_begun(path.with_name(f"{path.name}-wal"))
+        db = opened("mode=rw&vfs=unix-excl" if with_log else "mode=ro&immutable=1")
+        db.execute("PRAGMA query_only=ON")
     return db
 
 
@@ -119,7 +174,7 @@ SQLITE = Dialect(
     keeps_last=False,
     place="rowid",
     figures=f"json_object({_FIGURES})",
-    beside={},
+    beside={"sum": lambda _payload, row: row_sum(row)},
 )
 
 
@@ -129,6 +184,7 @@ class SqliteStore(SqlStore):
     Args:
         path: The database file; it and its folder are created with owner-only rights.
         read_only: For the screen, which reads texts while the engine writes.
+        cramped: To delete where the disk is full; see :func:`connect`.
 
     Raises:
         StorageError: if the file is no database, none of ours, or cannot be written.
@@ -137,14 +193,21 @@ class SqliteStore(SqlStore):
 
     dialect = SQLITE
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, cramped: bool = False) -> None:
         self.path = path
-        self._db = connect(path, read_only=read_only)
+        self._cramped = cramped
+        self._db = connect(path, read_only=read_only, cramped=cramped)
         super().__init__(read_only=read_only, snapshots=version_of(self._db) >= WITH_SNAPSHOTS)
         self._opened = identity(path)
 
     def close(self) -> None:
         self._db.close()
+
+    def delete(self, session: str) -> None:
+        super().delete(session)
+        if self._cramped:
+            # The disk gets back what was the session's.
+            self._db.execute("VACUUM")
 
     def lock(self, _session: str, file: Path) -> WriterLock:
         return WriterLock(file)

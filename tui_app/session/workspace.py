@@ -12,8 +12,10 @@ from pathlib import Path
 
 from tui_app.files import write_atomic, write_bytes_atomic
 from tui_app.records import frozen
+from tui_app.session.store import SessionNotFound
 
 TOOL_OUTPUTS, TEMPORARY = "tool_outputs", "tmp"
+_SESSION_ID = re.compile(r"[0-9a-f]{8}")
 _LONGEST_NOTE = 1_000_000
 """Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
@@ -29,11 +31,27 @@ class Checkpoint:
     time: float
 
 
+def is_session_id(text: str) -> bool:
+    """Whether a text is an id as this program gives them: nothing else may become part of a path."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
 @frozen
 class SessionFolder:
     """Where one session keeps its files."""
 
     path: Path
+
+    @classmethod
+    def of(cls, sessions_dir: Path, session: str) -> "SessionFolder":
+        """The folder of a session.
+
+        Raises:
+            SessionNotFound: if that is no id of ours: other machines write them, too.
+        """
+        if not is_session_id(session):
+            raise SessionNotFound(f"{session[:40]!r} is no id of a session. See: plimsoll sessions")
+        return cls(sessions_dir / session)
 
     @property
     def checkpoints(self) -> Path:
