@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import fields
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,14 +46,18 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.exports.export import (
+    FORMATS,
+    answered,
     export_jsonl,
     export_openai,
     export_pydantic_ai,
+    export_session,
     group_tool_returns,
     user_view_messages,
 )
 from tui_app.session.exports.html import export_html
 from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.sqlite_store import SqliteStore
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 
@@ -88,6 +94,31 @@ def test_the_export_loads_and_answers_each_response_in_one_request() -> None:
     assert exported == export_pydantic_ai(texts)
     assert "Grüße" in exported
     assert export_pydantic_ai([]) == "[]\n"
+
+
+def test_every_call_is_answered_right_behind_its_response() -> None:
+    """Of a session that was killed in the middle of a call, or is at one."""
+    for cut in (2, 3, 4):
+        texts = answered([as_json(message) for message in HISTORY[:cut] + HISTORY[4:][: cut - 2]])
+        loaded = ModelMessagesTypeAdapter.validate_json(export_pydantic_ai(texts))
+        spelled = json.loads(export_openai(texts))
+        (answers,) = [each.parts for each in loaded if isinstance(each.parts[0], ToolReturnPart)]
+        assert [part.tool_call_id for part in answers if isinstance(part, ToolReturnPart)] == ["c1", "c2"]
+        at = next(place for place, each in enumerate(spelled) if "tool_calls" in each)
+        assert [each.get("tool_call_id") for each in spelled[at + 1 : at + 3]] == ["c1", "c2"]
+        assert all(each["role"] != "tool" for each in spelled[at + 3 :])
+
+
+def test_a_page_shows_that_a_call_has_no_result(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "sessions.db")) as store:
+        session = store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
+        call = ToolCall(tool_call_id="c1", name="read_file", args='{"path": "a.txt"}')
+        response = as_json(ModelResponse([ToolCallPart("read_file", '{"path": "a.txt"}', "c1")]))
+        store.append(session, AssistantMessage(text="", call_ids=("c1",)), response, time=2.0)
+        store.append(session, call, None, time=2.0)
+        for format in FORMATS[:4]:
+            text = export_session(store, session, format=format, view="agent")
+            assert text.count("had not ended when this was exported") == 1, format
 
 
 def test_grouping_changes_neither_its_input_nor_a_grouped_history() -> None:

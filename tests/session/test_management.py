@@ -6,10 +6,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tui_app.context.storage_errors import DiskFull, StorageError
 from tui_app.events import SessionStart, UserMessage
+from tui_app.session.damage import Health, examine
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.management import DAY_S, BackupRefused, Limits, back_up, delete_session, due
 from tui_app.session.sqlite_store import SqliteStore
@@ -159,3 +162,35 @@ def test_a_damaged_file_is_not_copied_as_a_good_one(store: SqliteStore, tmp_path
     with pytest.raises((BackupRefused, sqlite3.DatabaseError)):
         back_up(store.path, tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+
+
+def test_a_full_disk_gives_back_what_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one page more is needed for it, and no file beside the one there is."""
+    path, folders = tmp_path / "sessions.db", tmp_path / "sessions"
+    with closing(SqliteStore(path)) as store:
+        ids = [store.create(SessionStart(cwd="/p", model="a:b", title=f"{n}"), time=1.0) for n in range(3)]
+        for session in ids:
+            store.append(session, UserMessage(text="tide " * 50_000), None, time=2.0)
+    size, connect = path.stat().st_size, sqlite3.connect
+
+    def full(name: str, **more: Any) -> sqlite3.Connection:
+        db = connect(name, **more)
+        db.set_authorizer(
+            lambda action, _first, value, *_: (
+                sqlite3.SQLITE_DENY
+                if action == sqlite3.SQLITE_PRAGMA and str(value).upper() == "WAL"
+                else sqlite3.SQLITE_OK
+            )
+        )
+        return db
+
+    def refused(error: BaseException, _file: Path | None = None) -> StorageError | None:
+        return DiskFull("the sessions file") if isinstance(error, sqlite3.Error) else None
+
+    monkeypatch.setattr("tui_app.session.sqlite_store.sqlite3.connect", full)
+    monkeypatch.setattr("tui_app.session.management.storage_error", refused)
+    delete_session(path, folders, ids[1])
+    monkeypatch.undo()
+    assert [info.id for info in SqliteStore(path).sessions()] == [ids[2], ids[0]]
+    assert path.stat().st_size < 0.8 * size
+    assert examine(path, folders) == Health()

@@ -11,7 +11,7 @@ from tui_app.events import UserMessage
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.lock import SessionLocked
-from tui_app.session.sqlite_store import SqliteStore, connect
+from tui_app.session.sqlite_store import SqliteStore, connect, reserve_of
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
@@ -173,7 +173,14 @@ def delete_session(
     except (sqlite3.Error, OSError) as error:
         if isinstance(database, SessionServer) or not isinstance(storage_error(error, database), DiskFull):
             raise
-        delete(SqliteStore(database, cramped=True))
+        reserve_of(database).unlink(missing_ok=True)
+        try:
+            delete(open_store(database))
+        except (sqlite3.Error, OSError):
+            try:
+                delete(SqliteStore(database, cramped=True))
+            except sqlite3.Error:
+                raise error from None
 
 
 # A copy of the sessions file, made while it is in use.

@@ -3,12 +3,13 @@
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from tui_app.context.storage_errors import StorageError, storage_explained
 from tui_app.events import Payload
-from tui_app.files import make_private
+from tui_app.files import make_private, write_bytes_atomic
 from tui_app.session.event_heads import payload_of, plain, row_sum
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
@@ -22,6 +23,10 @@ _WAIT_S = 60.0
 """Seconds that other programs' work on the file is waited for: a hundred may begin in the same moment."""
 _NO_MEMORY = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """What SQLite says where it cannot make the memory that readers and writers share."""
+_CRAMPED = ("busy_timeout=2000", "locking_mode=EXCLUSIVE", "temp_store=MEMORY", "journal_mode=MEMORY")
+"""How a file is written that cannot take any more of its disk."""
+_RESERVE, _RESERVED_FROM = 1 << 19, 1 << 20
+"""Bytes that are kept back on the disk, so that there is room to delete; beside a file of this size."""
 SYNCHRONOUS = "FULL"
 """A commit that returned must survive a power cut: nothing shown as done may be lost."""
 
@@ -55,13 +60,13 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
         db = open_file(path, "ro" if read_only else "rw")
         try:
             add_index_words(db)
-            check(db)
             if cramped:
-                for setting in ("locking_mode=EXCLUSIVE", "temp_store=MEMORY", "journal_mode=MEMORY"):
+                for setting in _CRAMPED:
                     db.execute(f"PRAGMA {setting}").fetchone()
-            elif not read_only:
-                _write_ahead(db)
+            check(db)
             if not read_only:
+                if not cramped:
+                    _write_ahead(db)
                 db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
                 migrate(db)
                 # Events of a session that is not listed would never be seen again.
@@ -111,7 +116,6 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
         db.close()
         with_log = is_begun(path.with_name(f"{path.name}-wal"))
         db = opened("mode=rw&vfs=unix-excl" if with_log else "mode=ro&immutable=1")
-        db.execute("PRAGMA query_only=ON")
     return db
 
 
@@ -165,6 +169,18 @@ def make_sure(path: Path, opened: tuple[int, int]) -> None:
         )
 
 
+def reserve_of(path: Path) -> Path:
+    """The file that keeps some of the disk back: deleting it makes room for deleting more."""
+    return path.with_name(f"{path.name}-reserve")
+
+
+def keep_back(path: Path) -> None:
+    """Keep some of the disk back, where there is room."""
+    with suppress(OSError):
+        if not reserve_of(path).exists():
+            write_bytes_atomic(reserve_of(path), bytes(_RESERVE))
+
+
 # The sessions in that file.
 
 _FIGURES = ", ".join(f"'{name}', json_extract(data, '$.{name}')" for name in FIGURES)
@@ -199,6 +215,8 @@ class SqliteStore(SqlStore):
         self._db = connect(path, read_only=read_only, cramped=cramped)
         super().__init__(read_only=read_only, snapshots=version_of(self._db) >= WITH_SNAPSHOTS)
         self._opened = identity(path)
+        if not read_only and not cramped and path.stat().st_size > _RESERVED_FROM:
+            keep_back(path)
 
     def close(self) -> None:
         self._db.close()

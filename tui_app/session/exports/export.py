@@ -5,11 +5,11 @@ Every export masks secrets unless told otherwise, and gives the same bytes for t
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from tui_app.context.secrets import MASK, mask_secrets, names_secret
-from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall
+from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall, ToolResult
 from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.exports.html import export_html
 from tui_app.session.exports.markdown import export_markdown
@@ -44,6 +44,40 @@ def masked_json(value: Any, name: str = "") -> Any:
 def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
     """The messages of everything that was ever said: all of the log but what only stands for messages."""
     return [text for record, text in rows if text and record.data.TYPE in MESSAGES]
+
+
+UNANSWERED = "No result: the call had not ended when this was exported."
+
+
+def answered(texts: Sequence[str]) -> list[str]:
+    """Messages with an answer to every call, as a request has them, also behind a kill or in a turn.
+
+    Args:
+        texts: JSON texts of pydantic-ai messages, as the log keeps them.
+
+    Raises:
+        ValueError: if one of them is not JSON.
+    """
+    messages = [json.loads(text) for text in texts]
+    done = {part["tool_call_id"] for each in messages for part in _parts(each, "tool-return", "retry-prompt")}
+    complete: list[str] = []
+    late: list[str] = []
+    for text, message in zip(texts, messages, strict=True):
+        if not _parts(message, "tool-return", "retry-prompt"):
+            complete, late = complete + late, []
+        complete.append(text)
+        for call in _parts(message, "tool-call"):
+            if (id := call["tool_call_id"]) not in done:
+                moment = message.get("timestamp")
+                part = {"tool_name": call["tool_name"], "content": UNANSWERED, "tool_call_id": id}
+                part |= {"timestamp": moment, "part_kind": "tool-return", "outcome": "interrupted"}
+                late.append(json.dumps({"parts": [part], "kind": "request", "timestamp": moment}))
+    return complete + late
+
+
+def _parts(message: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
+    """Parts of some kinds that are about a call."""
+    return [part for part in message["parts"] if part.get("part_kind") in kinds and part.get("tool_call_id")]
 
 
 def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
@@ -222,8 +256,8 @@ def export_session(
     if format in ("pydantic-ai", "openai"):
         write = export_pydantic_ai if format == "pydantic-ai" else export_openai
         if view == "agent":
-            return write(agent_messages(store, session), mask=mask)
-        return write(user_view_messages(list(store.records(session))), mask=mask)
+            return write(answered(agent_messages(store, session)), mask=mask)
+        return write(answered(user_view_messages(list(store.records(session)))), mask=mask)
     title = store.info(session).title
     page = export_html if format == "html" else export_markdown
     if view == "user":
@@ -265,7 +299,24 @@ def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict
     shown: dict[int, str] = {}
     for head in heads:
         shown.update(forms.shown(head, groups[head.seq]))
-    return [record for group in groups.values() for record in group], shown
+    records = [record for group in groups.values() for record in group]
+    return list(_with_answers(records)), shown
+
+
+def _with_answers(records: Sequence[Record]) -> Iterator[Record]:
+    done = {record.data.tool_call_id for record in records if isinstance(record.data, ToolResult)}
+    late: list[Record] = []
+    for record in records:
+        if not isinstance(record.data, ToolCall | ToolResult):
+            yield from late
+            late = []
+        yield record
+        if isinstance(call := record.data, ToolCall) and call.tool_call_id not in done:
+            answer = ToolResult(
+                tool_call_id=call.tool_call_id, name=call.name, text=UNANSWERED, outcome="interrupted"
+            )
+            late.append(replace(record, seq=0, data=answer))
+    yield from late
 
 
 @dataclass(slots=True)
