@@ -1,7 +1,6 @@
 """Whether the sessions file and the folders beside it are whole. Only looks; nothing is changed."""
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -14,7 +13,6 @@ from tui_app.session.event_heads import EventRow, Head, payload_of, plain, row_s
 from tui_app.session.lock import holder
 from tui_app.session.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_SUMS, is_newer
 from tui_app.session.pages import Value, log_frames
-from tui_app.session.search import Term, match_expression
 from tui_app.session.sql_store import is_stale
 from tui_app.session.sqlite_store import SQLITE, is_begun, lossy, open_file
 from tui_app.session.word_index import add_index_words
@@ -24,12 +22,9 @@ from tui_app.text import count
 _WITH_INDEX, _WITH_CALLS = 2, 8
 """The versions from which on there is an index of words, and calls are part of it."""
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
-_SAMPLE, _WORDS = 20, 8
-"""Messages at either end of the log whose words are looked up, and of each so many, side by side."""
-_ALL_WORDS = 32_000_000
-"""Bytes of a log whose index is compared word for word."""
-_WORD = re.compile(r"[A-Za-z0-9]+")
-_PROBLEMS = 5
+_COMPARED = 50_000
+"""Events, the newest ones, whose words in the index are compared with the log."""
+_PROBLEMS, _ID = 5, 8
 _NEVER = 100
 """A version that no newer program has come to, which makes all tables as this one does."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (bytes,)}
@@ -217,7 +212,12 @@ def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:
 def orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
     """Folders of sessions that are not known."""
     for folder in sorted(sessions_dir.iterdir()) if sessions_dir.is_dir() else ():
-        ours = folder.is_dir() and not folder.is_symlink() and is_session_id(folder.name)
+        ours = (
+            folder.is_dir()
+            and not folder.is_symlink()
+            and len(folder.name) == _ID
+            and is_session_id(folder.name)
+        )
         # One that is held belongs to a session that is just beginning.
         if ours and folder.name not in known and not holder(SessionFolder(folder).lock_file):
             yield folder
@@ -226,8 +226,7 @@ def orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
 def index_trouble(db: sqlite3.Connection, version: int) -> str:
     """Why the index of words does not fit the log; empty where it does.
 
-    Numbers are compared, and some messages are looked up by a word of theirs: another program that packs the
-    file may number its rows anew, and the index would then name others.
+    Another program that packs the file may number its rows anew, and the index would then name others.
     """
     try:
         return _index_trouble(db, version)
@@ -242,34 +241,19 @@ def _index_trouble(db: sqlite3.Connection, version: int) -> str:
     indexed = db.execute("SELECT COUNT(*) FROM said_docsize").fetchone()[0]
     if said != indexed:
         return f"it knows {indexed:,} of {said:,} messages"
-    for end in ("", " DESC"):
-        rows = db.execute(
-            "SELECT rowid,"
-            " substr(COALESCE(json_extract(data, '$.text'), json_extract(data, '$.summary')), 1, 200)"
-            f" FROM events WHERE type IN {_SPEAKING} AND json_valid(data) ORDER BY rowid{end} LIMIT ?",
-            (_SAMPLE,),
-        ).fetchall()
-        for rowid, text in rows:
-            # The last word may have been cut. Of letters beyond ASCII the index has an idea of its own.
-            words = tuple(_WORD.findall(text or "")[:-1][:_WORDS])
-            if words and text.isascii():
-                query = "SELECT 1 FROM said WHERE said MATCH ? AND rowid = ?"
-                if db.execute(query, (match_expression([Term(words)]), rowid)).fetchone() is None:
-                    return f"message {rowid:,} cannot be found by its words"
-    size = db.execute("SELECT SUM(bytes) FROM sessions").fetchone()[0] if version >= _WITH_CALLS else None
-    return _words_trouble(db) if size is not None and size < _ALL_WORDS else ""
-
-
-def _words_trouble(db: sqlite3.Connection) -> str:
-    """Compare the index with one that is made of the log at this moment."""
+    if version < _WITH_CALLS:
+        return ""
+    # One that is made at this moment must hold the same.
     (made,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'said'").fetchone()
+    (since,) = db.execute("SELECT MAX(0, MAX(rowid) - ?) FROM events", (_COMPARED,)).fetchone()
     db.execute("ATTACH ':memory:' AS fresh")
     db.execute(made.replace("TABLE said", "TABLE fresh.said", 1))
-    db.execute("INSERT INTO fresh.said (rowid, session, text) SELECT * FROM main.spoken")
+    insert = "INSERT INTO fresh.said (rowid, session, text) SELECT * FROM main.spoken WHERE place > ?"
+    db.execute(insert, (since,))
     for name in ("main", "fresh"):
         db.execute(f"CREATE VIRTUAL TABLE temp.{name}_words USING fts5vocab({name}, said, instance)")
-    (differ,) = db.execute(
-        "SELECT EXISTS (SELECT * FROM main_words EXCEPT SELECT * FROM fresh_words)"
-        " OR EXISTS (SELECT * FROM fresh_words EXCEPT SELECT * FROM main_words)"
-    ).fetchone()
-    return "it holds other words than the log" if differ else ""
+    kept = f"SELECT * FROM main_words WHERE doc > {since or 0}"
+    query = f"SELECT doc FROM ({kept} EXCEPT SELECT * FROM fresh_words) UNION ALL"
+    query += f" SELECT doc FROM (SELECT * FROM fresh_words EXCEPT {kept}) LIMIT 1"
+    differs = db.execute(query).fetchone()
+    return f"message {differs[0]:,} cannot be found by its words" if differs else ""

@@ -6,16 +6,13 @@ from tui_app.context.storage_errors import ForeignDatabase
 
 _TABLES = frozenset({"sessions", "events"})
 """What is in every version."""
-_SAID = "COALESCE(json_extract({row}data, '$.text'), json_extract({row}data, '$.summary'), '')"
-"""What an event says, as SQL: the text of a message, or the summary of a compaction."""
-_SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
 SPOKEN = (
     "CASE type WHEN 'tool.call' THEN json_extract(data,'$.name')||ifnull((SELECT group_concat(' '||atom,'')"
     "FROM json_tree(CASE WHEN json_valid(json_extract(data,'$.args'))"
     "THEN json_extract(data,'$.args')END)),'')"
     "ELSE coalesce(json_extract(data,'$.text'),json_extract(data,'$.summary'),'')END"
 )
-"""The same of every event that speaks: of a call the tool's name and each value of its arguments."""
+"""What an event says, as SQL: a text, a summary, or a tool's name with each value of its arguments."""
 _INDEX_AGAIN = (
     "INSERT INTO said (rowid, session, text)"
     # A damaged event has no words, and stops nothing.
@@ -24,114 +21,39 @@ _INDEX_AGAIN = (
 _MESSAGES = "('system.message', 'user.message', 'assistant.message', 'tool.result')"
 
 _VERSION_1 = (
-    """
-    CREATE TABLE sessions (
-        id TEXT PRIMARY KEY,
-        title TEXT NOT NULL,
-        cwd TEXT NOT NULL,
-        model TEXT NOT NULL,
-        created REAL NOT NULL,
-        updated REAL NOT NULL,
-        messages INTEGER NOT NULL DEFAULT 0,
-        tokens INTEGER NOT NULL DEFAULT 0
-    )
-    """,
-    """
-    CREATE TABLE events (
-        session TEXT NOT NULL REFERENCES sessions (id),
-        seq INTEGER NOT NULL,
-        type TEXT NOT NULL,
-        time REAL NOT NULL,
-        head TEXT NOT NULL,
-        data TEXT NOT NULL,
-        message TEXT,
-        PRIMARY KEY (session, seq)
-    )
-    """,
+    "CREATE TABLE sessions (id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL,"
+    " created REAL NOT NULL, updated REAL NOT NULL, messages INTEGER NOT NULL DEFAULT 0,"
+    " tokens INTEGER NOT NULL DEFAULT 0)",
+    "CREATE TABLE events (session TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL,"
+    " type TEXT NOT NULL, time REAL NOT NULL, head TEXT NOT NULL, data TEXT NOT NULL, message TEXT,"
+    " PRIMARY KEY (session, seq))",
     "CREATE INDEX events_by_type ON events (session, type, seq)",
 )
-# The index of words keeps no text of its own; triggers hold it to the log, deletions included.
-_VERSION_2 = (
-    "CREATE VIRTUAL TABLE said USING fts5 (session, text, content='', tokenize='unicode61')",
-    f"""
-    INSERT INTO said (rowid, session, text)
-    SELECT rowid, session, {_SAID.format(row="")} FROM events WHERE type IN {_SPEAKING}
-    """,
-    f"""
-    CREATE TRIGGER said_more AFTER INSERT ON events WHEN new.type IN {_SPEAKING} BEGIN
-        INSERT INTO said (rowid, session, text) VALUES (new.rowid, new.session, {_SAID.format(row="new.")});
-    END
-    """,
-    f"""
-    CREATE TRIGGER said_less AFTER DELETE ON events WHEN old.type IN {_SPEAKING} BEGIN
-        INSERT INTO said (said, rowid, session, text)
-        VALUES ('delete', old.rowid, old.session, {_SAID.format(row="old.")});
-    END
-    """,
-)
-# Sizes were counted otherwise before: each tool result as a message, and no tokens until the first request.
-# The history of an import is wholly in view until then.
+# The index of words keeps no text of its own; version 8 fills it, with triggers that hold it to the log.
+_VERSION_2 = ("CREATE VIRTUAL TABLE said USING fts5 (session, text, content='', tokenize='unicode61')",)
+# Without a request nothing was counted. The history of an import is wholly in view until then.
 _VERSION_3 = (
-    f"""
-    UPDATE sessions SET messages = (
-        SELECT COUNT(*) FROM (
-            SELECT type, LAG(type) OVER (ORDER BY seq) AS before FROM events
-            WHERE session = sessions.id AND type IN {_MESSAGES}
-        ) WHERE NOT (type = 'tool.result' AND before IS 'tool.result')
-    )
-    """,
-    f"""
-    UPDATE sessions SET tokens = (
-        SELECT COALESCE(SUM(category.value), 0) FROM events, json_each(events.head, '$.k') AS category
-        WHERE events.session = sessions.id AND events.type IN {_MESSAGES}
-    )
-    WHERE tokens = 0 AND (
-        SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1
-    ) <> ''
-    """,
+    "UPDATE sessions SET tokens = ("
+    " SELECT COALESCE(SUM(category.value), 0) FROM events, json_each(events.head, '$.k') AS category"
+    f" WHERE events.session = sessions.id AND events.type IN {_MESSAGES}) WHERE tokens = 0 AND ("
+    " SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1) <> ''",
 )
 # The context boards. The code that reads and writes them lives in the room ``memory``.
 _VERSION_4 = (
-    """
-    CREATE TABLE memories (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        repository TEXT NOT NULL,
-        branch TEXT NOT NULL,
-        text TEXT NOT NULL,
-        kind TEXT NOT NULL,
-        made_by TEXT NOT NULL,
-        session TEXT NOT NULL,
-        seq INTEGER NOT NULL,
-        time REAL NOT NULL,
-        weight REAL NOT NULL,
-        pruned REAL NOT NULL DEFAULT 0,
-        pruned_by TEXT NOT NULL DEFAULT '',
-        reason TEXT NOT NULL DEFAULT '',
-        replaced_by INTEGER NOT NULL DEFAULT 0,
-        added_told INTEGER NOT NULL DEFAULT 0,
-        pruned_told INTEGER NOT NULL DEFAULT 0
-    )
-    """,
+    "CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, repository TEXT NOT NULL,"
+    " branch TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, made_by TEXT NOT NULL,"
+    " session TEXT NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, weight REAL NOT NULL,"
+    " pruned REAL NOT NULL DEFAULT 0, pruned_by TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '',"
+    " replaced_by INTEGER NOT NULL DEFAULT 0, added_told INTEGER NOT NULL DEFAULT 0,"
+    " pruned_told INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX memories_by_scope ON memories (repository, branch)",
-    """
-    CREATE TABLE consolidations (
-        session TEXT PRIMARY KEY,
-        repository TEXT NOT NULL,
-        branch TEXT NOT NULL,
-        asked REAL NOT NULL,
-        attempts INTEGER NOT NULL DEFAULT 0,
-        read_until INTEGER NOT NULL DEFAULT 0
-    )
-    """,
+    "CREATE TABLE consolidations (session TEXT PRIMARY KEY, repository TEXT NOT NULL, branch TEXT NOT NULL,"
+    " asked REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, read_until INTEGER NOT NULL DEFAULT 0)",
 )
-# Counted once more: a message is an item of the model's view, on every screen, each tool result by itself.
+# A message is an item of the model's view, on every screen, each tool result by itself.
 _VERSION_5 = (
-    """
-    UPDATE sessions SET messages = (
-        SELECT COUNT(*) FROM events WHERE session = sessions.id
-        AND type IN ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox')
-    )
-    """,
+    "UPDATE sessions SET messages = (SELECT COUNT(*) FROM events WHERE session = sessions.id AND type IN"
+    " ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox'))",
 )
 BYTES = " + ".join(f"COALESCE(LENGTH(CAST({name} AS BLOB)), 0)" for name in ("head", "data", "message"))
 """Bytes of an event, as SQL; ``LENGTH`` of a text would count characters."""
@@ -142,21 +64,14 @@ COUNT_BYTES = (
 _VERSION_6 = ("ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0", COUNT_BYTES)
 # What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
 _VERSION_7 = (
-    """
-    CREATE TABLE snapshots (
-        session TEXT NOT NULL,
-        part INTEGER NOT NULL,
-        seq INTEGER NOT NULL,
-        data TEXT NOT NULL,
-        PRIMARY KEY (session, part)
-    )
-    """,
+    "CREATE TABLE snapshots (session TEXT NOT NULL, part INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " data TEXT NOT NULL, PRIMARY KEY (session, part))",
 )
 # Calls are found by what the model wrote in them, and words are cut by the program, so that they are found
 # inside of scripts without spaces too. Said once, as a view: the schema should fit the first page.
 _VERSION_8 = (
-    "DROP TRIGGER said_more",
-    "DROP TRIGGER said_less",
+    "DROP TRIGGER IF EXISTS said_more",
+    "DROP TRIGGER IF EXISTS said_less",
     f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words(CAST(({SPOKEN})AS BLOB))"
     " FROM events WHERE type IN"
     "('tool.call','user.message','assistant.message','tool.result','session.compaction_complete')",
@@ -170,16 +85,9 @@ _VERSION_8 = (
 # What was written can be told from what has become of it; rows of older versions have no checksum.
 _VERSION_9 = ("ALTER TABLE events ADD COLUMN sum INTEGER",)
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    _VERSION_1,
-    _VERSION_2,
-    _VERSION_3,
-    _VERSION_4,
-    _VERSION_5,
-    _VERSION_6,
-    _VERSION_7,
-    _VERSION_8,
+    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7, _VERSION_8,
     _VERSION_9,
-)
+)  # fmt: skip
 """Statements that lead from version N to N+1."""
 WITH_SNAPSHOTS = 7
 """The first version that has a table of them."""

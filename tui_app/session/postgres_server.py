@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import random
 import socket
 import threading
 import time
@@ -24,6 +25,9 @@ from tui_app.settings.spec import SessionServer
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[object, ...]]
 KEPT = "Everything saved before is kept there."
+_WAIT_S = 60.0
+_NO_SLOT = ("too many clients already", "remaining connection slots are reserved", "too many connections for")
+"""What the server says when all its connections are taken, or all of a role or database."""
 _DEFAULTS = {
     "connect_timeout": "5",
     "client_encoding": "utf8",
@@ -36,7 +40,7 @@ _DEFAULTS = {
 _PREPARE = """
 SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
 SET search_path = plimsoll;
-SET synchronous_commit = on; SET lock_timeout = '5s'; SET idle_in_transaction_session_timeout = '60s';
+SET synchronous_commit = on; SET lock_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s';
 """
 """The server, too, must notice soon that we are gone; and a commit that returned is on its disk."""
 
@@ -84,7 +88,7 @@ class Wire:
         self.server = server
         self._read_only = read_only
         with self.told():
-            self._db = self._connect()
+            self._db = self._connect_in_turn()
 
     @property
     def alive(self) -> bool:
@@ -121,6 +125,19 @@ class Wire:
         """Connect again. Raises ``psycopg.Error``."""
         self._db.close()
         self._db = self._connect()
+
+    def _connect_in_turn(self) -> Connection:
+        """Connect, waiting as long as a person would where the server has no connection left."""
+        until, pause = time.monotonic() + _WAIT_S, 0.1
+        while True:
+            try:
+                return self._connect()
+            except psycopg.OperationalError as error:
+                # The driver gives no code for it. In another language it is an error like any other.
+                if time.monotonic() > until or not any(each in str(error) for each in _NO_SLOT):
+                    raise
+            time.sleep(random.uniform(pause / 2, pause))
+            pause = min(2 * pause, 2.0)
 
     def renew_within(self, seconds: float) -> None:
         """Connect again, trying for some seconds: a server that starts again needs a moment.
@@ -220,108 +237,49 @@ _THERE = "SELECT count(*) FROM pg_tables WHERE schemaname = 'plimsoll' AND table
 """Asks the tables themselves: ``to_regclass`` answers from a cache that waiting for a lock does not renew."""
 
 _VERSION_1 = (
-    """
-    CREATE TABLE plimsoll.sessions (
-        id text PRIMARY KEY,
-        place bigint GENERATED ALWAYS AS IDENTITY,
-        title text NOT NULL,
-        cwd text NOT NULL,
-        model text NOT NULL,
-        created double precision NOT NULL,
-        updated double precision NOT NULL,
-        last integer NOT NULL DEFAULT 0,
-        messages integer NOT NULL DEFAULT 0,
-        tokens bigint NOT NULL DEFAULT 0,
-        epoch bigint NOT NULL DEFAULT 0,
-        writer text NOT NULL DEFAULT ''
-    )
-    """,
-    """
-    CREATE TABLE plimsoll.events (
-        session text NOT NULL REFERENCES plimsoll.sessions (id),
-        seq integer NOT NULL,
-        type text NOT NULL,
-        time double precision NOT NULL,
-        head text NOT NULL,
-        data text NOT NULL,
-        message text,
-        figures text,
-        words tsvector,
-        PRIMARY KEY (session, seq)
-    )
-    """,
+    "CREATE TABLE plimsoll.sessions (id text PRIMARY KEY, place bigint GENERATED ALWAYS AS IDENTITY,"
+    " title text NOT NULL, cwd text NOT NULL, model text NOT NULL, created double precision NOT NULL,"
+    " updated double precision NOT NULL, last integer NOT NULL DEFAULT 0,"
+    " messages integer NOT NULL DEFAULT 0, tokens bigint NOT NULL DEFAULT 0,"
+    " epoch bigint NOT NULL DEFAULT 0, writer text NOT NULL DEFAULT '')",
+    "CREATE TABLE plimsoll.events (session text NOT NULL REFERENCES plimsoll.sessions (id),"
+    " seq integer NOT NULL, type text NOT NULL, time double precision NOT NULL, head text NOT NULL,"
+    " data text NOT NULL, message text, figures text, words tsvector, PRIMARY KEY (session, seq))",
     "CREATE INDEX events_by_type ON plimsoll.events (session, type, seq)",
     "CREATE INDEX events_by_word ON plimsoll.events USING gin (words) WHERE words IS NOT NULL",
     "CREATE INDEX sessions_by_folder ON plimsoll.sessions (cwd)",
 )
 # The context boards. The code that reads and writes them lives in the room ``memory``.
 _VERSION_2 = (
-    """
-    CREATE TABLE plimsoll.memories (
-        id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        token text NOT NULL UNIQUE,
-        repository text NOT NULL,
-        branch text NOT NULL,
-        text text NOT NULL,
-        kind text NOT NULL,
-        made_by text NOT NULL,
-        session text NOT NULL,
-        seq integer NOT NULL,
-        time double precision NOT NULL,
-        weight double precision NOT NULL,
-        machine text NOT NULL,
-        pruned double precision NOT NULL DEFAULT 0,
-        pruned_by text NOT NULL DEFAULT '',
-        reason text NOT NULL DEFAULT '',
-        replaced_by integer NOT NULL DEFAULT 0,
-        pruned_on text NOT NULL DEFAULT '',
-        added_told boolean NOT NULL DEFAULT false,
-        pruned_told boolean NOT NULL DEFAULT false
-    )
-    """,
+    "CREATE TABLE plimsoll.memories (id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+    " token text NOT NULL UNIQUE, repository text NOT NULL, branch text NOT NULL, text text NOT NULL,"
+    " kind text NOT NULL, made_by text NOT NULL, session text NOT NULL, seq integer NOT NULL,"
+    " time double precision NOT NULL, weight double precision NOT NULL, machine text NOT NULL,"
+    " pruned double precision NOT NULL DEFAULT 0, pruned_by text NOT NULL DEFAULT '',"
+    " reason text NOT NULL DEFAULT '', replaced_by integer NOT NULL DEFAULT 0,"
+    " pruned_on text NOT NULL DEFAULT '', added_told boolean NOT NULL DEFAULT false,"
+    " pruned_told boolean NOT NULL DEFAULT false)",
     "CREATE INDEX memories_by_scope ON plimsoll.memories (repository, branch)",
-    """
-    CREATE TABLE plimsoll.consolidations (
-        session text PRIMARY KEY,
-        repository text NOT NULL,
-        branch text NOT NULL,
-        machine text NOT NULL,
-        asked double precision NOT NULL,
-        attempts integer NOT NULL DEFAULT 0,
-        read_until integer NOT NULL DEFAULT 0
-    )
-    """,
+    "CREATE TABLE plimsoll.consolidations (session text PRIMARY KEY, repository text NOT NULL,"
+    " branch text NOT NULL, machine text NOT NULL, asked double precision NOT NULL,"
+    " attempts integer NOT NULL DEFAULT 0, read_until integer NOT NULL DEFAULT 0)",
 )
 # A message is an item of the model's view, on every screen: each tool result counts by itself.
 _VERSION_3 = (
-    """
-    UPDATE plimsoll.sessions SET messages = (
-        SELECT count(*) FROM plimsoll.events WHERE session = sessions.id
-        AND type IN ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox')
-    )
-    """,
+    "UPDATE plimsoll.sessions SET messages = (SELECT count(*) FROM plimsoll.events"
+    " WHERE session = sessions.id AND type IN"
+    " ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox'))",
 )
 # How large each log is, kept up to date with every event.
 _VERSION_4 = (
     "ALTER TABLE plimsoll.sessions ADD COLUMN bytes bigint NOT NULL DEFAULT 0",
-    """
-    UPDATE plimsoll.sessions SET bytes = (
-        SELECT COALESCE(SUM(octet_length(head) + octet_length(data) + COALESCE(octet_length(message), 0)), 0)
-        FROM plimsoll.events WHERE session = sessions.id
-    )
-    """,
+    "UPDATE plimsoll.sessions SET bytes = (SELECT COALESCE(SUM(octet_length(head) + octet_length(data)"
+    " + COALESCE(octet_length(message), 0)), 0) FROM plimsoll.events WHERE session = sessions.id)",
 )
 # What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
 _VERSION_5 = (
-    """
-    CREATE TABLE plimsoll.snapshots (
-        session text NOT NULL,
-        part integer NOT NULL,
-        seq integer NOT NULL,
-        data text NOT NULL,
-        PRIMARY KEY (session, part)
-    )
-    """,
+    "CREATE TABLE plimsoll.snapshots (session text NOT NULL, part integer NOT NULL, seq integer NOT NULL,"
+    " data text NOT NULL, PRIMARY KEY (session, part))",
 )
 # Words are cut otherwise beyond ASCII; ``_index_again`` follows.
 _VERSION_6: tuple[str, ...] = ()
@@ -333,9 +291,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     _VERSION_5,
     _VERSION_6,
 )
+"""Statements that lead from version N to N+1."""
 _CUT_BY_PAIRS = 6
 """The first version whose index finds words inside of scripts without spaces."""
-"""Statements that lead from version N to N+1."""
 WITH_SNAPSHOTS = 5
 """The first version that has a table of them."""
 

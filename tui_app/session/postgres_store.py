@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import psycopg
+from psycopg import sql
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import (
@@ -81,8 +82,10 @@ def phrases(terms: Iterable[tuple[Sequence[str], bool]]) -> str:
 
 # What is said otherwise than to the sessions file.
 
-CHANNEL = "plimsoll"
-"""Where news of every session is told; the text is the session's id."""
+
+def channel_of(session: str) -> str:
+    """Where news of a session is told: nobody hears of one whose id they do not know."""
+    return f"plimsoll_{session}"
 
 
 def storable(text: str) -> str:
@@ -110,7 +113,7 @@ POSTGRES = Dialect(
 
 def tell(db: Connection, session: str) -> None:
     """Let everybody who follows a session look at it, once this is committed."""
-    db.execute("SELECT pg_notify(%s, %s)", (CHANNEL, session))
+    db.execute("SELECT pg_notify(%s, '')", (channel_of(session),))
 
 
 # One writer for each session, over all machines: an advisory lock of the server, freed with its connection.
@@ -485,7 +488,7 @@ class PostgresFollower:
         except (psycopg.Error, StorageError):
             time.sleep(min(timeout_s, _AGAIN_S))
             return False
-        return any(each.payload == self._session for each in news)
+        return bool(news)
 
     def holder(self) -> str:
         return self._wire.ask(lambda db: holder_of(db, self._session))
@@ -494,5 +497,5 @@ class PostgresFollower:
         self._wire.close()
 
     def _listen(self) -> None:
-        self._wire.db.execute(f"LISTEN {CHANNEL}".encode())
+        self._wire.db.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel_of(self._session))))
         self._listening = self._wire.backend

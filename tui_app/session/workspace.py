@@ -15,7 +15,7 @@ from tui_app.records import frozen
 from tui_app.session.store import SessionNotFound
 
 TOOL_OUTPUTS, TEMPORARY = "tool_outputs", "tmp"
-_SESSION_ID = re.compile(r"[0-9a-f]{8}")
+_SESSION_ID = re.compile(r"[0-9a-f]{4,32}")
 _LONGEST_NOTE = 1_000_000
 """Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
