@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 
 from tui_app.cli.command import OK, CommandFailed, Program
 from tui_app.cli.output import ProgressLine, print_json, say
@@ -23,6 +23,8 @@ from tui_app.session.store import SessionStore, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
 from tui_app.text import count
+
+_WITH_FILES = (CompactionComplete.TYPE, *STAGES)
 
 
 def repair(program: Program, *, as_json: bool) -> int:
@@ -75,18 +77,11 @@ def _files(program: Program) -> list[str]:
         settings = Settings()
     limit = settings.session_files_mb << 20
     with program.sessions(writing=True) as store:
-        # Those that have, or should have, files of their own.
-        kinds = (CompactionComplete.TYPE, *sorted(STAGES))
-        marks = ", ".join("?" * len(kinds))
-        file = f"{program.sessions_file.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(file, uri=True)) as db:
-            rows = db.execute(
-                f"SELECT DISTINCT session FROM events WHERE type IN ({marks})", kinds
-            ).fetchall()
-        known = {info.id for info in store.sessions()}
-        folders = {path.name for path in program.paths.sessions_dir.iterdir()} & known
-        for session in sorted({row[0] for row in rows} | folders):
-            folder = SessionFolder.of(program.paths.sessions_dir, session)
+        for session in sorted(info.id for info in store.sessions()):
+            folder = SessionFolder.of_session(program.paths.sessions_dir, session)
+            # Others neither have files of their own nor should.
+            if not folder.path.exists() and not any(store.newest(session, _WITH_FILES)):
+                continue
             try:
                 # Whoever opens it meanwhile does the same.
                 with suppress(SessionLocked), WriterLock(folder.lock_file):

@@ -10,7 +10,9 @@ from pathlib import Path
 from tui_app.wires.error_text import chain
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
-_TOO_MANY = frozenset({errno.EMFILE, errno.ENFILE})
+_SHORT_OF = dict.fromkeys((errno.EMFILE, errno.ENFILE), "Too many files are open for this system.")
+_SHORT_OF[errno.ENOMEM] = "There is not enough memory."
+_KEPT = "Everything saved before is kept."
 _UNUSABLE = frozenset({errno.EROFS, errno.EIO})
 _SQLITE_UNUSABLE = frozenset(
     {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
@@ -41,10 +43,8 @@ class DiskFull(StorageError):
     """There is no room to write."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(
-            f"The disk is full: {what} could not be written.",
-            "Everything saved before is kept. Free some disk space, then try again.",
-        )
+        full = f"The disk is full: {what} could not be written."
+        super().__init__(full, f"{_KEPT} Free some disk space, then try again.")
 
 
 class ForeignDatabase(sqlite3.DatabaseError):
@@ -68,12 +68,9 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
             case sqlite3.Error():
                 if (told := _by_code(one, database)) is not None:
                     return told
-            case MemoryError():
-                return _short_of("There is not enough memory")
-            case OSError() if one.errno == errno.ENOMEM:
-                return _short_of("There is not enough memory")
-            case OSError() if one.errno in _TOO_MANY:
-                return _short_of("Too many files are open for the limit of this system")
+            case MemoryError() | OSError() if getattr(one, "errno", errno.ENOMEM) in _SHORT_OF:
+                shortage = _SHORT_OF[getattr(one, "errno", errno.ENOMEM)]
+                return StorageError(shortage, f"{_KEPT} Close some programs or sessions, then try again.")
             case OSError() if one.errno in _FULL:
                 return DiskFull(_named(one, database))
             case OSError() if one.errno in _UNUSABLE:
@@ -94,13 +91,15 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     # Where its shared memory finds no room, SQLite does not say why input or output fails.
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and database and _no_room(database)):
         return DiskFull(file)
-    if code == sqlite3.SQLITE_CANTOPEN and _no_descriptor():
-        return _short_of("Too many files are open for the limit of this system")
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StorageError(
-            f"{file[0].upper()}{file[1:]} is in use by another program, which did not finish.",
-            "Everything saved before is kept. Try again; if it stays so, close the other program.",
-        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        # SQLite does not say why.
+        try:
+            os.close(os.open(os.devnull, os.O_RDONLY))
+        except OSError as why:
+            return storage_error(why)
+    if code == sqlite3.SQLITE_BUSY:
+        what = f"{file[0].upper()}{file[1:]} is in use by another program, which did not finish."
+        return StorageError(what, f"{_KEPT} Try again; if it stays so, close the other program.")
     if code in _SQLITE_UNUSABLE:
         return _unusable(file, str(error))
     if code in _SQLITE_UNREADABLE or isinstance(error, ForeignDatabase):
@@ -116,21 +115,6 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     return None
 
 
-def _no_descriptor() -> bool:
-    try:
-        os.close(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        return error.errno in _TOO_MANY
-    return False
-
-
-def _short_of(what: str) -> StorageError:
-    return StorageError(
-        f"{what}.",
-        "Everything saved before is kept. Close some programs or sessions, then try again.",
-    )
-
-
 def _no_room(file: Path) -> bool:
     # Imported when it is needed: it loads the compression libraries, and the first frame waits for this file.
     import shutil
@@ -144,7 +128,7 @@ def _no_room(file: Path) -> bool:
 def _unusable(what: str, reason: str) -> StorageError:
     return StorageError(
         f"{what[0].upper()}{what[1:]} cannot be used: {reason}.",
-        "Everything saved before is kept. Check that the disk has space and is writable, then try again.",
+        f"{_KEPT} Check that the disk has space and is writable, then try again.",
     )
 
 

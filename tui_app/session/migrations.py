@@ -36,7 +36,7 @@ _VERSION_3 = (
     "UPDATE sessions SET tokens = ("
     " SELECT COALESCE(SUM(category.value), 0) FROM events, json_each(events.head, '$.k') AS category"
     f" WHERE events.session = sessions.id AND events.type IN {_MESSAGES}) WHERE tokens = 0 AND ("
-    " SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1) <> ''",
+    " SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1)<>''",
 )
 # The context boards. The code that reads and writes them lives in the room ``memory``.
 _VERSION_4 = (

@@ -1,6 +1,5 @@
 """A SQLite file read page by page: every record that still reads as one, whatever became of its trees."""
 
-import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,11 +14,11 @@ PAGE = 4_096
 _INDEX_INTERIOR, _INTERIOR, _INDEX_LEAF, _LEAF = 2, 5, 10, 13
 """First byte of a tree's pages."""
 _INTERIORS = (_INDEX_INTERIOR, _INTERIOR)
+_TREES = (*_INTERIORS, _INDEX_LEAF, _LEAF)
 _SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 """Bytes of values that are no text, by their serial types."""
 _LONGEST_HEADER = 60
 _FRAME, _WAL_HEADER = 24, 32
-_ROOT = re.compile(rb"table|index")
 
 
 class Frame(NamedTuple):
@@ -90,8 +89,6 @@ class PageReader:
         self._count = max([len(self._data) // self._size, *self._frames])
         self._chained: set[int] = set()
         """Pages that the long records lie on."""
-        self._whole = True
-        """Whether every tree could be followed to its last page."""
 
     def _page_size(self) -> int:
         if self._frames:
@@ -101,7 +98,7 @@ class PageReader:
 
         def trees(size: int) -> int:
             places = range(size, len(self._data), size)
-            return sum(self._data[at] in (*_INTERIORS, _INDEX_LEAF, _LEAF) for at in places)
+            return sum(self._data[at] in _TREES for at in places)
 
         return max([size for size in (found, PAGE) if _is_size(size)], key=trees)
 
@@ -111,22 +108,19 @@ class PageReader:
             return self._log[at : at + self._size]
         return self._data[(number - 1) * self._size : number * self._size] if number > 0 else b""
 
-    def records(self, is_row: Callable[[Values], bool]) -> Iterator[tuple[int, Values]]:
+    def records(self, is_row: Callable[[Values], bool], *, free: bool) -> Iterator[tuple[int, Values]]:
         """Row number and values of every record; 0 for one of an index, or whose number is lost.
 
         Args:
             is_row: Whether values are a row that is looked for, where only they themselves can tell.
+            free: Read the pages that hold nothing any more, though what they held may still be there.
         """
-        torn: list[int] = []
-        others: list[int] = []
-        wanted = self._reachable()
-        if not self._whole:
-            wanted = sorted({*range(1, self._count + 1), *wanted} - self._free())
-        for number in wanted:
+        unused, torn, others = self._free(), list[int](), list[int]()
+        for number in range(1, self._count + 1):
             page, base = self.page(number), 100 if number == 1 else 0
-            if len(page) < self._size:
+            if len(page) < self._size or (number in unused) is not free:
                 continue
-            if page[base] not in (*_INTERIORS, _INDEX_LEAF, _LEAF):
+            if page[base] not in _TREES:
                 others.append(number)
                 continue
             found, whole = self._cells(page, base)
@@ -137,34 +131,6 @@ class PageReader:
         for number in [*torn, *(each for each in others if each not in self._chained)]:
             yield from self._scanned(number, is_row)
 
-    def _reachable(self) -> list[int]:
-        """The pages of all trees, as far as they can be followed."""
-        seen: dict[int, None] = {}
-        roots = [1]
-        while roots:
-            number = roots.pop()
-            page, base = self.page(number), 100 if number == 1 else 0
-            if number in seen or len(page) < self._size:
-                self._whole = False
-                continue
-            seen[number] = None
-            kind = page[base]
-            found, whole = self._cells(page, base)
-            self._whole = self._whole and whole and kind in (*_INTERIORS, _INDEX_LEAF, _LEAF)
-            if kind in _INTERIORS:
-                roots += self._children(page, base)
-            for _, values, _ in found if number == 1 else ():
-                root = values[3] if len(values) > 3 else 0
-                if isinstance(root, int) and root > 1:
-                    roots.append(root)
-        self._whole = self._whole and len(self.page(1)) > 0 and _ROOT.search(self.page(1)) is not None
-        return list(seen)
-
-    def _children(self, page: bytes, base: int) -> list[int]:
-        places = self._pointers(page, base)
-        below = [int.from_bytes(page[at : at + 4], "big") for at in places]
-        return [*below, int.from_bytes(page[base + 8 : base + 12], "big")]
-
     def _pointers(self, page: bytes, base: int) -> list[int]:
         count = int.from_bytes(page[base + 3 : base + 5], "big")
         first = base + (12 if page[base] in _INTERIORS else 8)
@@ -173,7 +139,6 @@ class PageReader:
         return list(struct.unpack(f">{count}H", page[first : first + 2 * count]))
 
     def _free(self) -> set[int]:
-        """Pages that hold nothing any more, though what they held may still be read there."""
         free: set[int] = set()
         trunk = int.from_bytes(self.page(1)[32:36], "big")
         while 0 < trunk <= self._count and trunk not in free:

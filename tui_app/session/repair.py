@@ -248,23 +248,32 @@ class _Rescue:
     def read(self, reader: PageReader) -> None:
         """Copy every row that is whole, and keep the others for :meth:`fill`."""
         self.db.execute("CREATE TEMP TABLE named (session, seq, type, PRIMARY KEY (session, seq))")
-        for key, values in reader.records(lambda values: _table_of(values) != ""):
-            match _table_of(values):
-                case "events" if row := whole_event(values):
-                    self._insert(row)
-                case "events":
-                    self._damaged.append(values)
-                case "sessions":
-                    self._listed.append(values)
-                case "named" | "numbered" as index:
-                    kind = _text(values[1]) if index == "named" else ""
-                    insert = "INSERT INTO named VALUES (?, ?, ?)"
-                    change = "ON CONFLICT DO UPDATE SET type = max(type, excluded.type)"
-                    self.db.execute(f"{insert} {change}", (_text(values[0]), values[2 if kind else 1], kind))
-                case table if table in BESIDE:
-                    self._beside(table, key, values)
-                case _:
-                    pass
+        for key, values in reader.records(lambda values: _table_of(values) != "", free=False):
+            self._take(key, values)
+        # Which pages are free may be damaged, too. What a deleted session leaves there is in no list.
+        known = {row[0] for row in self.db.execute("SELECT DISTINCT session FROM named")}
+        known |= {_text(values[0]) for values in self._listed}
+        for _, values in reader.records(lambda values: _table_of(values) != "", free=True):
+            if _table_of(values) in ("events", "sessions") and _text(values[0]) in known:
+                self._take(0, values)
+
+    def _take(self, key: int, values: Values) -> None:
+        match _table_of(values):
+            case "events" if row := whole_event(values):
+                self._insert(row)
+            case "events":
+                self._damaged.append(values)
+            case "sessions":
+                self._listed.append(values)
+            case "named" | "numbered" as index:
+                kind = _text(values[1]) if index == "named" else ""
+                insert = "INSERT INTO named VALUES (?, ?, ?)"
+                change = "ON CONFLICT DO UPDATE SET type = max(type, excluded.type)"
+                self.db.execute(f"{insert} {change}", (_text(values[0]), values[2 if kind else 1], kind))
+            case table if table in BESIDE:
+                self._beside(table, key, values)
+            case _:
+                pass
 
     def fill(self) -> None:
         """Mend what is damaged, and leave a row for each event that is lost."""
@@ -275,7 +284,6 @@ class _Rescue:
         for session, data in self.db.execute(query).fetchall():
             cwd = plain(json.loads(data).get("cwd", ""))
             self.db.execute("UPDATE sessions SET cwd = ? WHERE id = ?", (cwd, session))
-        # What a deleted session leaves on unused pages is in no index.
         known = "(SELECT id FROM sessions UNION SELECT session FROM named)"
         self.events -= self.db.execute(f"DELETE FROM events WHERE session NOT IN {known}").rowcount
         patched: dict[str, list[int]] = {}

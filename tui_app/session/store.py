@@ -200,7 +200,7 @@ def explained(error: BaseException, database: Path | None) -> str:
             return str(error.args[0])
         case SessionLocked():
             return f"The session is open in {error}, and only one may write it. Close it there first."
-        case sqlite3.Error() | OSError() if told := storage_error(error, database):
+        case sqlite3.Error() | OSError() | MemoryError() if told := storage_error(error, database):
             return str(told)
         case sqlite3.Error():
             return f"The sessions file {database or ''}".rstrip() + f" cannot be used: {error}."
