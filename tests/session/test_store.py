@@ -1,5 +1,8 @@
 """The sessions file: durable, atomic, shared between processes. All that stores share is in the contract."""
 
+import contextlib
+import os
+import resource
 import sqlite3
 import stat
 import subprocess
@@ -217,6 +220,27 @@ def test_migration_that_fills_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) 
             migrations.migrate(db)
         assert caught.value.sqlite_errorcode == sqlite3.SQLITE_FULL
         assert not db.in_transaction
+
+
+@pytest.mark.parametrize("spare", [0, 1, 2])
+def test_no_file_may_be_opened_any_more(store: SqliteStore, path: Path, spare: int) -> None:
+    """Neither the disk nor the sessions file is to blame."""
+    store.create(START, time=1.0)
+    store.close()
+    held: list[int] = []
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) + 40, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(200))
+        for _ in range(spare):
+            os.close(held.pop())
+        with pytest.raises(StorageError, match=r"Too many files are open.*is kept"):
+            SqliteStore(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for each in held:
+            os.close(each)
 
 
 def test_deleting_leaves_nothing_behind(store: SqliteStore) -> None:

@@ -92,11 +92,14 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and database and _no_room(database)):
         return DiskFull(file)
     if code == sqlite3.SQLITE_CANTOPEN:
-        # SQLite does not say why.
+        # SQLite does not say why; a database takes three files.
+        held: list[int] = []
         try:
-            os.close(os.open(os.devnull, os.O_RDONLY))
+            held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(3))
         except OSError as why:
             return storage_error(why)
+        finally:
+            list(map(os.close, held))
     if code == sqlite3.SQLITE_BUSY:
         what = f"{file[0].upper()}{file[1:]} is in use by another program, which did not finish."
         return StorageError(what, f"{_KEPT} Try again; if it stays so, close the other program.")
