@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.postgres.conftest import ROOT
-from tests.servers.postgres import Cluster
+from tests.postgres.conftest import ROOT, Writer
+from tests.servers.postgres import PASSWORD, USER, Cluster
 from tui_app.events import SessionStart, UserMessage
 from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
@@ -18,6 +18,7 @@ from tui_app.session.management import delete_session
 from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.search import search_sessions
 from tui_app.session.store import SessionDeleted, SessionNotFound
+from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
@@ -85,3 +86,55 @@ def test_nobody_hears_of_a_session_that_is_not_theirs(users: tuple[SessionServer
                 others.append(other, UserMessage(text="a gannet"), None, time=time.time())
                 assert follower.wait(20) is True
             assert list(listening.notifies(timeout=0.1)) == []
+
+
+WRITER = """
+import sys, time
+from contextlib import closing
+from pathlib import Path
+from tui_app.events import SessionStart, UserMessage
+from tui_app.session.postgres_store import PostgresStore
+from tui_app.settings.spec import SessionServer
+with closing(PostgresStore(SessionServer(sys.argv[1]))) as store:
+    session = store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
+    lock = store.lock(session, Path("/nowhere"))
+    for number in range(5):
+        store.append(session, UserMessage(text=f"{number}"), None, time=2.0)
+    lock.release()
+print(session)
+"""
+
+
+def test_who_finds_no_connection_free_waits_for_one(
+    users: tuple[SessionServer, SessionServer], run_python: Writer
+) -> None:
+    """As at a lock: a server has a hundred connections, and more windows may want one."""
+    mine, _ = users
+    with closing(PostgresStore(mine)) as store:
+        store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
+        # The owner of the roles may limit them at any time.
+        owner = re.sub(r"//[^@]*@", f"//{USER}:{PASSWORD}@", mine.url)
+        with psycopg.connect(owner, autocommit=True) as admin:
+            admin.execute("ALTER ROLE bosun CONNECTION LIMIT 2")
+        running = [run_python(WRITER, mine.url) for _ in range(6)]
+        made = [process.communicate(timeout=100)[0].strip() for process in running]
+        assert [process.returncode for process in running] == [0] * 6
+        assert {info.id for info in store.sessions()} > set(made)
+
+
+@pytest.mark.parametrize("id", ["/tmp/elsewhere", "../../elsewhere", "..", "", "deadbeef/../..", "DEADBEEF"])
+def test_an_id_of_another_machine_that_is_none(server: SessionServer, tmp_path: Path, id: str) -> None:
+    """Anybody who may write the database may write any name there; none becomes a path here."""
+    with closing(PostgresStore(server)) as store:
+        session = store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
+        with psycopg.connect(server.url, autocommit=True) as db:
+            row = "INSERT INTO plimsoll.sessions (id, title, cwd, model, created, updated)"
+            db.execute(f"{row} VALUES (%s, 'x', '/p', 'm', 1, 1)".encode(), (id,))
+        assert [info.id for info in store.sessions()] == [session]
+        assert store.sizes().keys() == {session}
+        with pytest.raises(SessionNotFound):
+            store.info(id)
+        with pytest.raises(SessionNotFound):
+            delete_session(server, tmp_path, id)
+        with pytest.raises(SessionNotFound):
+            SessionFolder.of_session(tmp_path, id)
