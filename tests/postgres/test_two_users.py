@@ -137,4 +137,4 @@ def test_an_id_of_another_machine_that_is_none(server: SessionServer, tmp_path: 
         with pytest.raises(SessionNotFound):
             delete_session(server, tmp_path, id)
         with pytest.raises(SessionNotFound):
-            SessionFolder.of_session(tmp_path, id)
+            SessionFolder.named(tmp_path, id)

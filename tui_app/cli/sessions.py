@@ -160,7 +160,7 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
     with program.sessions() as store:
         sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
         found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
-        folders = [SessionFolder.of_session(paths.sessions_dir, each.info.id) for each in found]
+        folders = [SessionFolder.named(paths.sessions_dir, each.info.id) for each in found]
         held = [
             bool(store.holder(each.info.id, folder.lock_file))
             for each, folder in zip(found, folders, strict=True)
@@ -402,7 +402,7 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
         else:
             tell("Kept.")
         return OK
-    folder = SessionFolder.of_session(program.paths.sessions_dir, info.id)
+    folder = SessionFolder.named(program.paths.sessions_dir, info.id)
     removal.delete_session(program.database, program.paths.sessions_dir, info.id)
     if folder.path.exists():
         raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")

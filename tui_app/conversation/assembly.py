@@ -232,13 +232,13 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
             remembers = bool(opening.policy) and not opening.passing
             before = chosen_policy(store, session) if remembers else ""
             mode = opening.mode or chosen_mode(store, session)
-            folder = SessionFolder.of_session(paths.sessions_dir, session)
+            folder = SessionFolder.named(paths.sessions_dir, session)
         else:
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
             session, recorded, before = store.create(start, time=time.time()), model, ""
             mode = opening.first_mode
             undo.callback(store.delete, session)
-            folder = SessionFolder.of_session(paths.sessions_dir, session)
+            folder = SessionFolder.named(paths.sessions_dir, session)
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)

@@ -59,7 +59,7 @@ async def read_sessions(
     with WriterLock(lock_of(opening.paths)):
         telling.tell()
         for info in sessions:
-            folder = SessionFolder.of_session(opening.paths.sessions_dir, info.id)
+            folder = SessionFolder.named(opening.paths.sessions_dir, info.id)
             if who := store.holder(info.id, folder.lock_file):
                 yield Reading(info.id, held=who)
                 continue

@@ -87,7 +87,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         history = SessionHistory(
             store=store,
             session=info.id,
-            archive=Archive(SessionFolder.of_session(opening.paths.sessions_dir, info.id)),
+            archive=Archive(SessionFolder.named(opening.paths.sessions_dir, info.id)),
             counter=TokenCounter(text, model=model),
             publish=lambda record: None,
             model=model,

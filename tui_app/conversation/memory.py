@@ -460,7 +460,7 @@ def remembering_of(
         ),
         telling=telling,
         lock=lock_of(paths),
-        folder=lambda session: SessionFolder.of_session(paths.sessions_dir, session),
+        folder=lambda session: SessionFolder.named(paths.sessions_dir, session),
         cwd=opening.cwd,
         settings=settings,
     )

@@ -155,7 +155,7 @@ def delete_session(
         OSError: if its lock cannot be made.
         sqlite3.DatabaseError: if the log cannot be changed.
     """
-    folder = SessionFolder.of_session(sessions_dir, session)
+    folder = SessionFolder.named(sessions_dir, session)
 
     def delete(store: SessionStore) -> None:
         with closing(store):

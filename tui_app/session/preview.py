@@ -262,15 +262,7 @@ def read_body(database: Database, session: str, entry: Entry) -> Body:
     """Read a text with a connection of this thread's own."""
     try:
         with closing(open_store(database, read_only=True)) as store:
-            return body_from(StoreBodies(store, session), entry)
-    except sqlite3.Error as error:
-        return unreadable(error)
-
-
-def body_from(source: StoreBodies, entry: Entry) -> Body:
-    """Read a text over a connection there is already."""
-    try:
-        return source.body(entry)
+            return StoreBodies(store, session).body(entry)
     except sqlite3.Error as error:
         return unreadable(error)
 

@@ -81,10 +81,10 @@ def fork_session(
     model = changes[-1] if at is not None and changes else info.model
     origin = replace(start[0], title=title, forked_from=info.id, forked_at=at or 0, model=model)
     session = store.create(origin, time=now)
-    folder = SessionFolder.of_session(sessions_dir, session)
+    folder = SessionFolder.named(sessions_dir, session)
     try:
         # Checkpoints, outputs and histories; not a process's lock, nor what commands left.
-        source = SessionFolder.of_session(sessions_dir, info.id)
+        source = SessionFolder.named(sessions_dir, info.id)
         if source.path.is_dir():
             shutil.copytree(
                 source.path,

@@ -43,7 +43,7 @@ class SessionFolder:
     path: Path
 
     @classmethod
-    def of_session(cls, sessions_dir: Path, session: str) -> "SessionFolder":
+    def named(cls, sessions_dir: Path, session: str) -> "SessionFolder":
         """The folder of a session.
 
         Raises:

@@ -99,7 +99,7 @@ class LateBodies:
             if self._far and self._source is not None:
                 # One after the other, on the connection there is.
                 async with self._turn:
-                    self._long[entry] = await asyncio.to_thread(preview.body_from, self._source, entry)
+                    self._long[entry] = await asyncio.to_thread(self._source.body, entry)
             else:
                 self._long[entry] = await asyncio.to_thread(preview.read_body, database, session, entry)
         except Exception as error:  # nobody waits for this task: the row would promise the text for ever

@@ -159,7 +159,7 @@ class ReadOnlyFollower:
 
     def __init__(self, launch: Launch, session: str, presenter: Presenter, writer: str) -> None:
         self._launch, self._session, self._presenter, self._writer = launch, session, presenter, writer
-        self._lock_file = SessionFolder.of_session(launch.paths.sessions_dir, session).lock_file
+        self._lock_file = SessionFolder.named(launch.paths.sessions_dir, session).lock_file
         self._last = presenter.last
         """Log number of the newest event that was read."""
         self._over = threading.Event()

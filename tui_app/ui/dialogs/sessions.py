@@ -576,9 +576,7 @@ def held_elsewhere(launch: Launch, session: str) -> str:
     """Where a session is open for writing, in words; empty where it is not, or that is unknown."""
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
-            return store.holder(
-                session, SessionFolder.of_session(launch.paths.sessions_dir, session).lock_file
-            )
+            return store.holder(session, SessionFolder.named(launch.paths.sessions_dir, session).lock_file)
     except (OSError, sqlite3.Error):
         return ""
 
