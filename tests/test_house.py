@@ -68,14 +68,14 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
     "agent": 8_494,
-    "cli": 3_611,
-    "context": 11_141,  # a file is weighed before it comes back; what stands beside a patch
+    "cli": 3_624,
+    "context": 11_157,  # a file is weighed before it comes back; what stands beside a patch
     "conversation": 7_103,  # own tools can be switched off
     "demo": 325,
     "editors": 1_049,
     "events": 1_164,  # events name what can be done next
     "memory": 797,
-    "session": 8_410,  # an answer of several requests says how large its context is
+    "session": 8_774,  # an answer of several requests says how large its context is
     "settings": 1_412,  # own tools can be switched off
     "ui": 17_440,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,

@@ -176,8 +176,11 @@ def reserve_of(path: Path) -> Path:
 
 def keep_back(path: Path) -> None:
     """Keep some of the disk back, where there is room."""
+    # It loads the compression libraries, and the first frame waits for this file.
+    import shutil
+
     with suppress(OSError):
-        if not reserve_of(path).exists():
+        if not reserve_of(path).exists() and shutil.disk_usage(path.parent).free > 4 * _RESERVE:
             write_bytes_atomic(reserve_of(path), bytes(_RESERVE))
 
 
@@ -222,7 +225,16 @@ class SqliteStore(SqlStore):
         self._db.close()
 
     def delete(self, session: str) -> None:
-        super().delete(session)
+        try:
+            super().delete(session)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
+                raise
+            # Other windows have the file open: its newest events first, so few that the log has room.
+            some = "SELECT rowid FROM events WHERE session = ? ORDER BY seq DESC LIMIT 4"
+            while self._db.execute(f"DELETE FROM events WHERE rowid IN ({some})", (session,)).rowcount:
+                self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+            super().delete(session)
         if self._cramped:
             # The disk gets back what was the session's.
             self._db.execute("VACUUM")
