@@ -75,7 +75,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_164,  # events name what can be done next
     "memory": 797,
-    "session": 8_774,  # an answer of several requests says how large its context is
+    "session": 8_778,  # an answer of several requests says how large its context is
     "settings": 1_412,  # own tools can be switched off
     "ui": 17_440,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,

@@ -117,6 +117,19 @@ def test_the_number_of_the_version(whole: Path, tmp_path: Path, version: int) ->
     assert log_of(path) == log_of(whole)
 
 
+def test_a_start_that_is_lost(whole: Path, tmp_path: Path) -> None:
+    """It is made anew from the list of sessions, and a row says so."""
+    path = tmp_path / "sessions.db"
+    path.write_bytes(whole.read_bytes())
+    with closing(SqliteStore(path)) as store:
+        session = store.sessions()[2].id
+        store._db.execute("UPDATE events SET data = 'x' WHERE session = ? AND seq = 1", (session,))
+    mend(examine(path, tmp_path / "sessions"), path, tmp_path / "sessions", stamp=STAMP)
+    with closing(SqliteStore(path)) as store:
+        (error,) = [r.data.message for r, _ in store.records(session) if isinstance(r.data, Error)]
+    assert "#1" in error
+
+
 @pytest.mark.parametrize("seed", range(examples(500)))
 def test_one_byte(whole: Path, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

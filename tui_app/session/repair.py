@@ -299,6 +299,11 @@ class _Rescue:
             if event is None or row_sum(event) != values[-1]:
                 self._set_aside(session, seq, values)
                 patched.setdefault(session, []).extend([seq] if event is not None else ())
+        begun = "SELECT session FROM events WHERE seq = 1"
+        query = f"SELECT DISTINCT session FROM events WHERE session NOT IN ({begun})"
+        for (session,) in self.db.execute(query).fetchall():
+            # Its start is made anew from the list.
+            patched.setdefault(session, []).append(1)
         self.patched = sum(map(len, patched.values()))
         self.db.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM events)")
         list_unlisted(self.db)
