@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
-from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 
+from tui_app.obeyed_places import differs_by_branch, is_autorun, obeyed_by_git
 from tui_app.records import frozen
 from tui_app.text import count, visible
 
@@ -28,32 +28,6 @@ _MOST_ENTRIES = 20_000
 """Names that are looked at in one folder."""
 MOST_PLACES = 100
 """Places that a sandbox keeps; each costs a mount."""
-GIT_OBEYS = ("config", "config.worktree", "commondir", "info/attributes", "hooks")
-"""Places in a repository; by ``commondir`` git takes all but one of the others from elsewhere."""
-_FOLDERS = frozenset(
-    {
-        # Editors and the containers that they start.
-        ".vscode", ".idea", ".fleet", ".zed", ".vs", ".devcontainer", ".vim", ".nvim",
-        # What git runs by its hooks.
-        ".husky", ".githooks",
-        # Tools that read their settings from here on, and agents.
-        ".cargo", ".mvn", ".mise", ".claude", ".codex", ".cursor", ".gemini", ".agents", ".plimsoll",
-        ".opencode", ".windsurf", ".continue", ".roo", ".kiro",
-    }
-)  # fmt: skip
-_FILE = re.compile("|".join(map(translate, (
-    # Ends of names tell most: .envrc, .npmrc, .bashrc, .gdbinit, .bash_profile.
-    ".*rc", ".*rc.*", ".*init", ".*profile", ".bash_*", ".zshenv", ".gitconfig", ".mcp.json",
-    ".mise.toml", ".mise.*.toml", "mise.toml", "mise.*.toml", ".pnpmfile.*", ".dir-locals*.el", ".nvim.lua",
-    "*.code-workspace",
-))))  # fmt: skip
-_AT_ROOTS = re.compile("|".join(map(translate, (
-    # Forges and git look for these at the root of a repository alone: packages that were unpacked have many.
-    ".github", ".gitlab", ".circleci", ".woodpecker", ".forgejo", ".gitea", ".buildkite", ".*-ci.y*ml",
-    ".travis.yml", ".pre-commit-config.y*ml", ".gitmodules",
-))))  # fmt: skip
-_INSTRUCTIONS = frozenset({"agents.md", "claude.md", "claude.local.md"})
-"""What agents follow, this one too. Branches differ in them, so they are watched and not kept as they are."""
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
 _AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -131,7 +105,7 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
                 places[path] = stamp(path)
             elif is_folder and entry.name not in _PASSED_OVER:
                 waiting.append(path)
-    found = [path for path in places if path.name.casefold() in _INSTRUCTIONS][:MOST_PLACES]
+    found = [path for path in places if differs_by_branch(path.name)][:MOST_PLACES]
     held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
     return AutorunPlaces(
         places, {path: text for path, text in held if text is not None}, tuple(repositories), is_whole
@@ -152,21 +126,12 @@ def within_git(git: Path) -> Iterator[Path]:
 
 def _obeyed_by_git(git: Path) -> Iterator[Path]:
     """What is there in a repository that git obeys, each hook by itself."""
-    for path in (git / name for name in GIT_OBEYS):
+    for path in (git / name for name in obeyed_by_git()):
         if path.is_dir() and not path.is_symlink():
             hooks = islice(_files(path), _MOST_LOOKED_AT)
             yield from (hook for hook in hooks if hook.suffix != ".sample")
         elif _there(path):
             yield path
-
-
-def is_autorun(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
-    """Whether a name is one that programs look for, at the root of a repository or further down."""
-    name = name.casefold()
-    at_root = is_root and _AT_ROOTS.match(name) is not None
-    if is_folder and name in _FOLDERS:
-        return True
-    return at_root or name in _INSTRUCTIONS or _FILE.match(name) is not None
 
 
 def made_since(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:

@@ -19,9 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from tui_app.autorun import GIT_OBEYS, MOST_PLACES, AutorunPlaces, find_autorun, within_git
+from tui_app.autorun import MOST_PLACES, AutorunPlaces, find_autorun, within_git
 from tui_app.command_parent import NETWORK_ABI, Landlock, landlock_abi, parented
 from tui_app.files import Refused, anything, read_inside
+from tui_app.obeyed_places import obeyed_by_git
 from tui_app.records import frozen
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -217,7 +218,9 @@ class Confinement:
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
             linked = (folder / "commondir").is_file()
-            found += [folder / name for name in (("commondir", "config.worktree") if linked else GIT_OBEYS)]
+            found += [
+                folder / name for name in (("commondir", "config.worktree") if linked else obeyed_by_git())
+            ]
         for place in self._open:
             found += _named_places(place)
             found += [place / ".git"] if (place / ".git").is_file() else []

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from pydantic_ai import ModelRetry
+from pydantic_ai import ModelRetry, ToolDenied
 
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools import web
@@ -117,12 +117,26 @@ async def test_a_page_is_read_as_text_from_the_address_that_was_checked() -> Non
     assert b"host: site.test" in asked[0].lower()
 
 
-async def test_a_redirection_to_another_host_is_not_followed() -> None:
-    away = page(b"", status="302 Found", more="Location: http://169.254.169.254/latest\r\n")
-    async with site(away) as (url, asked):
-        with pytest.raises(ModelRetry, match="another host"):
-            await fetched(tool(), url)
-    assert len(asked) == 1
+async def test_a_redirection_is_asked_about_where_scheme_host_or_port_change() -> None:
+    questions: list[str] = []
+
+    async def ask(action: Action) -> str:
+        questions.append(action.subject)
+        return "Not done." if "away" in action.subject else ""
+
+    resolver = tool().resolve
+    async with site(page(b"elsewhere")) as (other, other_asked):
+        same = page(b"", status="302 Found", more="Location: /next\r\n")
+        port = page(b"", status="307 Found", more=f"Location: {other}/next\r\n")
+        async with site(same, port) as (url, asked):
+            text = await fetched(WebTool(ask, private=True, resolve=resolver), url)
+        assert (questions, len(asked), len(other_asked)) == ([url, f"{other}/next"], 2, 1)
+        assert text.endswith("elsewhere")
+    for leads in ("http://away.test/", "https://site.test/away", "http://169.254.169.254/away"):
+        away = page(b"", status="302 Found", more=f"Location: {leads}\r\n")
+        async with site(away) as (url, asked):
+            assert isinstance(await fetched(WebTool(ask, private=True, resolve=resolver), url), ToolDenied)
+        assert questions[-1] == leads
 
 
 async def test_a_redirection_without_end_ends() -> None:

@@ -1,17 +1,19 @@
 """Shell lines, read by the grammar of bash: the simple commands of a line, in order, with their words.
 
-A reader, not a shell: variables, globs and substitutions are left as they are written.
+A reader, not a shell: what only a shell knows (variables, globs, substitutions) is kept as it is written, and
+as a sign for "anything" in :attr:`Word.known`.
 """
 
 import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from tui_app.records import frozen
-from tui_app.text import words
+from tui_app.text import visible, words
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -20,7 +22,36 @@ LONGEST = 20_000
 """Characters of a line that are read; longer ones are scripts with data in them."""
 _READABLE = bytes([*range(128), *[ord("_")] * 128])
 """The grammar's scanner looks every sign up in a table for ASCII, and reads beyond it."""
+_MISREAD = re.compile(rb"\\\\|(?<!\$)\{(?=\S)")
+"""What the grammar takes for something else: an escaped backslash, and a list in braces for a block."""
 Joint = Literal["", "&&", "||", ";", "|", "&"]
+
+ANYTHING = "\ue000"
+"""Stands for text that is not known and may hold blanks: it may be several words, or none."""
+ANY_WORD = "\ue001"
+"""Stands for unknown text within one word."""
+GAP = "\ue002"
+"""Stands for what splits a word, such as ``$IFS``."""
+_QUOTABLE = "{},*?[]"
+_AS_THEY_ARE = {sign: chr(0xE010 + at) for at, sign in enumerate(_QUOTABLE)}
+_PLAIN_AGAIN = str.maketrans({quoted: sign for sign, quoted in _AS_THEY_ARE.items()})
+_QUOTED = str.maketrans(_AS_THEY_ARE)
+_OWN_SIGNS = re.compile("[\ue000-\ue01f]")
+_PLAIN_WORD = re.compile(r"""(?:[^\s|&;<>()$`\\*?\[\]#{}!"'~]|(?<=\w)~|'[^']*'|"(?:[^"$`\\]|\\[$`"\\])*")+""")
+"""A word that every shell reads in the same way, with or without quotes."""
+
+
+@frozen
+class Word:
+    """One word of a command."""
+
+    text: str
+    """Without quotes; an expansion as it is written."""
+    known: str
+    """With signs for what is not known, and for signs of a pattern or a list that are quoted."""
+    is_plain: bool = False
+    """Whether every shell hands it on as ``text``."""
+    is_quoted: bool = False
 
 
 @frozen
@@ -37,6 +68,10 @@ class SimpleCommand:
     """Files that its output goes to, and whether it is appended."""
     nested: bool = False
     """Whether it stands in a loop, a condition, a function or a substitution."""
+    parts: tuple[Word, ...] = ()
+    """All its words, assignments before the program included."""
+    fed: bool = False
+    """Whether it reads what another command prints, or what only shows when it runs."""
 
     @property
     def program(self) -> str:
@@ -44,21 +79,59 @@ class SimpleCommand:
         return posixpath.basename(self.words[0]) if self.words else ""
 
 
+@frozen
+class ShellLine:
+    """A line, taken apart."""
+
+    commands: tuple[SimpleCommand, ...] = ()
+    texts: tuple[str, ...] = ()
+    """What is no command, and may hold some: comments, here-documents, values of variables."""
+    is_whole: bool = True
+    """Whether all of it was read."""
+    is_plain: bool = False
+    """Whether it is nothing but commands of plain words, joined by ``&&``, ``||``, ``|`` and ``;``."""
+
+
 @lru_cache(maxsize=4_096)
-def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
-    """Take a shell line apart.
-
-    Args:
-        line: One or more lines as a shell is given them; here-documents are data.
-
-    Returns:
-        Its commands in order of writing; what cannot be parsed is left out.
-    """
-    source = line[:LONGEST].encode("utf-8", "replace")
+def read_line(line: str) -> ShellLine:
+    """Take one or more lines apart, as a shell is given them."""
+    source = _OWN_SIGNS.sub("\ufffd", line[:LONGEST]).encode("utf-8", "replace")
+    readable = _MISREAD.sub(lambda found: b"_" * len(found[0]), source.translate(_READABLE))
+    reader = _Reader(source)
     try:
-        return tuple(_commands(_parser().parse(source.translate(_READABLE)).root_node, _State(source)))
+        root = _parser().parse(readable).root_node
+        commands = tuple(reader.commands(root))
+        is_plain = len(line) <= LONGEST and not root.has_error and reader.is_plain(line, commands)
     except RecursionError:  # deeper than anybody writes
-        return ()
+        return ShellLine(is_whole=False)
+    is_whole = len(line) <= LONGEST and not root.has_error
+    return ShellLine(commands, tuple(reader.texts), is_whole, is_plain)
+
+
+def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
+    """The commands of a line in order of writing; here-documents are data.
+
+    What cannot be parsed is left out.
+    """
+    return read_line(line).commands
+
+
+def plain_words(line: str) -> tuple[str, ...] | None:
+    """The words that a program can be started with as they are; None where a line needs a shell.
+
+    Quotes only hold words together; every other sign that a shell reads needs one, even between quotes.
+    """
+    found = read_line(line)
+    is_alone = found.is_plain and len(found.commands) == 1 and not _FOR_A_SHELL & {*line}
+    return found.commands[0].words if is_alone and found.commands[0].words[0] else None
+
+
+_FOR_A_SHELL = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\0")
+
+
+def without_signs(word: str) -> str:
+    """A known word with the quoted signs in it as they are written."""
+    return word.translate(_PLAIN_AGAIN)
 
 
 def producer(line: str) -> str:
@@ -151,15 +224,200 @@ def _parser() -> "Parser":
     return Parser(Language(tree_sitter_bash.language()))
 
 
-class _State:
-    """The source, and what stands before the next command."""
+class _Reader:
+    """Walks a tree once."""
 
     def __init__(self, source: bytes) -> None:
-        self.source = source
-        self.joint: Joint = ""
+        self.texts: list[str] = []
+        self._source = source
+        self._joint: Joint = ""
+        self._spans: list[tuple[int, int]] = []
+        """Where words and joints stand: what is between them in a plain line is blanks."""
 
-    def text(self, node: "Node") -> str:
-        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+    def is_plain(self, line: str, commands: Sequence[SimpleCommand]) -> bool:
+        words = [word for each in commands for word in each.parts]
+        if not words or not line.isprintable() or visible(line) != line:
+            return False
+        left = bytearray(self._source)
+        joints = 0
+        for start, end in self._spans:
+            joints += self._source[start:end].decode("ascii", "replace") in _PLAIN_JOINTS
+            left[start:end] = b" " * (end - start)
+        flat = not any(each.nested or "=" in each.parts[0].text for each in commands)
+        covered = not left.strip(b" ") and joints == len(commands) - 1
+        return flat and covered and all(word.is_plain for word in words)
+
+    def commands(self, node: "Node", nested: bool = False, fed: bool = False) -> Iterator[SimpleCommand]:
+        if node.type in _COMMANDS:
+            yield self._command(node, nested, fed)
+            for child in _substitutions(node):
+                yield from self._substituted(child)
+            return
+        if node.type == "redirected_statement":
+            yield from self._redirected(node, nested, fed)
+            return
+        inside = nested or node.type in _BLOCKS
+        fed = fed or node.type == "function_definition"
+        for child in node.children:
+            if not child.is_named:
+                if child.type in _JOINTS:
+                    self._joint = _JOINTS[child.type]
+                    self._spans += [(child.start_byte, child.end_byte)] * (child.type in _PLAIN_JOINTS)
+                    fed = fed or self._joint == "|"
+            elif child.type in _TEXTS:
+                self.texts.append(_unquoted(self._text(child)))
+                for each in _substitutions(child):
+                    yield from self._substituted(each)
+            else:
+                yield from self.commands(child, inside, fed)
+                if node.type in {"program", "subshell", "compound_statement"}:
+                    self._joint = ";"
+
+    def _substituted(self, node: "Node") -> Iterator[SimpleCommand]:
+        # `>(…)` is handed what is written to it.
+        yield from self.commands(node, nested=True, fed=self._text(node).startswith(">("))
+
+    def _redirected(self, node: "Node", nested: bool, fed: bool) -> Iterator[SimpleCommand]:
+        redirects = node.children_by_field_name("redirect")
+        fed = fed or any(map(self._feeds, redirects))
+        first = node.named_children[0] if node.named_children else node
+        body = list(self.commands(first, nested, fed)) if first not in redirects else []
+        writes, more = tuple(self._writes(redirects)), tuple(self._behind(redirects))
+        if not body and more:
+            body.append(SimpleCommand((), "", self._joint, nested=nested, fed=fed))
+        if body:
+            last = _without_descriptor(body[-1], first, redirects)
+            words = tuple(word.text for word in more)
+            body[-1] = replace(
+                last,
+                words=(*last.words, *words),
+                text=" ".join(filter(None, (last.text, *words))),
+                writes=(*last.writes, *writes),
+                parts=(*last.parts, *more),
+            )
+        yield from body
+        for redirect in redirects:
+            # A pipe behind the beginning of a here-document is parsed into it.
+            for child in redirect.named_children if redirect.type == "heredoc_redirect" else ():
+                if child.type == "heredoc_body":
+                    self.texts.append(self._text(child))
+                elif child.type in {"pipeline", "command", "list"}:
+                    yield from self.commands(child, nested, fed=child.type == "pipeline")
+            for child in _substitutions(redirect):
+                yield from self._substituted(child)
+
+    def _feeds(self, redirect: "Node") -> bool:
+        """Whether what is read from a redirection only shows when it is."""
+        match redirect.type:
+            case "heredoc_redirect":
+                return any(
+                    child.named_children for child in redirect.children if child.type == "heredoc_body"
+                )
+            case "herestring_redirect":
+                return any(sign in self._text(redirect) for sign in "$`")
+        reads = any(child.type in ("<", "<&", "<>") for child in redirect.children)
+        to = redirect.child_by_field_name("destination")
+        return reads and to is not None and _STREAM.match(self._text(to)) is not None
+
+    def _command(self, node: "Node", nested: bool, fed: bool) -> SimpleCommand:
+        redirects = [child for child in node.children if child.type in _REDIRECTS]
+        fed = fed or any(map(self._feeds, redirects))
+        own = [child for child in node.children if child.type not in _REDIRECTS]
+        parts: list[Word] = []
+        words: list[str] = []
+        for nodes in _adjacent(own):
+            word = self._word(*nodes)
+            parts.append(word)
+            if nodes[0].type != "variable_assignment":
+                words.append(word.text)
+                self._spans.append((nodes[0].start_byte, nodes[-1].end_byte))
+        behind = tuple(self._behind(redirects))
+        named = [child for child in own if child.type != "variable_assignment"]
+        text = " ".join(" ".join(self._text(child) for child in named).split())
+        words += [word.text for word in behind]
+        writes = tuple(self._writes(redirects))
+        made = SimpleCommand(tuple(words), text, self._joint, writes, nested, (*parts, *behind), fed)
+        self._joint = ";"
+        return made
+
+    def _writes(self, redirects: Sequence["Node"]) -> Iterator[tuple[str, bool]]:
+        inner = [
+            child for each in redirects if each.type == "heredoc_redirect" for child in each.named_children
+        ]
+        for each in (*redirects, *inner):
+            if each.type != "file_redirect":
+                continue
+            operator = next((child.type for child in each.children if not child.is_named), "")
+            to = each.child_by_field_name("destination")
+            number = each.child_by_field_name("descriptor")
+            errors = number is not None and self._text(number) == "2"
+            if to is not None and ">" in operator and not errors and to.type != "number":
+                yield self._word(to).text, ">>" in operator
+
+    def _behind(self, redirects: Sequence["Node"]) -> Iterator[Word]:
+        """Words of a command that stand behind where a redirection leads: the grammar takes them into it."""
+        for each in redirects:
+            targets = _adjacent(each.children_by_field_name("destination"))
+            given = _adjacent([child for child in each.named_children if child.type in _ARGUMENTS])
+            for nodes in targets[1:] if each.type == "file_redirect" else given * (each.type in _HERE):
+                yield self._word(*nodes)
+
+    def _text(self, node: "Node") -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _word(self, *nodes: "Node") -> Word:
+        written = self._source[nodes[0].start_byte : nodes[-1].end_byte].decode("utf-8", "replace")
+        is_translated = len(nodes) > 1 and nodes[0].type == "$"
+        known = _WILD.sub(ANY_WORD, "".join(map(self._known, nodes[is_translated:])))
+        is_plain = _PLAIN_WORD.fullmatch(written) is not None
+        text = "".join(map(self._as_written, nodes))
+        return Word(text, known, is_plain, any(sign in written for sign in "'\"\\"))
+
+    def _as_written(self, node: "Node") -> str:
+        match node.type:
+            case "raw_string":
+                return self._text(node)[1:-1]
+            case "string":
+                return re.sub(r"\\([\"\\$`])", r"\1", self._text(node)[1:-1])
+            case "concatenation" | "command_name":
+                return "".join(self._as_written(child) for child in node.children)
+            case "word":
+                return re.sub(r"\\(.)", r"\1", self._text(node))
+            case _:
+                return self._text(node)
+
+    def _known(self, node: "Node", quoted: bool = False) -> str:
+        """A word as far as it is known before it runs."""
+        text = self._text(node)
+        match node.type:
+            case "raw_string":
+                return text[1:-1].translate(_QUOTED)
+            case "ansi_c_string":
+                return ANY_WORD if "\\" in text else text[2:-1].translate(_QUOTED)
+            case "string" | "translated_string" | "concatenation" | "command_name" | "variable_assignment":
+                return self._pieces(node, quoted or node.type.endswith("string"))
+            case "simple_expansion" | "expansion":
+                return _expanded(text, quoted)
+            case "command_substitution":
+                return ANY_WORD if quoted else ANYTHING
+            case "process_substitution" | "arithmetic_expansion" | "brace_expression":
+                return ANY_WORD
+            case _ if quoted:
+                return re.sub(r"\\([\"\\$`\n])", r"\1", text).translate(_QUOTED)
+            case _ if node.children and node.type not in ("word", "number"):
+                return self._pieces(node, quoted)
+            case _:
+                return re.sub(r"\\(.)", lambda found: found[1].translate(_QUOTED), text, flags=re.DOTALL)
+
+    def _pieces(self, node: "Node", quoted: bool) -> str:
+        """The children of a node, and what stands between them, which some strings have no node for."""
+        found, at = "", node.start_byte
+        for child in node.children:
+            between = self._source[at : child.start_byte].decode("utf-8", "replace")
+            found += between.translate(_QUOTED) if quoted else between
+            found += "" if child.type in ('"', '$"', "$") else self._known(child, quoted)
+            at = child.end_byte
+        return found
 
 
 _BLOCKS = words(
@@ -167,83 +425,52 @@ _BLOCKS = words(
     "function_definition command_substitution process_substitution"
 )
 _JOINTS: dict[str, Joint] = {"&&": "&&", "||": "||", "|": "|", "|&": "|", "&": "&", ";": ";", "\n": ";"}
+_PLAIN_JOINTS = frozenset({"&&", "||", "|", ";"})
 _COMMANDS = frozenset({"command", "declaration_command", "test_command", "unset_command"})
+_TEXTS = frozenset({"variable_assignment", "variable_assignments", "heredoc_body", "comment"})
+_REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+_HERE = frozenset({"heredoc_redirect"})
+_ARGUMENTS = words(
+    "word string raw_string concatenation simple_expansion expansion command_substitution number"
+)
+_WILD = re.compile(r"[*?]|\[[^\s\]]{1,99}\]")
+_STREAM = re.compile(r"<\(|/dev/|/proc/|\d+$|\$")
+"""What is read from there is no file that can be looked at."""
 
 
-def _commands(node: "Node", state: _State, nested: bool = False) -> Iterator[SimpleCommand]:
-    if node.type in _COMMANDS:
-        yield _command(node, state, nested)
-        for child in _substitutions(node):
-            yield from _commands(child, state, nested=True)
-        return
-    if node.type == "redirected_statement":
-        yield from _redirected(node, state, nested)
-        return
-    inside = nested or node.type in _BLOCKS
-    for child in node.children:
-        if not child.is_named:
-            if child.type in _JOINTS:
-                state.joint = _JOINTS[child.type]
-        elif child.type not in {"variable_assignment", "heredoc_body", "comment"}:
-            yield from _commands(child, state, inside)
-            if node.type in {"program", "subshell", "compound_statement"}:
-                state.joint = ";"
+def _adjacent(nodes: Sequence["Node"]) -> list[list["Node"]]:
+    """Nodes with no blank between them, which are one word: the grammar splits some."""
+    found: list[list[Node]] = []
+    for node in nodes:
+        if found and found[-1][-1].end_byte == node.start_byte:
+            found[-1].append(node)
+        else:
+            found.append([node])
+    return found
 
 
-def _redirected(node: "Node", state: _State, nested: bool) -> Iterator[SimpleCommand]:
-    body = list(_commands(node.named_children[0], state, nested)) if node.named_children else []
-    if body:
-        last = body[-1]
-        writes = (*last.writes, *_writes(node, state))
-        body[-1] = SimpleCommand(last.words, last.text, last.joint, writes, last.nested)
-    yield from body
-    for redirect in node.children_by_field_name("redirect"):
-        # A pipe behind the beginning of a here-document is parsed into it.
-        for child in redirect.named_children if redirect.type == "heredoc_redirect" else ():
-            if child.type in {"pipeline", "command", "list"}:
-                yield from _commands(child, state, nested)
+def _without_descriptor(command: SimpleCommand, node: "Node", redirects: Sequence["Node"]) -> SimpleCommand:
+    """A command without a ``{name}`` at its end, which is the descriptor of a redirection right behind it."""
+    is_behind = bool(redirects) and node.end_byte == redirects[0].start_byte
+    if not is_behind or len(command.words) < 2 or not _DESCRIPTOR.fullmatch(command.words[-1]):
+        return command
+    return replace(command, words=command.words[:-1], parts=command.parts[:-1])
 
 
-def _command(node: "Node", state: _State, nested: bool) -> SimpleCommand:
-    words = tuple(
-        _word(child, state)
-        for child in node.children
-        if child.type not in {"variable_assignment", "file_redirect", "herestring_redirect"}
-    )
-    named = [child for child in node.children if child.type not in {"file_redirect", "variable_assignment"}]
-    text = " ".join(state.text(child) for child in named)
-    command = SimpleCommand(words, " ".join(text.split()), state.joint, tuple(_writes(node, state)), nested)
-    state.joint = ";"
-    return command
+_DESCRIPTOR = re.compile(r"\{\w+\}")
 
 
-def _writes(node: "Node", state: _State) -> Iterator[tuple[str, bool]]:
-    redirects = list(node.children_by_field_name("redirect"))
-    redirects += [
-        child for each in redirects if each.type == "heredoc_redirect" for child in each.named_children
-    ]
-    for each in redirects:
-        if each.type != "file_redirect":
-            continue
-        operator = next((child.type for child in each.children if not child.is_named), "")
-        to = each.child_by_field_name("destination")
-        errors = (number := each.child_by_field_name("descriptor")) is not None and state.text(number) == "2"
-        if to is not None and ">" in operator and not errors and to.type != "number":
-            yield _word(to, state), ">>" in operator
+def _unquoted(text: str) -> str:
+    return re.sub(r"[\"'\\]", "", text).removeprefix("#")
 
 
-def _word(node: "Node", state: _State) -> str:
-    match node.type:
-        case "raw_string":
-            return state.text(node)[1:-1]
-        case "string":
-            return re.sub(r"\\([\"\\$`])", r"\1", state.text(node)[1:-1])
-        case "concatenation":
-            return "".join(_word(child, state) for child in node.children)
-        case "word":
-            return re.sub(r"\\(.)", r"\1", state.text(node))
-        case _:
-            return state.text(node)
+def _expanded(text: str, quoted: bool) -> str:
+    name = text.strip("${}")
+    if name.startswith("IFS"):
+        return " " if quoted else GAP
+    if name == "PWD":
+        return "."
+    return ANY_WORD if quoted and name not in ("@", "*") and "[@]" not in name else ANYTHING
 
 
 def _substitutions(node: "Node") -> Iterator["Node"]:

@@ -310,7 +310,7 @@ class Approvals:
         id = f"{action.call or action.tool}.{self._count}"
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
-        pattern = "" if verdict.rule else proposed_pattern(action)
+        pattern = "" if verdict.rule else proposed_pattern(action, self.folder)
         self._shown = ApprovalRequested(
             id=id,
             tool_call_id=action.call,

@@ -19,7 +19,7 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.agent_files import AgentFiles, agents_text, find_agents
-from tui_app.agent.approvals.command_line import parse_line
+from tui_app.agent.approvals.command_line import plain_commands
 from tui_app.agent.instructions import (
     InstructionFile,
     Skills,
@@ -325,7 +325,7 @@ def _paths_in(name: str, args: str) -> Sequence[str]:
     try:
         given = json.loads(args)
         if name == RUN_COMMAND.name:
-            words = (word for part in parse_line(given.get("command", "")) for word in part.words)
+            words = (word for part in plain_commands(given.get("command", "")) for word in part.words)
             return [word for word in words if not word.startswith("-")][:_MOST_WORDS]
         path = given.get("path", "") if tool_spec(name).rule == "file" else ""
     except (ValueError, AttributeError):

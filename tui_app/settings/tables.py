@@ -30,6 +30,7 @@ from tui_app.settings.rules import (
     show,
 )
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
+from tui_app.tool_specs import WEB_FETCH as WEB_FETCH_TOOL
 
 # Approvals: which calls of tools may go ahead, which are asked about, which never.
 #
@@ -86,6 +87,15 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     if ruling == "allow" and tool == RUN_COMMAND.name and not is_exact and SHELL_SIGNS & set(pattern):
         allowed = 'the first words of a command, without shell syntax, or "= " and a whole line'
         raise Refused(show(text), allowed)
+    if pattern and tool == WEB_FETCH_TOOL.name:
+        # Not before a rule is about hosts: this is read at each start.
+        from tui_app.hosts import parse_host_rule
+
+        if parse_host_rule(pattern) is None:
+            allowed = (
+                'a host: "docs.example.org", "*.example.org", "localhost:8080", "[::1]", "http://example.org"'
+            )
+            raise Refused(show(text), allowed)
     if ruling == "looks" and pattern:
         raise Refused(show(text), 'the name of a tool that only looks, and nothing after it: "my_tool"')
     return ApprovalRule(ruling, tool, pattern, source)

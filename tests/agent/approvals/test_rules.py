@@ -4,22 +4,24 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.approvals.command_line import _FLAGS, Folder, _program, allowance
-from tui_app.agent.approvals.places import obeyed
+from tui_app.agent.approvals.command_line import Folder, allowance
+from tui_app.agent.approvals.denials import read
+from tui_app.agent.approvals.programs import SCRIPTS, Option, Role, known_programs, program_named
 from tui_app.agent.approvals.rules import (
     PERHAPS,
     Action,
     judge,
-    plain_host,
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.agent.approvals.shell import parts_of, plain_words
+from tui_app.context.shell_line import plain_words
+from tui_app.obeyed_places import obeyed
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
 from tui_app.tool_specs import ActionKind
@@ -56,7 +58,7 @@ def rules(**lists: list[str]) -> list[ApprovalRule]:
         ("pytest $(rm x)", "ask"),
         ("pytest `rm x`", "ask"),
         ("pytest\nrm x", "ask"),
-        ("pytest 'a b'", "ask"),
+        ("pytest 'a b'", "allow"),
         ("pytest *", "ask"),
         ("", "ask"),
     ],
@@ -93,26 +95,53 @@ def test_a_line_is_ruled_as_was_decided_beforehand(named: str, ruling: str, line
     assert judge(command(written), SETS[named]).ruling == ruling
 
 
-@pytest.mark.parametrize("program", sorted(_FLAGS))
-def test_options_that_are_known_to_be_harmless_pass_as_they_are_listed_and_not_cut_short(
-    program: str,
-) -> None:
-    known = _program(program)
+def passes(name: str, option: str) -> bool:
+    return bool(allowance(f"{name} {option}", (name,)).patterns)
 
-    def passes(option: str) -> bool:
-        return bool(allowance(f"{program} {option}", (program,)).patterns)
 
-    for option, takes in known.options.items():
-        value = {"": "", "?": "", ":": " 'x y'", "#": " 4"}.get(takes, f" {takes.partition('|')[0]}")
-        assert passes(f"{option}{value}"), option
-        assert not passes(f"{option}{value} ../x") or known.texts or program in ("tr", "printf"), option
-        if option.startswith("--"):
-            cut = [option[:end] for end in range(3, len(option)) if option[:end] not in known.options]
-            assert not any(passes(f"{each}{value}") for each in cut), option
-            assert passes(f"{option}={value.strip()}") is bool(takes), option
-    letters = [name[1] for name, takes in known.options.items() if len(name) == 2 and not takes]
-    assert not letters or passes(f"-{''.join(letters)}")
-    assert not passes(f"-{''.join(letters)}%")
+def runs_nothing(name: str) -> bool:
+    program = program_named(name)
+    return program is not None and program.runs is None and not name.startswith("cd")
+
+
+def test_each_program_has_a_source_and_what_it_is_given_a_kind() -> None:
+    for name, row in known_programs().items():
+        assert row["source"], name
+        assert {*row.get("operands", "none").split()} <= {*get_args(Role)} - {"harmless", "named", "folder"}
+        assert row.keys() <= ROW_KEYS, name
+        program = program_named(name)
+        assert program is not None
+        assert not {*program.operands} & {*SCRIPTS} or program.looks, name
+
+
+ROW_KEYS = {
+    "source", "also", "sets", "options", "operands", "actions", "after", "never", "looks", "marks", "runs",
+    "program", "code", "files", "values", "between",
+}  # fmt: skip
+
+
+ROWS = {id(row): name for name, row in reversed(known_programs().items())}
+
+
+@pytest.mark.parametrize("name", sorted(filter(runs_nothing, ROWS.values())))
+def test_options_that_are_harmless_pass_as_they_are_listed_and_not_cut_short(name: str) -> None:
+    program = program_named(name)
+    assert program is not None
+    takes_text = {"text", *SCRIPTS} & {*program.operands}
+    for option, known in program.options.items():
+        if known.is_named:
+            assert not passes(name, option), option
+        elif option != "+" and known.takes in ("nothing", "attached"):
+            assert passes(name, option), option
+            assert not passes(name, f"{option} ../x") or takes_text, option
+            assert known.takes == "attached" or not passes(name, f"{option}=../x"), option
+        if option.startswith("--") and known.takes != "value":
+            cut = [option[:end] for end in range(3, len(option)) if option[:end] not in program.options]
+            assert not any(passes(name, each) for each in cut), option
+    alone = [each for each, known in program.options.items() if known == Option("nothing")]
+    letters = "".join(each[1] for each in alone if len(each) == len("-x") and each[1].isalpha())
+    assert not letters or passes(name, f"-{letters}")
+    assert not passes(name, f"-{letters}%")
 
 
 def test_paths_are_followed_to_where_they_lead(tmp_path: Path) -> None:
@@ -156,13 +185,17 @@ def test_folders_have_to_be_named_for_what_follows_links_in_them(tmp_path: Path)
         assert judge(command(line), lists, folder=Folder(tmp_path)).ruling == ruling, line
 
 
-@pytest.mark.parametrize("program", [each for each in sorted(_FLAGS) if each.startswith("git ")])
-def test_git_agrees_on_which_options_have_a_value(program: str, tmp_path: Path) -> None:
-    known = _program(program)
+GIT = sorted(name for name in ROWS.values() if name.startswith("git ") and runs_nothing(name))
+
+
+@pytest.mark.parametrize("name", GIT)
+def test_git_agrees_on_which_options_have_a_value(name: str, tmp_path: Path) -> None:
+    program = program_named(name)
+    assert program is not None
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    for option, takes in known.options.items():
-        line = f"{program} {option} --output=written"
-        if takes and allowance(line, (program,)).patterns:
+    for option, known in program.options.items():
+        line = f"{name} {option} --output=written"
+        if known.takes != "nothing" and allowance(line, (name,)).patterns:
             subprocess.run(line.split(), cwd=tmp_path, capture_output=True, check=False)
             assert not (tmp_path / "written").exists(), line
 
@@ -312,7 +345,7 @@ def test_a_guarded_file_is_allowed_by_nothing() -> None:
         (write("odd[1]*.py"), ""),
         (
             Action(tool="web_fetch", kind="address", subject="https://Docs.Example.org/x"),
-            "web_fetch docs.example.org",
+            "web_fetch https://docs.example.org",
         ),
         (Action(tool="mail__send", kind="other", subject="{}"), "mail__send"),
     ],
@@ -395,37 +428,6 @@ def test_what_is_no_rule(text: str) -> None:
 )
 def test_which_commands_need_no_shell(line: str, words: tuple[str, ...] | None) -> None:
     assert plain_words(line) == words
-
-
-@pytest.mark.parametrize(
-    ("pattern", "address"),
-    [
-        ("evil.example", "https://evil.example./x"),
-        ("evil.example", "https://EVIL.example:443/"),
-        ("evil.example", "https://\uff45vil.example/"),
-        ("evil.example", "https://evil\u3002example/"),
-        ("evil.example", "https://evil.example\uff0e/"),
-        ("evil.example", "https://evil.exam\u00adple/"),
-        ("evil.example", "https://evil.exam\u200bple/"),
-        ("Evil.Example.", "https://evil.example/"),
-        ("*.example", "https://evil.example./"),
-        ("b\u00fccher.example", "https://xn--bcher-kva.example/"),
-        ("xn--bcher-kva.example", "https://B\u00dcCHER.example/"),
-        ("*\u00fccher.example", "https://xn--bcher-kva.example./"),
-        ("127.0.0.1", "http://2130706433/"),
-        ("127.0.0.1", "http://0x7f.1/"),
-        ("::1", "http://[0:0:0:0:0:0:0:1]:80/"),
-    ],
-)
-def test_a_host_is_the_same_in_every_spelling(pattern: str, address: str) -> None:
-    action = Action(tool="web_fetch", kind="address", subject=address)
-    lists = rules(deny=[f"web_fetch {pattern}"], allow=["web_fetch"])
-    assert judge(action, lists).ruling == "deny"
-
-
-@given(st.text(min_size=1, max_size=20))
-def test_a_host_has_one_plain_spelling(host: str) -> None:
-    assert plain_host(plain_host(host)) == plain_host(host)
 
 
 # A denied command stays denied however a shell lets it be spelled; what cannot be known is asked about.
@@ -607,9 +609,11 @@ def disguised(draw: st.DrawFn) -> tuple[str, str]:
     plain = draw(st.lists(words, min_size=1, max_size=4))
     line = draw(spelled(plain[0]))
     for word in plain[1:]:
-        for _ in range(draw(st.integers(0, 2))):
+        count = draw(st.integers(0, 2))
+        for _ in range(count):
             line += " " + draw(redirections)
-        line += draw(gaps) + draw(spelled(word))
+        # Behind where a redirection leads no variable splits a word.
+        line += (" " if count else draw(gaps)) + draw(spelled(word))
     return " ".join(plain), line
 
 
@@ -628,7 +632,7 @@ def test_whatever_is_written_is_read_to_its_end(line: str) -> None:
 def test_the_disguises_are_what_a_shell_takes_off(pair: tuple[str, str]) -> None:
     """The words found are those of the command: nothing else is found by chance."""
     plain, line = pair
-    assert tuple(plain.split()) in {part.words for part in parts_of(line)}
+    assert tuple(plain.split()) in {part.words for part in read(line).parts}
 
 
 def test_a_real_shell_agrees_about_the_spellings(tmp_path: Path) -> None:
@@ -695,8 +699,8 @@ PUSH = "git push"
         ("sudo -u me git -C . push", "deny"),
         ("exec git -C . push", "deny"),
         ("nice -n 5 git push", "deny"),
-        ("nice -n 5 git -C . push", "ask"),
-        ("timeout 5 git -C . push", "ask"),
+        ("nice -n 5 git -C . push", "deny"),
+        ("timeout 5 git -C . push", "deny"),
         ("find . -exec git -C {} push ;", "ask"),
         ("/usr/lib/git-core/git-push origin", "deny"),
         ("git-push", "deny"),
@@ -795,7 +799,7 @@ def test_denied_words_other_commands_are_not_held_up(line: str) -> None:
         ("docker compose down", "docker compose -f x.yml down", "ask"),
         ("docker compose down", "docker compose --file=x.yml down", "deny"),
         ("kubectl delete", "kubectl --namespace=prod delete pod x", "deny"),
-        ("kubectl delete", "kubectl -n prod delete pod x", "ask"),
+        ("kubectl delete", "kubectl -n prod delete pod x", "deny"),
         ("kubectl delete", "kubectl -n prod get pods", "allow"),
         ("kubectl --context=prod delete", "kubectl --context prod delete x", "ask"),
         ("npm publish", "npm --access public publish", "ask"),
@@ -837,7 +841,7 @@ def test_no_options_of_git_let_a_denied_command_pass(between: list[str], before:
     assert ruled(f"{before}{' '.join([git, *between, 'push'])}", PUSH) == "deny"
 
 
-@given(options, befores)
+@given(options, befores.filter(lambda before: before != "("))
 def test_options_of_git_make_no_other_command_denied(between: list[str], before: str) -> None:
     assert ruled(f"{before}{' '.join(['git', *between, 'log push'])}", PUSH) == "allow"
 

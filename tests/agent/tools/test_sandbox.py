@@ -17,12 +17,12 @@ import pytest
 
 from tests.process_ends import LIMIT_S, gone, until
 from tui_app import autorun, command_parent, sandbox
-from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.command_tool import CommandTool
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.command_parent import landlock_abi, parented
+from tui_app.obeyed_places import is_autorun, obeyed
 from tui_app.sandbox import Confinement, Sandbox
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="made of what Linux has")
@@ -605,10 +605,10 @@ def test_places_are_found_next_to_the_root_first_and_not_without_end(
     assert not found.is_whole
     assert set(found.places) == {tmp_path / ".vscode"}
     for name in (".envrc", ".npmrc", ".bashrc", ".eslintrc.json", ".mcp.json", "mise.toml", ".zprofile"):
-        assert autorun.is_autorun(name, is_folder=False)
+        assert is_autorun(name, is_folder=False)
         assert obeyed(f"a/{name}"), "what is kept from commands is asked about when tools write it"
     for name in (".gitignore", ".env", ".coverage", "rc", "package.json", "src", ".python-version"):
-        assert not autorun.is_autorun(name, is_folder=False)
+        assert not is_autorun(name, is_folder=False)
 
 
 EVIL = "printf '[core]\\nfsmonitor = touch pwned\\n'"

@@ -1,17 +1,12 @@
 """What the rules say of an action: allow, ask or deny, and because of what."""
 
-import ipaddress
-import re
-import socket
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from encodings import idna
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from tui_app.agent.approvals.command_line import (
     ANYWHERE,
@@ -21,11 +16,12 @@ from tui_app.agent.approvals.command_line import (
     allowance,
     exact_pattern,
     first_words,
-    parse_line,
-    without_signs,
+    plain_commands,
+    without_more,
 )
-from tui_app.agent.approvals.shell import Found, find_in
+from tui_app.agent.approvals.denials import Found, find_in
 from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
+from tui_app.hosts import origin_of, parse_host_rule
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
@@ -68,44 +64,6 @@ class Gate(Protocol):
             Why the action must not be done, for the model to read; empty when it may.
         """
         ...
-
-
-# One spelling for every name of a host: rules and requests are compared in it.
-
-_DOTS = re.compile("[.\u3002\uff0e\uff61]")
-_NUMBERS = re.compile(r"(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}")
-
-
-def plain_host(host: str) -> str:
-    """A host, or a pattern of hosts, in lower case and in the letters that people read.
-
-    Full-width letters, signs that are not seen, the dot at the end, the ASCII form of other scripts and
-    unusual ways to write an address make no difference to where a name leads, so they make none here.
-    """
-    name = ".".join(_plain_label(label) for label in _DOTS.split(host.removesuffix("."))).removesuffix(".")
-    try:
-        if _NUMBERS.fullmatch(name):
-            return socket.inet_ntoa(socket.inet_aton(name))
-        return ipaddress.ip_address(name).compressed
-    except (OSError, ValueError):
-        return name
-
-
-def ascii_host(host: str) -> str:
-    """The same host as it is asked for in the network.
-
-    Raises:
-        UnicodeError: if no host can have such a name.
-    """
-    name = plain_host(host)
-    return name if name.isascii() else name.encode("idna").decode("ascii")
-
-
-def _plain_label(label: str) -> str:
-    try:
-        return idna.nameprep(idna.ToUnicode(label.lower())).casefold()
-    except UnicodeError:
-        return unicodedata.normalize("NFKC", label).casefold()
 
 
 LOOKS = "it is read-only, and no rule covers it"
@@ -181,12 +139,14 @@ def judge(
     if mode == "plan" and not looks and action.kind != "address":
         return Verdict("deny", PLANNING)
     said: list[Verdict] = []
-    lines = {rule.pattern: rule for rule in known if _is_about_lines(rule, action)}
+    about_lines = [rule for rule in known if _is_about_lines(rule, action)]
+    lines = {rule.pattern: rule for rule in about_lines}
     allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
     if allowed.patterns:
         text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
         said.append(Verdict("allow", text, text))
-    if (decided := _by_rules(action, known, said)) is not None:
+    others = [rule for rule in known if not _is_about_lines(rule, action)] if about_lines else known
+    if (decided := _by_rules(action, others, said)) is not None:
         return decided
     if action.looks:
         return Verdict("allow", LOOKS)
@@ -222,7 +182,11 @@ def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]
 def _is_about_lines(rule: ApprovalRule, action: Action) -> bool:
     """Whether a rule may allow a command, alone or together with others."""
     is_allowing = rule.ruling == "allow" and action.kind == "command" and bool(rule.pattern)
-    return is_allowing and fnmatchcase(action.tool, rule.tool)
+    return is_allowing and _names(rule.tool, action.tool)
+
+
+def _names(pattern: str, tool: str) -> bool:
+    return pattern == tool or fnmatchcase(tool, pattern)
 
 
 def fits(rule: ApprovalRule, action: Action, folder: Folder = ANYWHERE) -> bool:
@@ -237,7 +201,7 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
     # A file that one tool must not change is none that another may.
     changers = FILE_CHANGERS if rule.pattern and action.tool in FILE_CHANGERS else ()
     tools = (action.tool,) if narrow else (action.tool, *action.like, *changers)
-    if not any(fnmatchcase(tool, rule.tool) for tool in tools):
+    if not any(_names(rule.tool, tool) for tool in tools):
         return "no"
     if rule.ruling == "looks":
         # What our own tools do is known: nobody can say that one that writes only looks.
@@ -253,10 +217,12 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
             names = (action.subject, *action.spelled)
             return _sure(any(_path_concerns(rule.pattern, each) for each in names))
         case "command":
-            return find_in(action.subject, without_signs(rule.pattern))
+            return find_in(action.subject, without_more(rule.pattern))
         case "address":
-            host = _host(action.subject)
-            return _sure(bool(host) and fnmatchcase(host, plain_host(rule.pattern)))
+            origin, of_hosts = origin_of(action.subject), parse_host_rule(rule.pattern)
+            if origin is None or of_hosts is None:
+                return "no"
+            return _sure(of_hosts.allows(origin) if narrow else of_hosts.concerns(origin))
         case "other":
             like = fnmatchcase(action.subject.casefold(), rule.pattern.casefold())
             return _sure(like and not narrow)
@@ -266,7 +232,7 @@ def _sure(fitting: bool) -> Found:
     return "surely" if fitting else "no"
 
 
-def proposed_pattern(action: Action) -> str:
+def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
     """The rule that "always" adds, the narrowest there is; empty where none can allow the action."""
     if action.guarded:
         return ""
@@ -275,19 +241,23 @@ def proposed_pattern(action: Action) -> str:
             literal = action.subject.isprintable() and not set("*?[]{}") & set(action.subject)
             return f"{action.tool} {action.subject}" if literal else ""
         case "command":
-            pattern = exact_pattern(action.subject)
+            pattern = exact_pattern(action.subject, folder)
             text = f"{action.tool} {pattern}"
             return text if pattern and len(text) <= LONGEST_RULE else ""
         case "address":
-            host = _host(action.subject)
-            return f"{action.tool} {host}" if host else ""
+            origin = origin_of(action.subject)
+            pattern = origin.text if origin is not None else ""
+            of_hosts = parse_host_rule(pattern)
+            # A name with a sign of a pattern in it would allow others.
+            is_exact = of_hosts is not None and not set("*?[") & set(of_hosts.host)
+            return f"{action.tool} {pattern}" if is_exact else ""
         case "other":
             return action.tool
 
 
 def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
     """A rule for the first words of a command, which allows this one too; empty where none is sensible."""
-    commands = parse_line(action.subject.strip()) if action.kind == "command" and not action.guarded else ()
+    commands = plain_commands(action.subject) if action.kind == "command" and not action.guarded else ()
     if len(commands) != 1 or not (least := first_words(commands[0].words)):
         return ""
     words = commands[0].words
@@ -315,10 +285,3 @@ def _plain(path: str) -> str:
 @lru_cache(maxsize=256)  # a search asks about every file it comes across
 def _compiled(pattern: str) -> tuple[PathPattern, ...]:
     return tuple(compile_path(each) for each in expand_braces(pattern))
-
-
-def _host(address: str) -> str:
-    try:
-        return plain_host(urlsplit(address).hostname or "")
-    except ValueError:
-        return ""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic_ai import ModelRetry, RunContext, ToolDenied
 
+from tui_app.agent.approvals.command_line import prepare
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.agent.tools.calls import on_thread, told
 from tui_app.agent.tools.commands import (
@@ -80,6 +81,7 @@ class CommandTool:
         with told():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
+            await asyncio.to_thread(prepare)
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
             kept = await asyncio.to_thread(self.confinement)
             inside = kept if kept is not None and kept.is_kept_in and not outside else None

@@ -12,7 +12,6 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel
 from pydantic_ai import RunContext, ToolDenied
 
-from tui_app.agent.approvals.places import obeyed
 from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.tools.calls import on_thread, told
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
@@ -20,6 +19,7 @@ from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.seen_files import seen_files
 from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
 from tui_app.files import write_atomic
+from tui_app.obeyed_places import obeyed
 from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, TOOLS
 

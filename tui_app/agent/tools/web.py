@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any, cast
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -24,11 +24,12 @@ from pydantic_ai.native_tools import WebSearchTool
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentNativeTool
 
-from tui_app.agent.approvals.rules import Action, Gate, ascii_host
+from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.agent.network import NoWay, http_client
 from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.hosts import ascii_host, origin_of, within
 from tui_app.records import frozen
 from tui_app.tool_specs import WEB_FETCH
 
@@ -208,22 +209,14 @@ _LOCAL = tuple(
     # Site-local, translation within a network, documentation, segment routing: Python calls them global.
     for each in ("fec0::/10", "64:ff9b:1::/48", "3fff::/20", "5f00::/16")
 )
-_OLD_AT_THE_END = tuple(ip_network(each) for each in ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96"))
-"""Addresses of the new kind whose last 32 bits are one of the old."""
 
 
 def is_public(address: str) -> bool:
     """Whether an address is one of the open internet, and so is every one that is written in it."""
     try:
-        ip = ip_address(address.partition("%")[0])
+        found = [ip_address(each.partition("%")[0]) for each in within(address)]
     except ValueError:
         return False
-    found: list[IPv4Address | IPv6Address] = [ip]
-    if isinstance(ip, IPv6Address):
-        # Addresses of the old kind written as one of the new: where what is sent there may come out.
-        found += filter(None, (ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())))
-        if any(ip in network for network in _OLD_AT_THE_END):
-            found.append(IPv4Address(int(ip) & 0xFFFFFFFF))
     return all(
         each.is_global and not each.is_multicast and not any(each in network for network in _LOCAL)
         for each in found
@@ -261,51 +254,62 @@ class WebTool:
             url: An http or https address.
         """
         with told():
-            parts = _parts(url)
-            action = Action(
-                tool=ctx.tool_name or WEB_FETCH.name,
-                kind="address",
-                subject=url,
-                # Letters of other scripts can look like those of another host.
-                note="GET" if url.isascii() else f"GET from {parts.hostname}",
-                call=ctx.tool_call_id or "",
-            )
-            if declined := await self.gate(action):
-                return ToolDenied(declined)
-            try:
-                async with asyncio.timeout(TIMEOUT_S):
-                    return await self._fetched(url)
-            except TimeoutError as error:
-                raise ToolProblem(f"{url:.200} did not answer within {TIMEOUT_S:g} s.") from error
-            except NoWay as error:
-                raise ToolProblem(f"{url:.200} cannot be fetched: {error}") from error
-            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                raise ToolProblem(f"{url:.200} cannot be fetched: {type(error).__name__}.") from error
-
-    async def _fetched(self, url: str) -> str:
-        home = _parts(url).hostname
-        async with http_client(timeout=TIMEOUT_S) as client:
+            allowed, answer = None, url
             for _ in range(MAX_REDIRECTS + 1):
-                parts = _parts(url)
-                if parts.hostname != home:
-                    raise ToolProblem(
-                        f"It redirects to another host: fetch {url:.500} if that is what you want."
-                    )
-                address = await self._address(parts)
-                pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
-                # The server, and the check of its certificate, are told the name that was asked for.
-                headers, named = {"Host": parts.netloc, "Accept": _ACCEPT}, {"sni_hostname": parts.hostname}
-                async with client.stream("GET", pinned, headers=headers, extensions=named) as answer:
-                    if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
-                        return await _text(url, answer)
-                    location = answer.headers["location"]
+                _parts(url)
+                origin = origin_of(url)
+                # What was allowed holds for its scheme, host and port alone.
+                if allowed is None or origin is None or not allowed.asks_same(origin):
+                    if declined := await self.gate(self._action(ctx, url, answer)):
+                        return ToolDenied(declined)
+                    allowed = origin
                 try:
-                    url = urljoin(url, location)
-                except ValueError as error:
-                    raise ToolProblem(
-                        f"{url:.200} leads to {location!r:.200}, which is not a valid address."
-                    ) from error
-        raise ToolProblem(f"{url:.200} redirects more than {MAX_REDIRECTS} times.")
+                    async with asyncio.timeout(TIMEOUT_S):
+                        text, following = await self._fetched(url)
+                except TimeoutError as error:
+                    raise ToolProblem(f"{url:.200} did not answer within {TIMEOUT_S:g} s.") from error
+                except NoWay as error:
+                    raise ToolProblem(f"{url:.200} cannot be fetched: {error}") from error
+                except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                    raise ToolProblem(f"{url:.200} cannot be fetched: {type(error).__name__}.") from error
+                if not following:
+                    return text
+                answer, url = url, following
+            raise ToolProblem(f"{url:.200} redirects more than {MAX_REDIRECTS} times.")
+
+    @staticmethod
+    def _action(ctx: RunContext[Any], url: str, before: str) -> Action:
+        parts = _parts(url)
+        # Letters of other scripts can look like those of another host.
+        note = "GET" if url.isascii() else f"GET from {parts.hostname}"
+        return Action(
+            tool=ctx.tool_name or WEB_FETCH.name,
+            kind="address",
+            subject=url,
+            note=note if url == before else f"{note}, redirected from {_parts(before).hostname}",
+            call=ctx.tool_call_id or "",
+        )
+
+    async def _fetched(self, url: str) -> tuple[str, str]:
+        """The text of a page, and where it leads instead: one of both is empty."""
+        parts = _parts(url)
+        address = await self._address(parts)
+        pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
+        # The server, and the check of its certificate, are told the name that was asked for.
+        headers, named = {"Host": parts.netloc, "Accept": _ACCEPT}, {"sni_hostname": parts.hostname}
+        async with (
+            http_client(timeout=TIMEOUT_S) as client,
+            client.stream("GET", pinned, headers=headers, extensions=named) as answer,
+        ):
+            if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
+                return await _text(url, answer), ""
+            location = answer.headers["location"]
+        try:
+            return "", urljoin(url, location)
+        except ValueError as error:
+            raise ToolProblem(
+                f"{url:.200} leads to {location!r:.200}, which is not a valid address."
+            ) from error
 
     async def _address(self, parts: SplitResult) -> str:
         """The address to connect to.

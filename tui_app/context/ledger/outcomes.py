@@ -249,7 +249,8 @@ def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
 def _goes_on(line: str) -> bool:
     """Whether the last command of a line is left running: another one could stand behind its ``&``."""
     line = line.rstrip()
-    return line.endswith("&") and simple_commands(f"{line} :")[-1:] == (SimpleCommand((":",), ":", "&"),)
+    behind = simple_commands(f"{line} :")[-1:] if line.endswith("&") else ()
+    return any((each.words, each.joint) == ((":",), "&") for each in behind)
 
 
 def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, failed: bool) -> Outcome:

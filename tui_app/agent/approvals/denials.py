@@ -1,0 +1,516 @@
+"""What rules that ask or deny find in a command line: every reading that some shell may have counts.
+
+What only shows when the line runs, such as a variable, may be anything. A word behind an option may be its
+value or not: where that is not known, both readings count, and what only one of them makes is "perhaps".
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Literal
+
+from tui_app.agent.approvals.programs import (
+    Option,
+    Program,
+    inner_at,
+    long_options,
+    longest_named,
+    program_named,
+    same_programs,
+)
+from tui_app.agent.path_patterns import expand_braces
+from tui_app.context.shell_line import ANY_WORD, ANYTHING, GAP, Word, read_line, without_signs
+from tui_app.records import frozen
+
+Found = Literal["no", "perhaps", "surely"]
+_State = tuple[int, Found]
+"""How many words are found, and whether the next one is the value of an option."""
+_MOST_CHARS = 200_000
+"""Characters that are read of one line, what is nested in it counted again."""
+_MOST_WORDS = 2_000
+"""Words of one command that are looked at; with more of them it may be anything."""
+_MOST_OPTIONS = 60
+"""Words behind a program within which those of a rule are looked for."""
+_LONGEST_UNKNOWN = 4_000
+"""Characters of one command in which unknown pieces are followed."""
+_STRENGTH: Mapping[Found, int] = {"no": 0, "perhaps": 1, "surely": 2}
+_UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
+_SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
+_MEANS_MORE = re.compile(r"[\s;|&<>()$`\\\"']")
+_QUOTING = re.compile(r"[\"'\\]")
+_CODE = re.compile(r"[\"'`,\[\](){}\\]+")
+"""What stands between words in a program of another language."""
+_RANGE = re.compile(r"\{.*(?:\.\.|,).*\}")
+_VALUE_OF = re.compile(r"-\w|--[\w-]+=|\+|\w+=")
+_OTHERWISE = (("\\\n", ""), ("\r", "\n"), ("$'", "'"))
+_OPENING = re.compile(r"[/=]")
+_BANG = re.compile(r":?!")
+"""An editor's sign for a command."""
+_ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
+_CLUSTER = re.compile(r"-([a-z]+)")
+_SHORT = re.compile(r"-[a-z]{1,3}")
+_PATH = re.compile(r"[./~]")
+_PUTTING = frozenset({"xargs", "parallel"})
+_BEFORE_PROGRAM = re.compile(r"\w+\+?=.*|if|then|else|elif|do|while|until|time|!|\{", re.DOTALL)
+_INPUT = re.compile(r"-|/dev/stdin|/(?:dev|proc/(?:self|thread-self|\d+))/fd/\d+")
+_VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
+_ALIAS = re.compile(r"(?:^|=)(?:alias|include(?:if)?)\.|^git_config\w*=")
+"""Settings on a command line with which a word can stand for any other."""
+
+
+@frozen
+class Part:
+    """The words of one command of a line, in lower case and without redirections."""
+
+    words: tuple[str, ...]
+    runs: bool
+    """Whether it is a command for certain, not only what one may be between quotes."""
+    places: range
+    """Where its program may stand: behind one that runs others, anywhere."""
+
+
+@frozen
+class Reading:
+    """All that may be a command in a line."""
+
+    parts: tuple[Part, ...]
+    is_unseen: bool
+    """Whether it runs a program that only shows when it runs."""
+    is_whole: bool
+    """Whether all of it was read."""
+    aliases: Mapping[str, tuple[str, ...]]
+
+
+def find_in(command: str, pattern: str) -> Found:
+    """Whether some part of a command line begins with the words of a pattern.
+
+    Quotes, redirections, line ends behind a backslash, paths of programs, upper and lower case, options
+    between the words make no difference.
+    """
+    wanted = _bare(pattern)
+    if not wanted:
+        return "surely"
+    found: Found = "no"
+    # What is not known of a line is asked about because of the rule's own words.
+    plain = _QUOTING.sub("", command).casefold()
+    others = (each for each in _same_as(wanted) if all(word in plain for word in each))
+    for each in (wanted, *others):
+        found = _stronger(found, _find_words(command, each))
+        if found == "surely":
+            break
+    return found
+
+
+def _same_as(wanted: Sequence[str]) -> Iterator[list[str]]:
+    """What does the same as the words of a rule."""
+    for first, others in same_programs().items():
+        begins = first.split()
+        if list(wanted[: len(begins)]) == begins:
+            yield from ([*other.split(), *wanted[len(begins) :]] for other in others)
+
+
+def _find_words(command: str, wanted: Sequence[str]) -> Found:
+    if any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
+        return "surely"
+    reading = read(command)
+    found: Found = "perhaps" if reading.is_unseen or _may_hide(command, wanted, reading) else "no"
+    for part in reading.parts:
+        if _begins_somewhere(part.words, wanted):
+            return "surely"
+        if part.runs and (renamed := reading.aliases.get(part.words[0])):
+            longer = (*renamed, *part.words[1:])
+            found = _stronger(found, _weaker(_find_spread(longer, wanted, range(1)), "perhaps"))
+        found = _stronger(found, _find_spread(part.words, wanted, part.places))
+        if found == "surely":
+            return found
+        if found == "no" and _may_begin(part, wanted):
+            found = "perhaps"
+    return found
+
+
+def _may_hide(command: str, wanted: Sequence[str], reading: Reading) -> bool:
+    """Whether what could not be read of a line may be what is wanted."""
+    if reading.is_whole:
+        return False
+    bare = _QUOTING.sub("", command).casefold()
+    return len(command) > _MOST_CHARS // 10 or wanted[0] in bare or any(sign in bare for sign in "$`*?[")
+
+
+@lru_cache(maxsize=8)  # every rule asks about the same line
+def read(command: str) -> Reading:
+    """Read a line, and what is nested in it."""
+    parts: dict[Part, None] = {}
+    aliases: dict[str, tuple[str, ...]] = {}
+    waiting = [(command, True)]
+    seen: set[tuple[str, bool]] = set()
+    left = _MOST_CHARS
+    is_unseen, is_whole = False, True
+    while waiting:
+        if (each := waiting.pop()) in seen:
+            continue
+        seen.add(each)
+        text, runs = each
+        left -= len(text)
+        if left < 0:
+            is_whole = False
+            break
+        # Lines that go on, and what only some shells read as one string.
+        waiting += [(text.replace(*each), runs) for each in _OTHERWISE if each[0] in text]
+        line = read_line(text)
+        is_whole = is_whole and (line.is_whole or not runs)
+        waiting += [(nested, False) for nested in line.texts]
+        for found in line.commands:
+            words = tuple(_words(found.parts))
+            if not words:
+                continue
+            start = _program_at(words)
+            program = None if start is None else program_named(_name_of(words[start]))
+            is_runner = program is not None and program.runs is not None
+            is_unseen = is_unseen or runs_unseen(words, is_fed=found.fed)
+            end = len(words) if is_runner else (start or 0) + 1
+            places = range(start, end) if runs and start is not None else range(0)
+            parts[Part(tuple(word.casefold() for word in words), runs, places)] = None
+            waiting += [(nested, is_runner) for nested in _nested(words)]
+            if words[0] == "alias":
+                named = (word.casefold().partition("=") for word in words[1:] if "=" in word)
+                aliases |= {name: tuple(value.split()) for name, _, value in named}
+            if any((row := program_named(_name_of(word))) is not None and row.code for word in words):
+                waiting.append((_CODE.sub(" ", text), False))
+    return Reading(tuple(parts), is_unseen, is_whole, aliases)
+
+
+def _words(parts: Sequence[Word]) -> Iterator[str]:
+    for part in parts:
+        for piece in part.known.split(GAP):
+            # A range in braces, or a list that is too long, is not known.
+            lists = (
+                (_RANGE.sub(ANYTHING, each) for each in expand_braces(piece)) if "{" in piece else (piece,)
+            )
+            yield from filter(None, map(without_signs, lists))
+
+
+def _nested(words: Sequence[str]) -> Iterator[str]:
+    """Words that may be command lines themselves, also as the value of an option they are written onto."""
+    for word in words:
+        if _MEANS_MORE.search(word):
+            plain = _UNKNOWN.sub("${x}", word)
+            yield from dict.fromkeys((plain, _VALUE_OF.sub("", plain, count=1)))
+
+
+def _stronger(one: Found, other: Found) -> Found:
+    """Of two findings the one that says more."""
+    return max(one, other, key=_STRENGTH.__getitem__)
+
+
+def _weaker(one: Found, other: Found) -> Found:
+    return min(one, other, key=_STRENGTH.__getitem__)
+
+
+def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> Found:
+    """Look for a rule's words in the words of a command, all in lower case.
+
+    Args:
+        words: The command's, without redirections.
+        wanted: The rule's, at least one. Options among them may stand anywhere behind the first word.
+        places: Where the program may stand. Found elsewhere it may be a mere argument: "perhaps". None
+            where the words may be mere text.
+    """
+    first = wanted[0].rsplit("/", 1)[-1]
+    best: Found = "perhaps" if len(words) > _MOST_WORDS else "no"
+    renamed = any(map(_ALIAS.search, words))
+    # What is put in between quotes stays one word.
+    read = words if places else [word.replace(ANYTHING, ANY_WORD) for word in words]
+    for at, word in enumerate(read[:_MOST_WORDS]):
+        name = _OPENING.split(word)[-1]
+        if name == first:
+            found = _behind(first, _rest(read, at), wanted[1:])
+        elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
+            found = _weaker(_behind(first, _rest(read, at), wanted[1:]), "perhaps")
+        elif at in places and name == "-".join((first, *wanted[1:2])):
+            found = _behind(first, _rest(read, at), wanted[2:])
+        elif at in places and _UNKNOWN.search(name) and _may_be(name, first):
+            found = _weaker(_behind("", _rest(read, at), wanted[1:]), "perhaps")
+        else:
+            continue
+        if found == "no" and renamed:
+            found = "perhaps"
+        best = _stronger(best, found if at in places else _weaker(found, "perhaps"))
+    return best
+
+
+def _rest(words: Sequence[str], at: int) -> Sequence[str]:
+    """The words behind a program; what ``xargs`` and ``parallel`` put there is not known."""
+    behind = words[at + 1 :]
+    if _PUTTING.isdisjoint(words[:at]):
+        return behind
+    # What the second one puts there stands behind colons in the same line.
+    return [*(word for word in behind if not word.startswith(":::")), ANYTHING]
+
+
+def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
+    """Whether what stands behind a program is what stands behind it in a rule."""
+    options = [word for word in wanted if _is_option(word)]
+    paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]
+    names = [word for word in wanted if not _is_option(word) and not _PATH.search(word)]
+    # Hardly any rule has options, and a line may name its program two thousand times.
+    split = words
+    if options:
+        # An option of the rule and the value written onto it are two words.
+        pairs = (word.split("=", 1) if word.partition("=")[0] in options else [word] for word in words)
+        split = [piece for pair in pairs for piece in pair]
+    found = _in_order(program, split, names)
+    for option in options:
+        found = _weaker(found, _has(option, split))
+    for path in paths:
+        # Among the operands, wherever it stands there and however it is written.
+        if posixpath.normpath(path) not in map(posixpath.normpath, words):
+            found = _weaker(found, "perhaps" if any(_may_be(word, path) for word in words) else "no")
+    return found
+
+
+def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found:
+    """Whether words stand in a command one after the other, with nothing but options between them."""
+    best: Found = "no" if names else "surely"
+    states: dict[_State, Found] = {(0, "no"): "surely"} if names else {}
+    for word in words[:_MOST_OPTIONS]:
+        after: dict[_State, Found] = {}
+        for (at, value), how in states.items():
+            if ANYTHING in word:
+                best = _stronger(best, "perhaps")
+            for state, sure in _read(program, word, names, at, value):
+                reached = _weaker(how, sure)
+                if state[0] == len(names):
+                    best = _stronger(best, reached)
+                else:
+                    after[state] = _stronger(after.get(state, "no"), reached)
+        states = after
+    return _stronger(best, "perhaps") if states and len(words) > _MOST_OPTIONS else best
+
+
+@cache
+def _between(program: str) -> Mapping[str, Option]:
+    """The options that may stand before a program's subcommand."""
+    row = program_named(program)
+    return {} if row is None else row.between
+
+
+def _read(
+    program: str, word: str, names: Sequence[str], at: int, value: Found
+) -> Iterator[tuple[_State, Found]]:
+    """Every reading of one word: as the value of the option before it, as the next name, as an option."""
+    if value != "no":
+        yield (at, "no"), value
+    if value == "surely":
+        return
+    if word == names[at]:
+        yield (at + 1, "no"), "surely"
+    elif _may_be(word, names[at]):
+        yield (at + 1, "no"), "perhaps"
+    if _is_option(word) or _ASSIGNMENT.fullmatch(word):
+        takes: Found = "perhaps"
+        if "=" in word or word == "--" or not word.startswith("-"):
+            takes = "no"
+        elif not at and (known := _between(program).get(word)) is not None:
+            takes = "no" if known.takes == "nothing" else "surely"
+        yield (at, takes), "surely"
+    elif word[:1] in (ANYTHING, ANY_WORD):
+        yield (at, "perhaps"), "perhaps"
+
+
+def _has(option: str, words: Sequence[str]) -> Found:
+    """Whether an option is among words: alone, behind one dash with others, in letters or long, cut short."""
+    if _SHORT.fullmatch(option):
+        each = (_has_one(f"-{letter}", long_options().get(letter, ""), words) for letter in option[1:])
+        return min(each, key=_STRENGTH.__getitem__)
+    letter = next((f"-{short}" for short, long in long_options().items() if long == option), "")
+    return _has_one(letter or option[1:3] * option.startswith("--"), option, words, is_known=bool(letter))
+
+
+def _has_one(letter: str, long: str, words: Sequence[str], *, is_known: bool = True) -> Found:
+    """Look for an option by its letter and by its long name; either may be empty.
+
+    Args:
+        letter: With its dash.
+        long: With its dashes.
+        words: Of a command.
+        is_known: Whether the letter is known to mean the same, and not only begins it.
+    """
+    best: Found = "no"
+    for word in words:
+        name = word if "=" in long else word.partition("=")[0]
+        if name == long:
+            return "surely"
+        found = _CLUSTER.match(name)
+        if letter and found and letter[1:] in found[1]:
+            if is_known:
+                return "surely"
+            best = "perhaps"
+        # A long option that is cut short, or of which only the first letter is known.
+        is_cut = len(name) > len("--") and name.startswith("--") and (long.startswith(name) or not long)
+        may_be = is_cut and (bool(long) or name.startswith(f"-{letter}"))
+        unknown = word.startswith("-") and (_may_be(word, long) or _may_be(word, letter))
+        if may_be or unknown or ANYTHING in word:
+            best = "perhaps"
+    return best
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word.startswith(("-", "+"))
+
+
+def _may_be(word: str, name: str) -> bool:
+    """Whether what is not known of a word can make it another one."""
+    pieces = _UNKNOWN.split(word)
+    if len(pieces) == 1:
+        return False
+    ends = name.startswith(pieces[0]) and name.endswith(pieces[-1])
+    return ends and all(piece in name for piece in pieces)
+
+
+def _bare(text: str) -> list[str]:
+    return _QUOTING.sub("", text).casefold().split()
+
+
+def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    """The first word may be given with its path, or behind an equals sign."""
+    first, rest = wanted[0].rsplit("/", 1)[-1], list(wanted[1:])
+    return any(
+        _OPENING.split(word)[-1] == first and list(words[at + 1 : at + len(wanted)]) == rest
+        for at, word in enumerate(words)
+    )
+
+
+def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
+    """Whether what is not known of a command may make it begin with the words of a rule."""
+    words, start = part.words, _program_at(part.words)
+    text, free = " ".join(words), range(0)
+    if start is not None:
+        name = words[start].rsplit("/", 1)[-1]
+        row = program_named(name)
+        begins, ends = len(" ".join(words[: start + 1])) - len(name), start
+        is_open = False
+        if row is not None and row.runs is not None:
+            ends, is_sure = inner_at(row, words, start + 1)
+            # One that reads text as a command takes any word for several.
+            is_open = bool(row.code or row.program) or not is_sure
+        if name == "xargs":
+            text += f" {ANYTHING}"
+        if is_open:
+            text = text.replace(ANY_WORD, ANYTHING)
+        end = len(text) if is_open else len(" ".join(words[: ends + 1]))
+        free = range(0 if is_open else begins, end)
+    if not _UNKNOWN.search(text):
+        return False
+    if len(text) > _LONGEST_UNKNOWN:
+        return True
+    first = wanted[0].rsplit("/", 1)[-1]
+    return _reaches(text, " ".join((first, *wanted[1:])), free if part.runs else range(0))
+
+
+def _reaches(text: str, wanted: str, free: range) -> bool:
+    """Follow every way to read wanted words in a text with unknown pieces.
+
+    A way counts if it begins in ``free``, where the program stands, or meets a letter that is known:
+    otherwise every variable could be everything.
+    """
+    states = {
+        (at, at in free)
+        for at, sign in enumerate(text)
+        if sign == ANYTHING or not at or text[at - 1] in (" ", "/", "=")
+    }
+    for letter in wanted:
+        after: set[tuple[int, bool]] = set()
+        for at, met in _passed(text, states):
+            sign = text[at : at + 1]
+            if sign == ANYTHING or (sign == ANY_WORD and letter != " "):
+                after.add((at, met))
+            elif sign == letter:
+                after.add((at + 1, met or letter != " "))
+        states = after
+    return any(met and text[at : at + 1] in ("", " ", ANYTHING) for at, met in _passed(text, states))
+
+
+def _passed(text: str, states: set[tuple[int, bool]]) -> set[tuple[int, bool]]:
+    """The states, and those behind unknown pieces that are nothing."""
+    found, waiting = set(states), list(states)
+    while waiting:
+        at, met = waiting.pop()
+        sign = text[at : at + 1]
+        empty = sign in (ANYTHING, ANY_WORD) or (sign == " " and text[at - 1 : at] == ANYTHING)
+        if empty and (at + 1, met) not in found:
+            found.add((at + 1, met))
+            waiting.append((at + 1, met))
+    return found
+
+
+def _program_at(words: Sequence[str]) -> int | None:
+    """Where the program of a command stands."""
+    return next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
+
+
+def _name_of(word: str) -> str:
+    """A program as it is named in the table: without its folder, and its version where that is not there."""
+    name = word.rsplit("/", 1)[-1].casefold()
+    return name if program_named(name) is not None else _VERSION.sub("", name)
+
+
+def runs_unseen(words: Sequence[str], *, is_fed: bool) -> bool:
+    """Whether a command runs text that is not in the line, as a shell does without a file of its own.
+
+    Args:
+        words: With signs for what is not known.
+        is_fed: Whether it reads what another command prints.
+    """
+    start = _program_at(words)
+    if start is None:
+        return False
+    names = [_name_of(word) for word in words]
+    first = program_named(names[start])
+    is_runner = first is not None and first.runs is not None
+    for at in range(start, len(words) if is_runner else start + 1):
+        found = longest_named([names[at], *words[at + 1 :]], 0)
+        if found is not None and _reads(found[0], words[at + found[1] :], is_fed=is_fed):
+            return True
+    return False
+
+
+def _reads(program: Program, words: Sequence[str], *, is_fed: bool) -> bool:
+    operands: list[str] = []
+    has_code = False
+    before = ""
+    for word in words:
+        is_option = len(word) > 1 and word.startswith(("-", "+"))
+        code, file = _value(program.code, before, word), _value(program.files, before, word)
+        has_code = has_code or code is not None
+        if code is not None and _UNKNOWN.search(code):
+            return True
+        if file is not None and (file == ANY_WORD or (is_fed and _INPUT.fullmatch(file))):
+            return True
+        if not is_option and code is None and file is None and before not in program.values:
+            operands.append(word)
+        before = word if is_option else ""
+    if "operand" in program.program and not has_code and operands:
+        # A process substitution is one word, of which nothing is known.
+        return operands[0] == ANY_WORD or (is_fed and _INPUT.fullmatch(operands[0]) is not None)
+    if not is_fed or has_code:
+        return False
+    return (
+        ("input" in program.program and not operands)
+        or "always" in program.program
+        or ("second" in program.program and len(operands) == 1)
+    )
+
+
+def _value(options: frozenset[str], before: str, word: str) -> str | None:
+    """The value of one of some options: the word itself behind it, or what is written onto it."""
+    for option in options:
+        letter = option[1] if len(option) == len("-x") else ""
+        is_bundle = bool(letter) and before[:1] == "-" and before[1:2] != "-" and letter in before[1:]
+        if before == option or is_bundle:
+            return word
+        if option.startswith("--") and word.startswith(f"{option}="):
+            return word.partition("=")[2]
+        if letter and word.startswith(option) and word != option:
+            return word[len(option) :]
+    return None

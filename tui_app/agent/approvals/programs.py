@@ -1,0 +1,299 @@
+"""What programs do with what they are given, by the table beside this file."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_app.records import frozen
+
+_TABLE = Path(__file__).with_name("programs.toml")
+_LISTS = ("sets", "same", "letters")
+_MOST_KEY = 3
+"""Words that name a program with its subcommand."""
+
+Role = Literal[
+    "harmless", "named", "reads", "writes", "folder", "copies", "moves", "links", "packs", "text", "names",
+    "resources", "label", "package", "actions", "argument", "none", "sed", "awk", "jq", "ps",
+]  # fmt: skip
+"""What a word is to a program; ``named`` has to be named by a rule."""
+SCRIPTS = frozenset({"sed", "awk", "jq", "ps"})
+
+
+@frozen
+class Option:
+    """What an option takes."""
+
+    takes: Literal["nothing", "value", "attached", "number"]
+    role: Role | Literal["first"] = "harmless"
+    """Of its value; ``first`` is that of the first operand, in whose place it is."""
+    values: re.Pattern[str] | None = None
+    """Those that may be given."""
+    is_named: bool = False
+
+    def fits(self, value: str) -> bool:
+        if self.takes == "number":
+            return value.isdigit()
+        # In a format of git they start a program that checks signatures.
+        return not _SIGNATURES.search(value) and (self.values is None or bool(self.values.fullmatch(value)))
+
+
+@frozen
+class Program:
+    """One row of the table."""
+
+    name: str = ""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    operands: tuple[Role, ...] = ("argument",)
+    actions: frozenset[str] = frozenset()
+    after: Mapping[str, Option] | None = None
+    """Options behind ``--``; None where those are its own."""
+    never: re.Pattern[str] | None = None
+    looks: bool = False
+    marks: frozenset[str] = frozenset()
+    runs: int | None = None
+    program: frozenset[str] = frozenset()
+    code: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    between: Mapping[str, Option] = field(default_factory=dict)
+
+    def option(self, word: str, *, behind: bool = False) -> tuple[Option | None, str | None]:
+        """The option that a word is, and the value written onto it; None where it is not known.
+
+        Args:
+            word: Begins with a dash or a plus.
+            behind: Whether it stands behind ``--``.
+        """
+        options = self.after if behind and self.after is not None else self.options
+        name, equals, value = word.partition("=")
+        found = options.get(name)
+        if found is not None:
+            if not equals:
+                return found, None
+            return (found, value) if found.takes != "nothing" and len(name) > len("-x") else (None, None)
+        if "-1" in options and re.fullmatch(r"-\d+", word):
+            return options["-1"], None
+        if word.startswith(("--", "+")):
+            return None, None
+        return _bundled(options, word[1:])
+
+
+UNKNOWN = Program()
+NEGATIVE = re.compile(r"-\d*\w?")
+_SIGNATURES = re.compile(r"%G|%\([^)]*signature")
+_HARMLESS = Option("nothing")
+
+
+def _bundled(options: Mapping[str, Option], letters: str) -> tuple[Option | None, str | None]:
+    """Several options of one letter behind one dash; the last one counts, unless another has to be named."""
+    found: Option | None = None
+    for at, letter in enumerate(letters, 1):
+        each = options.get(f"-{letter}")
+        if each is None:
+            return None, None
+        found = each if found is None or not found.is_named else found
+        if each.takes != "nothing":
+            return found, letters[at:] or None
+    return found, None
+
+
+@frozen
+class Given:
+    """One word that a program is given, or a value written onto it."""
+
+    at: int
+    text: str
+    role: Role
+
+
+def roles(program: Program, words: Sequence[str]) -> list[Given]:
+    """What each word behind a program is to it."""
+    kinds = list(program.operands)
+    # An option in the place of the first operand counts wherever it stands: `rg secret --files` lists.
+    options = (program.option(word)[0] for word in words if word.startswith("-"))
+    is_taken = len(kinds) > 1 and any(each is not None and each.role == "first" for each in options)
+    return list(_roles(program, words, kinds[1:] if is_taken else kinds))
+
+
+def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Iterator[Given]:
+    first = program.operands[0]
+    waiting: Option | None = None
+    is_end = is_unclear = False
+
+    def value_role(option: Option) -> Role:
+        return first if option.role == "first" else option.role
+
+    for at, word in enumerate(words):
+        if waiting is not None:
+            option, waiting = waiting, None
+            other = program.option(word)[0] if word.startswith("-") and len(word) > 1 else _HARMLESS
+            # Should the option turn out to take none.
+            is_option = (other is None or other.is_named) and NEGATIVE.fullmatch(word) is None
+            is_input = word == "-" and option.role == "reads"
+            yield Given(at, word, "named" if is_option or is_input else value_role(option))
+        elif word == "--" or (word.startswith("+") and "+" in program.options):
+            is_end = is_end or word == "--"
+            yield Given(at, word, "harmless")
+        elif word == "-":
+            # What it reads or prints, in the place of a file.
+            yield Given(at, word, "harmless" if kinds[0] in ("reads", "writes", "text") else "named")
+            kinds = kinds[1:] or kinds
+        elif word.startswith(("-", "+")):
+            found, attached = program.option(word, behind=is_end)
+            following = words[at + 1] if at + 1 < len(words) else ""
+            takes = found is not None and attached is None and _takes(found, following)
+            if found is None or (takes and is_end and program.after is None):
+                # What it makes of the others is not known; behind `--` it may be a file, and take no value.
+                is_unclear = True
+                yield Given(at, word, "named")
+                continue
+            if found.is_named:
+                kinds = ["writes" if kind == "reads" else kind for kind in kinds]
+            waiting = found if takes else None
+            value = following if takes else attached
+            fits = value is None or found.fits(value)
+            yield Given(at, word, "harmless" if fits and not found.is_named else "named")
+            if attached is not None:
+                yield Given(at, attached, value_role(found))
+        elif is_unclear:
+            # Which operand it is cannot be told, nor whether it is one.
+            yield Given(at, word, "named" if {"none", "actions", *SCRIPTS} & {*kinds} else "writes")
+        else:
+            yield Given(at, word, kinds[0])
+            kinds = kinds[1:] or kinds
+
+
+def _takes(option: Option, following: str) -> bool:
+    return option.takes == "value" or (option.takes == "number" and following.isdigit())
+
+
+@cache
+def _rows() -> tuple[dict[str, dict[str, Any]], dict[str, Mapping[str, Any]]]:
+    table = tomllib.loads(_TABLE.read_text("utf-8"))
+    lists = {name: table.pop(name) for name in _LISTS}
+    return {name: row for key, row in table.items() for name in (key, *row.get("also", ()))}, lists
+
+
+def known_programs() -> Mapping[str, Mapping[str, Any]]:
+    """All rows as they are written, by each of their names."""
+    return _rows()[0]
+
+
+def same_programs() -> Mapping[str, Sequence[str]]:
+    """Other names for what a program does, by the name that rules have."""
+    return _rows()[1]["same"]
+
+
+def long_options() -> Mapping[str, str]:
+    """The long option that a letter stands for by convention."""
+    return _rows()[1]["letters"]
+
+
+@cache
+def program_named(name: str) -> Program | None:
+    """The row of a program, by its name with or without a subcommand."""
+    rows, lists = _rows()
+    if (row := rows.get(name)) is None:
+        return None
+    sets = " ".join(lists["sets"][each] for each in row.get("sets", "").split())
+    never = row.get("never")
+    return Program(
+        name,
+        _options(f"{sets} {row.get('options', '')}"),
+        tuple(row.get("operands", "argument").split()),
+        frozenset(row.get("actions", "").split()),
+        _options(row["after"]) if "after" in row else None,
+        re.compile(never) if never else None,
+        row.get("looks", False),
+        **{
+            key: frozenset(row.get(key, "").split())
+            for key in ("marks", "program", "code", "files", "values")
+        },
+        runs=row.get("runs"),
+        between=_options(row.get("between", "")),
+    )
+
+
+_KEYS = ("marks", "program", "code", "files", "values")
+_OPTION = re.compile(
+    r"(?P<name>\+|--?[^\s:=!^\[]+)(?P<named>!?)(?P<first>\^?)(?P<sign>(?:\[=\]|[:=])?)(?P<values>\S*)"
+)
+_VALUES: Mapping[str, Role | Literal["first"]] = {"@": "reads", ">": "writes", "/": "folder", "^": "first"}
+
+
+def _options(text: str) -> Mapping[str, Option]:
+    found: dict[str, Option] = {}
+    for each in _OPTION.finditer(text):
+        values, sign = each["values"], each["sign"]
+        role: Role | Literal["first"] = "first" if each["first"] else _VALUES.get(values, "harmless")
+        pattern = re.compile(values) if values and values != "#" and values not in _VALUES else None
+        takes: Literal["nothing", "value", "attached", "number"] = "nothing"
+        if sign:
+            takes = "number" if values == "#" else "attached" if sign == "[=]" else "value"
+        found[each["name"]] = Option(takes, role, pattern, bool(each["named"]))
+    return found
+
+
+@frozen
+class Use:
+    """The program of a command, found behind what only runs it."""
+
+    program: Program
+    at: int
+    """How many words name it, with all that stands before it."""
+    begins: int = 0
+    """Where its own name stands."""
+    is_missing: bool = False
+    """Whether it is one that runs another, which is not there."""
+
+
+def program_of(words: Sequence[str]) -> Use:
+    """What is known of the program that a command runs in the end."""
+    start = 0
+    while True:
+        found = longest_named(words, start)
+        if found is None:
+            return Use(UNKNOWN, start + 1, start)
+        program, size = found
+        if program.runs is None:
+            return Use(program, start + size, start)
+        inner = inner_at(program, words, start + size)[0]
+        if inner >= len(words):
+            return Use(program, start + size, start, is_missing=True)
+        start = inner
+
+
+def longest_named(words: Sequence[str], start: int) -> tuple[Program, int] | None:
+    """The row of most words that a command names from a place on, and how many words those are."""
+    for size in range(_MOST_KEY, 0, -1):
+        if len(words) >= start + size and (found := program_named(" ".join(words[start : start + size]))):
+            return found, size
+    return None
+
+
+def inner_at(program: Program, words: Sequence[str], at: int) -> tuple[int, bool]:
+    """Where the command stands that a program runs, and whether that is sure."""
+    left = program.runs or 0
+    is_sure = True
+    while at < len(words):
+        word = words[at]
+        if word == "--" or (_ASSIGNED.match(word) and program.name == "env"):
+            at += 1
+        elif word.startswith("-") and len(word) > 1:
+            option, attached = program.option(word)
+            takes = option is not None and attached is None and option.takes == "value"
+            is_sure = is_sure and option is not None
+            at += 2 if takes else 1
+        elif left:
+            left -= 1
+            at += 1
+        else:
+            break
+    return at, is_sure
+
+
+_ASSIGNED = re.compile(r"\w+=")
