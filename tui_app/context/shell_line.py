@@ -70,6 +70,8 @@ class SimpleCommand:
     """Whether it stands in a loop, a condition, a function or a substitution."""
     parts: tuple[Word, ...] = ()
     """All its words, assignments before the program included."""
+    reads: tuple[str, ...] = ()
+    """Files that its input comes from."""
     fed: bool = False
     """Whether it reads what another command prints, or what only shows when it runs."""
 
@@ -282,7 +284,7 @@ class _Reader:
         fed = fed or any(map(self._feeds, redirects))
         first = node.named_children[0] if node.named_children else node
         body = list(self.commands(first, nested, fed)) if first not in redirects else []
-        writes, more = tuple(self._writes(redirects)), tuple(self._behind(redirects))
+        more = tuple(self._behind(redirects))
         if not body and more:
             body.append(SimpleCommand((), "", self._joint, nested=nested, fed=fed))
         if body:
@@ -292,10 +294,12 @@ class _Reader:
                 last,
                 words=(*last.words, *words),
                 text=" ".join(filter(None, (last.text, *words))),
-                writes=(*last.writes, *writes),
+                writes=(*last.writes, *self._files(redirects, ">")),
+                reads=(*last.reads, *(name for name, _ in self._files(redirects, "<"))),
                 parts=(*last.parts, *more),
             )
         yield from body
+        self.texts += [self._text(each)[3:] for each in redirects if each.type == "herestring_redirect"]
         for redirect in redirects:
             # A pipe behind the beginning of a here-document is parsed into it.
             for child in redirect.named_children if redirect.type == "heredoc_redirect" else ():
@@ -335,12 +339,22 @@ class _Reader:
         named = [child for child in own if child.type != "variable_assignment"]
         text = " ".join(" ".join(self._text(child) for child in named).split())
         words += [word.text for word in behind]
-        writes = tuple(self._writes(redirects))
-        made = SimpleCommand(tuple(words), text, self._joint, writes, nested, (*parts, *behind), fed)
+        self.texts += [self._text(each)[3:] for each in redirects if each.type == "herestring_redirect"]
+        made = SimpleCommand(
+            tuple(words),
+            text,
+            self._joint,
+            tuple(self._files(redirects, ">")),
+            nested,
+            (*parts, *behind),
+            tuple(name for name, _ in self._files(redirects, "<")),
+            fed,
+        )
         self._joint = ";"
         return made
 
-    def _writes(self, redirects: Sequence["Node"]) -> Iterator[tuple[str, bool]]:
+    def _files(self, redirects: Sequence["Node"], sign: str) -> Iterator[tuple[str, bool]]:
+        """Files that a command writes or reads by redirections, and whether they are appended to."""
         inner = [
             child for each in redirects if each.type == "heredoc_redirect" for child in each.named_children
         ]
@@ -351,7 +365,7 @@ class _Reader:
             to = each.child_by_field_name("destination")
             number = each.child_by_field_name("descriptor")
             errors = number is not None and self._text(number) == "2"
-            if to is not None and ">" in operator and not errors and to.type != "number":
+            if to is not None and sign in operator and not errors and to.type != "number":
                 yield self._word(to).text, ">>" in operator
 
     def _behind(self, redirects: Sequence["Node"]) -> Iterator[Word]:
@@ -457,7 +471,7 @@ def _without_descriptor(command: SimpleCommand, node: "Node", redirects: Sequenc
     return replace(command, words=command.words[:-1], parts=command.parts[:-1])
 
 
-_DESCRIPTOR = re.compile(r"\{\w+\}")
+_DESCRIPTOR = re.compile(r"\{\w+\}|\d+")
 
 
 def _unquoted(text: str) -> str:

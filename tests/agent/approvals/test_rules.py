@@ -116,7 +116,7 @@ def test_each_program_has_a_source_and_what_it_is_given_a_kind() -> None:
 
 ROW_KEYS = {
     "source", "also", "sets", "options", "operands", "actions", "after", "never", "looks", "marks", "runs",
-    "program", "code", "files", "values", "between",
+    "program", "input", "code", "files", "values", "between",
 }  # fmt: skip
 
 

@@ -7,12 +7,20 @@ Everything else a shell reads (substitutions, globs, redirections, assignments) 
 import os
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePath
 
 from tui_app.agent.approvals.denials import runs_unseen
-from tui_app.agent.approvals.programs import SCRIPTS, Given, Use, known_programs, program_of, roles
+from tui_app.agent.approvals.programs import (
+    SCRIPTS,
+    Given,
+    Use,
+    known_programs,
+    program_named,
+    program_of,
+    roles,
+)
 from tui_app.context.shell_line import SimpleCommand, read_line
 from tui_app.obeyed_places import obeyed
 from tui_app.records import frozen
@@ -108,9 +116,10 @@ def allowance(line: str, patterns: Sequence[str], folder: Folder = ANYWHERE) -> 
     used: list[str] = []
     missing: list[str] = []
     inside = ["."]
-    exact = next((each for each in patterns if _is_exact(each, commands)), "")
+    begun = _by_program(tuple(patterns))
+    exact = next((each for each in begun.get(EXACT, ()) if _is_exact(each, commands)), "")
     for command in commands:
-        found, why = _allowed_by(command, patterns, folder, inside, exact)
+        found, why = _allowed_by(command, begun, folder, inside, exact)
         used.append(found)
         missing.append(why)
         if command.words[0] == "cd":
@@ -171,10 +180,18 @@ _SAYS_NOTHING = frozenset(
 _SAYS_MORE = frozenset({"uv", "poetry", "pipenv", "pdm"})
 
 
+@lru_cache(maxsize=8)
+def _by_program(patterns: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    """Patterns by the program that they begin with; those of whole lines by their sign."""
+    found: dict[str, list[str]] = {}
+    for pattern in patterns:
+        first = EXACT if pattern.startswith(EXACT) else (*_wanted(pattern), "")[0]
+        found.setdefault(first, []).append(pattern)
+    return found
+
+
 def _is_exact(pattern: str, commands: Sequence[SimpleCommand]) -> bool:
-    return pattern.startswith(EXACT) and _spelled(plain_commands(pattern.removeprefix(EXACT))) == _spelled(
-        commands
-    )
+    return _spelled(plain_commands(pattern.removeprefix(EXACT))) == _spelled(commands)
 
 
 def _spelled(commands: Sequence[SimpleCommand]) -> list[object]:
@@ -182,14 +199,18 @@ def _spelled(commands: Sequence[SimpleCommand]) -> list[object]:
 
 
 def _allowed_by(
-    command: SimpleCommand, patterns: Sequence[str], folder: Folder, inside: Sequence[str], exact: str
+    command: SimpleCommand,
+    begun: Mapping[str, Sequence[str]],
+    folder: Folder,
+    inside: Sequence[str],
+    exact: str,
 ) -> tuple[str, str]:
     """The pattern that allows a command; else what is missing."""
     missing = ""
-    for pattern in (exact,) if exact else patterns:
+    for pattern in (exact,) if exact else begun.get(command.words[0], ()):
         if exact:
             words, named = command.words, len(command.words)
-        elif pattern.startswith(EXACT) or not (named := _named_by(pattern, command)):
+        elif not (named := _named_by(pattern, command)):
             continue
         else:
             words = _without_globals(command.words, _wanted(pattern))
@@ -203,8 +224,6 @@ def _allowed_by(
 def _named_by(pattern: str, command: SimpleCommand) -> int:
     """How many words of a command are those of a rule; none at all where it begins otherwise."""
     wanted = _wanted(pattern)
-    if command.words[:1] != wanted[:1]:
-        return 0
     words = _without_globals(command.words, wanted)
     skipped = len(command.words) - len(words)
     is_quoted = any(each.is_quoted for each in command.parts[: len(wanted) + skipped])
@@ -231,7 +250,8 @@ def _unnamed(
     if words[0] in _MOVES and (words[0] != "cd" or len(words) != 2 or words[1] == "-" or is_fed):
         return f"{words[0]} leads to a folder that is not known"
     use = program_of(words)
-    if is_fed and not is_exact and (runs_unseen(words, is_fed=True) or use.program.program):
+    putting = any(row is not None and "words" in row.program for row in map(program_named, words[: use.at]))
+    if is_fed and not is_exact and (putting or runs_unseen(words, is_fed=True)):
         return f"{words[0]} runs what it reads"
     if use.begins and named <= use.begins:
         return f"{words[use.begins]} {_UNNAMED}"

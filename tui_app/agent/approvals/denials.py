@@ -67,7 +67,9 @@ class Part:
     runs: bool
     """Whether it is a command for certain, not only what one may be between quotes."""
     places: range
-    """Where its program may stand: behind one that runs others, anywhere."""
+    """Where its program may stand: behind one that runs others, too."""
+    is_open: bool = False
+    """Whether one word may be several there, as behind what reads text as a command."""
 
 
 @frozen
@@ -142,42 +144,54 @@ def read(command: str) -> Reading:
     """Read a line, and what is nested in it."""
     parts: dict[Part, None] = {}
     aliases: dict[str, tuple[str, ...]] = {}
-    waiting = [(command, True)]
-    seen: set[tuple[str, bool]] = set()
+    waiting = [(command, True, False)]
+    seen: set[tuple[str, bool, bool]] = set()
     left = _MOST_CHARS
     is_unseen, is_whole = False, True
     while waiting:
         if (each := waiting.pop()) in seen:
             continue
         seen.add(each)
-        text, runs = each
+        text, runs, is_fed = each
         left -= len(text)
         if left < 0:
             is_whole = False
             break
         # Lines that go on, and what only some shells read as one string.
-        waiting += [(text.replace(*each), runs) for each in _OTHERWISE if each[0] in text]
+        waiting += [(text.replace(*each), runs, is_fed) for each in _OTHERWISE if each[0] in text]
         line = read_line(text)
         is_whole = is_whole and (line.is_whole or not runs)
-        waiting += [(nested, False) for nested in line.texts]
+        waiting += [(nested, False, False) for nested in line.texts]
         for found in line.commands:
-            words = tuple(_words(found.parts))
-            if not words:
+            own = tuple(_words(found.parts))
+            # A file that is read is an operand too.
+            if not (words := (*own, *(name for name in found.reads if not name.startswith("/dev/")))):
                 continue
             start = _program_at(words)
-            program = None if start is None else program_named(_name_of(words[start]))
-            is_runner = program is not None and program.runs is not None
-            is_unseen = is_unseen or runs_unseen(words, is_fed=found.fed)
-            end = len(words) if is_runner else (start or 0) + 1
+            end, is_open = (0, False) if start is None else _programs_end(words, start)
+            is_unseen = is_unseen or runs_unseen(own, is_fed=found.fed or is_fed)
             places = range(start, end) if runs and start is not None else range(0)
-            parts[Part(tuple(word.casefold() for word in words), runs, places)] = None
-            waiting += [(nested, is_runner) for nested in _nested(words)]
+            parts[Part(tuple(word.casefold() for word in words), runs, places, is_open)] = None
+            waiting += [(nested, is_open, found.fed or is_fed) for nested in _nested(words)]
             if words[0] == "alias":
                 named = (word.casefold().partition("=") for word in words[1:] if "=" in word)
                 aliases |= {name: tuple(value.split()) for name, _, value in named}
             if any((row := program_named(_name_of(word))) is not None and row.code for word in words):
-                waiting.append((_CODE.sub(" ", text), False))
+                waiting.append((_CODE.sub(" ", text), False, False))
     return Reading(tuple(parts), is_unseen, is_whole, aliases)
+
+
+def _programs_end(words: Sequence[str], start: int) -> tuple[int, bool]:
+    """Behind which word no program stands that a command runs, and whether a word may be several there."""
+    at = start
+    while at < len(words):
+        row = program_named(_name_of(words[at]))
+        if row is None or row.runs is None:
+            return at + 1, False
+        at, is_sure = inner_at(row, words, at + 1)
+        if row.code or row.program or not is_sure:
+            break
+    return len(words), True
 
 
 def _words(parts: Sequence[Word]) -> Iterator[str]:
@@ -222,7 +236,7 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
     # What is put in between quotes stays one word.
     read = words if places else [word.replace(ANYTHING, ANY_WORD) for word in words]
     for at, word in enumerate(read[:_MOST_WORDS]):
-        name = _OPENING.split(word)[-1]
+        name = _OPENING.split(word)[-1].removesuffix(".exe")
         if name == first:
             found = _behind(first, _rest(read, at), wanted[1:])
         elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
@@ -376,7 +390,8 @@ def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
     """The first word may be given with its path, or behind an equals sign."""
     first, rest = wanted[0].rsplit("/", 1)[-1], list(wanted[1:])
     return any(
-        _OPENING.split(word)[-1] == first and list(words[at + 1 : at + len(wanted)]) == rest
+        _OPENING.split(word)[-1].removesuffix(".exe") == first
+        and list(words[at + 1 : at + len(wanted)]) == rest
         for at, word in enumerate(words)
     )
 
@@ -387,19 +402,13 @@ def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
     text, free = " ".join(words), range(0)
     if start is not None:
         name = words[start].rsplit("/", 1)[-1]
-        row = program_named(name)
-        begins, ends = len(" ".join(words[: start + 1])) - len(name), start
-        is_open = False
-        if row is not None and row.runs is not None:
-            ends, is_sure = inner_at(row, words, start + 1)
-            # One that reads text as a command takes any word for several.
-            is_open = bool(row.code or row.program) or not is_sure
         if name == "xargs":
             text += f" {ANYTHING}"
-        if is_open:
+        if part.is_open:
             text = text.replace(ANY_WORD, ANYTHING)
-        end = len(text) if is_open else len(" ".join(words[: ends + 1]))
-        free = range(0 if is_open else begins, end)
+        begins = 0 if part.is_open else len(" ".join(words[: start + 1])) - len(name)
+        ends = len(words) if part.is_open else part.places.stop
+        free = range(begins, len(text) if part.is_open else len(" ".join(words[:ends])))
     if not _UNKNOWN.search(text):
         return False
     if len(text) > _LONGEST_UNKNOWN:
@@ -466,9 +475,7 @@ def runs_unseen(words: Sequence[str], *, is_fed: bool) -> bool:
     if start is None:
         return False
     names = [_name_of(word) for word in words]
-    first = program_named(names[start])
-    is_runner = first is not None and first.runs is not None
-    for at in range(start, len(words) if is_runner else start + 1):
+    for at in range(start, _programs_end(words, start)[0]):
         found = longest_named([names[at], *words[at + 1 :]], 0)
         if found is not None and _reads(found[0], words[at + found[1] :], is_fed=is_fed):
             return True
@@ -477,40 +484,50 @@ def runs_unseen(words: Sequence[str], *, is_fed: bool) -> bool:
 
 def _reads(program: Program, words: Sequence[str], *, is_fed: bool) -> bool:
     operands: list[str] = []
-    has_code = False
+    has_code = takes_input = False
     before = ""
     for word in words:
         is_option = len(word) > 1 and word.startswith(("-", "+"))
         code, file = _value(program.code, before, word), _value(program.files, before, word)
         has_code = has_code or code is not None
-        if code is not None and _UNKNOWN.search(code):
+        takes_input = takes_input or (is_option and any(_has_letter(each, word) for each in program.input))
+        if code is not None and (_UNKNOWN.search(code) or (is_fed and _INPUT.fullmatch(code))):
             return True
-        if file is not None and (file == ANY_WORD or (is_fed and _INPUT.fullmatch(file))):
+        if file is not None and _is_unseen(file, is_fed=is_fed):
             return True
-        if not is_option and code is None and file is None and before not in program.values:
+        is_value = any(_has_letter(each, before, at_end=True) for each in program.values)
+        if not is_option and code is None and file is None and not is_value:
             operands.append(word)
         before = word if is_option else ""
-    if "operand" in program.program and not has_code and operands:
-        # A process substitution is one word, of which nothing is known.
-        return operands[0] == ANY_WORD or (is_fed and _INPUT.fullmatch(operands[0]) is not None)
-    if not is_fed or has_code:
-        return False
-    return (
-        ("input" in program.program and not operands)
+    if has_code or (is_fed and takes_input):
+        return is_fed and takes_input
+    if "operand" in program.program and operands:
+        return _is_unseen(operands[0], is_fed=is_fed)
+    return is_fed and bool(
+        ({"input", "words"} & program.program and not operands)
         or "always" in program.program
         or ("second" in program.program and len(operands) == 1)
     )
 
 
+def _is_unseen(file: str, *, is_fed: bool) -> bool:
+    """Whether what is in a file shows only when it is read; a process substitution is one unknown word."""
+    return file == ANY_WORD or (is_fed and _INPUT.fullmatch(file) is not None)
+
+
 def _value(options: frozenset[str], before: str, word: str) -> str | None:
     """The value of one of some options: the word itself behind it, or what is written onto it."""
     for option in options:
-        letter = option[1] if len(option) == len("-x") else ""
-        is_bundle = bool(letter) and before[:1] == "-" and before[1:2] != "-" and letter in before[1:]
-        if before == option or is_bundle:
+        if before == option or _has_letter(option, before):
             return word
         if option.startswith("--") and word.startswith(f"{option}="):
             return word.partition("=")[2]
-        if letter and word.startswith(option) and word != option:
+        if len(option) == len("-x") and word.startswith(option) and word != option:
             return word[len(option) :]
     return None
+
+
+def _has_letter(option: str, word: str, *, at_end: bool = False) -> bool:
+    """Whether a word is an option of one letter, alone or with others behind one sign."""
+    is_bundle = len(option) == len("-x") and word[:1] == option[0] and word[1:2] not in ("", "-")
+    return is_bundle and (word.endswith(option[1]) if at_end else option[1] in word[1:])

@@ -56,6 +56,7 @@ class Program:
     marks: frozenset[str] = frozenset()
     runs: int | None = None
     program: frozenset[str] = frozenset()
+    input: frozenset[str] = frozenset()
     code: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
@@ -159,12 +160,14 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             yield Given(at, word, "harmless" if fits and not found.is_named else "named")
             if attached is not None:
                 yield Given(at, attached, value_role(found))
-        elif is_unclear:
-            # Which operand it is cannot be told, nor whether it is one.
-            yield Given(at, word, "named" if {"none", "actions", *SCRIPTS} & {*kinds} else "writes")
         else:
-            yield Given(at, word, kinds[0])
+            yield Given(at, word, _operand_role(kinds) if is_unclear else kinds[0])
             kinds = kinds[1:] or kinds
+
+
+def _operand_role(kinds: Sequence[Role]) -> Role:
+    """What an operand is of which cannot be told which one it is, nor whether it is one."""
+    return "named" if {"none", "actions", *SCRIPTS} & {*kinds} else "writes"
 
 
 def _takes(option: Option, following: str) -> bool:
@@ -209,16 +212,13 @@ def program_named(name: str) -> Program | None:
         _options(row["after"]) if "after" in row else None,
         re.compile(never) if never else None,
         row.get("looks", False),
-        **{
-            key: frozenset(row.get(key, "").split())
-            for key in ("marks", "program", "code", "files", "values")
-        },
+        **{key: frozenset(row.get(key, "").split()) for key in _KEYS},
         runs=row.get("runs"),
         between=_options(row.get("between", "")),
     )
 
 
-_KEYS = ("marks", "program", "code", "files", "values")
+_KEYS = ("marks", "program", "input", "code", "files", "values")
 _OPTION = re.compile(
     r"(?P<name>\+|--?[^\s:=!^\[]+)(?P<named>!?)(?P<first>\^?)(?P<sign>(?:\[=\]|[:=])?)(?P<values>\S*)"
 )

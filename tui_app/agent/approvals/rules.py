@@ -139,13 +139,17 @@ def judge(
     if mode == "plan" and not looks and action.kind != "address":
         return Verdict("deny", PLANNING)
     said: list[Verdict] = []
-    about_lines = [rule for rule in known if _is_about_lines(rule, action)]
-    lines = {rule.pattern: rule for rule in about_lines}
+    lines: dict[str, ApprovalRule] = {}
+    others: list[ApprovalRule] = []
+    for rule in known:
+        if _is_about_lines(rule, action):
+            lines[rule.pattern] = rule
+        else:
+            others.append(rule)
     allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
     if allowed.patterns:
         text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
         said.append(Verdict("allow", text, text))
-    others = [rule for rule in known if not _is_about_lines(rule, action)] if about_lines else known
     if (decided := _by_rules(action, others, said)) is not None:
         return decided
     if action.looks:
@@ -159,8 +163,6 @@ def judge(
 
 def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]) -> Verdict | None:
     for rule in rules:
-        if _is_about_lines(rule, action):
-            continue
         if (how := _fit(rule, action)) == "surely":
             said.append(Verdict(rule.ruling, rule.text, rule.text))
         elif how == "perhaps":
