@@ -312,7 +312,10 @@ def _target(use: Use, given: Sequence[Given], folder: Folder, inside: Sequence[s
 
 _MOST_ENTRIES = 500
 """Files that are looked at of one command."""
-_PACKED = (".gz", ".bz2", ".xz", ".zst", ".Z", ".tgz", ".txz", ".lzma")
+_PACKED = (
+    ".gz", "-gz", ".z", "-z", "_z", ".Z", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz", ".lz4", ".tgz",
+    ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst",
+)  # fmt: skip
 
 
 def _written_by(
@@ -339,6 +342,8 @@ def _written_by(
     if not sources and any(each.role == "links" for each in given):
         sources, target = operands, "."  # a link of that name, here
     for place in inside:
+        if not sources:
+            yield os.path.normpath(f"{place}/{target}")
         for source in sources:
             start, end = f"{place}/{source}", f"{place}/{target}"
             is_folder = bool(folders) or len(sources) > 1 or _is_folder(root, end)
