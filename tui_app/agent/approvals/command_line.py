@@ -115,15 +115,20 @@ def allowance(line: str, patterns: Sequence[str], folder: Folder = ANYWHERE) -> 
         return NOTHING
     used: list[str] = []
     missing: list[str] = []
-    inside = ["."]
+    inside = everywhere = ["."]
+    moved: list[str] = []
     begun = _by_program(tuple(patterns))
     exact = next((each for each in begun.get(EXACT, ()) if _is_exact(each, commands)), "")
     for command in commands:
+        # Only behind `&&` it is sure that the folder was changed, and that no other way leads there.
+        inside = everywhere if moved or command.joint in (";", "||") else inside
+        if moved and command.joint == "&&" and all(each.joint != "||" for each in commands):
+            inside = moved
         found, why = _allowed_by(command, begun, folder, inside, exact)
         used.append(found)
         missing.append(why)
-        if command.words[0] == "cd":
-            inside += [f"{place}/{command.words[-1]}" for place in inside]
+        moved = [f"{place}/{command.words[-1]}" for place in inside] if command.words[0] == "cd" else []
+        everywhere = everywhere + moved
     if all(used):
         return Allowance(tuple(dict.fromkeys(used)))
     return Allowance(missing=next(filter(None, missing), ""))

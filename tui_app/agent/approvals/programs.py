@@ -247,8 +247,6 @@ class Use:
     """How many words name it, with all that stands before it."""
     begins: int = 0
     """Where its own name stands."""
-    is_missing: bool = False
-    """Whether it is one that runs another, which is not there."""
 
 
 def program_of(words: Sequence[str]) -> Use:
@@ -259,11 +257,9 @@ def program_of(words: Sequence[str]) -> Use:
         if found is None:
             return Use(UNKNOWN, start + 1, start)
         program, size = found
-        if program.runs is None:
-            return Use(program, start + size, start)
-        inner = inner_at(program, words, start + size)[0]
+        inner = len(words) if program.runs is None else inner_at(program, words, start + size)[0]
         if inner >= len(words):
-            return Use(program, start + size, start, is_missing=True)
+            return Use(program, start + size, start)
         start = inner
 
 
