@@ -161,7 +161,7 @@ def read(command: str) -> Reading:
         waiting += [(text.replace(*each), runs, is_fed) for each in _OTHERWISE if each[0] in text]
         line = read_line(text)
         is_whole = is_whole and (line.is_whole or not runs)
-        waiting += [(nested, False, False) for nested in line.texts]
+        runs_texts = False
         for found in line.commands:
             own = tuple(_words(found.parts))
             # A file that is read is an operand too.
@@ -172,12 +172,18 @@ def read(command: str) -> Reading:
             is_unseen = is_unseen or runs_unseen(own, is_fed=found.fed or is_fed)
             places = range(start, end) if runs and start is not None else range(0)
             parts[Part(tuple(word.casefold() for word in words), runs, places, is_open)] = None
-            waiting += [(nested, is_open, found.fed or is_fed) for nested in _nested(words)]
+            rows = [row for word in words if (row := program_named(_name_of(word))) is not None]
+            # A shell may stand behind an option of any program: `find -exec sh -c '…'`.
+            is_read = is_open or any(row.runs is not None and (row.code or row.program) for row in rows)
+            runs_texts = runs_texts or any(row.program for row in rows)
+            waiting += [(nested, is_read, found.fed or is_fed) for nested in _nested(words)]
             if words[0] == "alias":
                 named = (word.casefold().partition("=") for word in words[1:] if "=" in word)
                 aliases |= {name: tuple(value.split()) for name, _, value in named}
-            if any((row := program_named(_name_of(word))) is not None and row.code for word in words):
+            if any(row.code for row in rows):
                 waiting.append((_CODE.sub(" ", text), False, False))
+        # What stands in a here-document, where something reads it as a program.
+        waiting += [(nested, runs_texts, False) for nested in line.texts]
     return Reading(tuple(parts), is_unseen, is_whole, aliases)
 
 
