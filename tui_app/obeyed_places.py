@@ -65,6 +65,9 @@ class _Table:
     capitals: frozenset[str]
     folder_ends: tuple[str, ...]
     modules: frozenset[str]
+    library: frozenset[str]
+    """Modules of Python's own."""
+    script_folders: frozenset[str]
     module_ends: tuple[str, ...]
     git: tuple[str, ...]
 
@@ -88,6 +91,8 @@ def _table() -> _Table:
         frozenset(table["capitals"]),
         tuple(table["folder_ends"]),
         frozenset((*map(str.lower, sys.stdlib_module_names), *table["modules"])),
+        frozenset(map(str.lower, sys.stdlib_module_names)),
+        frozenset(table["script_folders"]),
         tuple(table["module_ends"]),
         tuple(table["git"]),
     )
@@ -118,10 +123,12 @@ def _is_obeyed(parts: Sequence[str], at: int) -> bool:
     if not at and (part in table.folders["root", False] or in_root):
         return True
     by_name = table.names["anywhere", False].match(part) is not None
-    path = "/".join(parts)
+    folders = [at for at, each in enumerate(parts[:-1], 1) if each in table.script_folders]
+    modules = table.library if folders else table.modules
+    path = "/".join(parts[folders[-1] :] if folders else parts)
     if end := max(filter(path.endswith, table.module_ends), key=len, default=""):
         name = path.removesuffix(end)
         # A compiled one has its platform in its name.
         name = name if end.endswith(".py") else name.partition(".")[0]
-        return name in table.modules or (is_last and by_name)
+        return ("/" not in name and name in modules) or (is_last and by_name)
     return is_last and by_name

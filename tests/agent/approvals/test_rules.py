@@ -233,7 +233,10 @@ def test_commands_of_a_line_are_allowed_by_a_rule_each_and_the_verdict_names_the
         ".cargo/config.toml", ".pre-commit-config.yaml", ".mcp.json", "AGENTS.md", "docs/CLAUDE.md",
         "deep/er/.envrc", "deep/.idea/x.xml", "a/b/.husky/pre-push",
         "a/Taskfile.yml", "lib/tasks/x.rake", "a/mise.toml", "fixtures/repo.git/config", "a/nodemon.json",
-        "sub/.github/workflows/x.yml", "a/b/pyproject.toml", "a/jest.config.json", "x/pylintrc",
+        "sub/.github/workflows/x.yml", "scripts/json.py", "a/tools/types.py",
+        "json.cpython-312-x86_64-linux-gnu.so",
+        "packages/a/tsconfig.json", "gradlew", "manage.py",
+        "requirements-dev.txt", "a/b/pyproject.toml", "a/jest.config.json", "x/pylintrc",
         "CLAUDE.local.md", ".plimsoll/commands/x.md", "skills/x/SKILL.md", "docker-compose.yml",
     ],
 )  # fmt: skip
@@ -246,7 +249,7 @@ def test_places_that_programs_obey_are_known(path: str) -> None:
     [
         "README.md", "a.txt", "src/app.py", "docs/a.md", ".gitignore", "src/data.json", "src/types.py",
         "platform/a.py", "src/hooks/use.ts", "lib/profile.ts", "tests/test_a.py", "index.html",
-        "build/out.txt", "HEAD", "src", ".",
+        "build/out.txt", "HEAD", "src", ".", "scripts/build.py", "tests/json/a.py", "src/requirements.md",
     ],
 )  # fmt: skip
 def test_other_files_are_no_such_place(path: str) -> None:

@@ -166,8 +166,6 @@ def first_words(words: Sequence[str]) -> int:
     """
     use = program_of(words)
     first = program_of(words[:1]).program
-    if use.begins and use.program.name and first.name in _SAYS_MORE:
-        return use.at
     if first.name in _SAYS_NOTHING or first.runs is not None or first.program:
         return use.at if use.begins and words[1:2] == ("-m",) else 0
     if use.program.looks:
@@ -182,7 +180,6 @@ _SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]*")
 _SAYS_NOTHING = frozenset(
     {"chmod", "dd", "rm", "rmdir", "unlink", "shred", "kill", "pkill", "killall", "mkfs"}
 )
-_SAYS_MORE = frozenset({"uv", "poetry", "pipenv", "pdm"})
 
 
 @lru_cache(maxsize=8)
@@ -219,7 +216,7 @@ def _allowed_by(
             continue
         else:
             words = _without_globals(command.words, _wanted(pattern))
-        why = _unnamed(words, named, command.fed and not exact, folder, inside, bool(exact))
+        why = _unnamed(words, named, command.fed and not exact, folder, inside)
         if not why:
             return pattern, ""
         missing = why
@@ -248,15 +245,13 @@ def _without_globals(words: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[s
     return words
 
 
-def _unnamed(
-    words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, inside: Sequence[str], is_exact: bool
-) -> str:
+def _unnamed(words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, inside: Sequence[str]) -> str:
     """What of a command goes beyond the words of a rule, which are its first ones; empty if nothing does."""
     if words[0] in _MOVES and (words[0] != "cd" or len(words) != 2 or words[1] == "-" or is_fed):
         return f"{words[0]} leads to a folder that is not known"
     use = program_of(words)
-    putting = any(row is not None and "words" in row.program for row in map(program_named, words[: use.at]))
-    if is_fed and not is_exact and (putting or runs_unseen(words, is_fed=True)):
+    is_put = any(row is not None and "words" in row.program for row in map(program_named, words[: use.at]))
+    if is_fed and (is_put or runs_unseen(words, is_fed=True)):
         return f"{words[0]} runs what it reads"
     if use.begins and named <= use.begins:
         return f"{words[use.begins]} {_UNNAMED}"

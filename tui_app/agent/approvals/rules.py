@@ -248,11 +248,10 @@ def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
             return text if pattern and len(text) <= LONGEST_RULE else ""
         case "address":
             origin = origin_of(action.subject)
-            pattern = origin.text if origin is not None else ""
-            of_hosts = parse_host_rule(pattern)
             # A name with a sign of a pattern in it would allow others.
-            is_exact = of_hosts is not None and not set("*?[") & set(of_hosts.host)
-            return f"{action.tool} {pattern}" if is_exact else ""
+            if origin is None or set("*?[") & set(origin.host) or parse_host_rule(origin.text) is None:
+                return ""
+            return f"{action.tool} {origin.text}"
         case "other":
             return action.tool
 
