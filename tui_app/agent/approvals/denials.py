@@ -175,15 +175,13 @@ def read(command: str) -> Reading:
             rows = [row for word in words if (row := program_named(_name_of(word))) is not None]
             # A shell may stand behind an option of any program: `find -exec sh -c '…'`.
             is_read = is_open or any(row.runs is not None and (row.code or row.program) for row in rows)
-            runs_texts = runs_texts or any(
-                row.program and (row.runs is not None or not row.code) for row in rows
-            )
+            shells = [row for row in rows if row.program and (row.runs is not None or not row.code)]
+            runs_texts = runs_texts or bool(shells)
             waiting += [(nested, is_read, found.fed or is_fed) for nested in _nested(words)]
             if words[0] == "alias":
                 named = (word.casefold().partition("=") for word in words[1:] if "=" in word)
                 aliases |= {name: tuple(value.split()) for name, _, value in named}
-            if any(row.code for row in rows):
-                waiting.append((_CODE.sub(" ", text), False, False))
+            waiting += [(_CODE.sub(" ", text), False, False)] * any(row.code for row in rows)
         # What stands in a here-document, where a shell reads it.
         waiting += [(nested, runs_texts, False) for nested in line.texts]
     return Reading(tuple(parts), is_unseen, is_whole, aliases)
