@@ -28,10 +28,10 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
-from tui_app.agent.approvals.rules import ascii_host
 from tui_app.agent.mcp.status import Consent
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.tools.web import is_public
+from tui_app.hosts import ascii_host
 from tui_app.text import plain_text
 
 WAIT_S = 300.0
