@@ -149,6 +149,10 @@ TEXTS: Mapping[str, str] = {
     "approvals": '{allow = ["write_file docs/**"]}',
     "background_threshold": "0.75",
     "blocking_threshold": "0.96",
+    "off": '["plan"]',
+    "search": '["todo"]',
+    "path_prefix": "/v1beta",
+    "headers_env": '{X-Token = "HARBOUR_TOKEN"}',
 }
 """Examples of what a rule alone does not tell."""
 WHOLE: Mapping[str, tuple[str, str]] = {

@@ -956,7 +956,7 @@ def test_json_lines_hold_what_is_stored_notices_and_the_end(capsys: pytest.Captu
     assert out.isascii()
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["type"] for line in lines] == ["assistant.message", "notice", "turn.end"]
-    assert (lines[1]["seq"], lines[1]["data"]) == (0, {"text": "n", "passing": False})
+    assert (lines[1]["seq"], lines[1]["data"]) == (0, {"text": "n", "actions": [], "passing": False})
 
 
 def test_short_memory_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:

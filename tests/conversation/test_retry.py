@@ -145,7 +145,8 @@ async def test_what_does_not_pass_is_said_at_once(desk: Desk, server: FakeOpenAI
         happened = await turn(impatient(opened).conversation, "Hello?")
         assert of(happened, TurnRetry) == []
         assert len(of(happened, Error)) == 1
-        assert len(server.journal) == 1
+        # A request that is refused for what it is, is tried in the forms that others want.
+        assert len(server.journal) <= (4 if lasting.status == 400 else 1)
 
 
 async def test_a_pause_the_provider_asks_for_is_kept(desk: Desk, server: FakeOpenAI) -> None:

@@ -521,7 +521,7 @@ async def test_an_answer_of_blanks_says_so(desk: Desk, fake_openai: FakeOpenAI) 
     fake_openai.add(Empty(" \n "))
     async with desk.session() as opened:
         records = await turn(opened.conversation, "Tell me.")
-        assert notices(records) == ["The model gave no answer. /retry sends the prompt again."]
+        assert notices(records) == ["The model gave no answer."]
 
 
 async def test_a_server_that_tells_no_reasons_but_a_usage_is_believed(

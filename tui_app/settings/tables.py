@@ -1,6 +1,7 @@
 """The tables of the settings file: approvals, policies, hooks, MCP servers and themes."""
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, field
 from difflib import get_close_matches
@@ -466,7 +467,10 @@ class _Words(NamedTuple):
         raise Refused(show(value), self.allowed)
 
     def read(self, text: str) -> tuple[str, ...]:
-        return self.check(text)
+        try:
+            return self.check(tomllib.loads(f"words = {text}")["words"])
+        except tomllib.TOMLDecodeError:
+            return self.check(text.replace(",", " ").split())
 
 
 @frozen(kw_only=True)

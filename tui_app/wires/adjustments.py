@@ -13,9 +13,11 @@ from typing import Any, cast
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelAuthenticationError,
+    ModelConnectionError,
     ModelHTTPError,
     ModelQuotaExceededError,
     ModelRateLimitError,
+    ModelTimeoutError,
 )
 from pydantic_ai.messages import (
     BinaryContent,
@@ -42,6 +44,8 @@ _PERHAPS = frozenset({404, 405, 500, 501})
 """Those of relays that find nobody who takes it, and of servers whose template fails: where it is named."""
 _NOT_THE_FORM = (
     ModelAuthenticationError,
+    ModelConnectionError,
+    ModelTimeoutError,
     ModelQuotaExceededError,
     ModelRateLimitError,
 )
@@ -76,6 +80,8 @@ class Adjustments:
     _taken: set[str] = field(default_factory=set, init=False)
     """Rows, kinds of files and tools that requests with an answer had."""
     _tried: list[WireForm] = field(default_factory=list, init=False)
+    refused: Exception | None = field(default=None, init=False)
+    """The first refusal of the request: what is told where no form helps."""
     _said: str = field(default="", init=False)
     """The last refusal."""
     _names: Mapping[str, OwnNames] = field(default_factory=dict, init=False)
@@ -116,7 +122,7 @@ class Adjustments:
     def begin(self) -> None:
         """Forget the tries of the last request."""
         self.form = self._before = self._proven
-        self._tried, self._said, self._unnamed = [], "", False
+        self._tried, self._said, self._unnamed, self.refused = [], "", False, None
 
     def next_form(self, request: ModelRequestContext, error: Exception) -> WireForm | None:
         """The form to try next, where one was refused; None where there is no other.
@@ -126,7 +132,11 @@ class Adjustments:
             error: What came back.
         """
         refusal = _refusal(error, request.model.model_name)
-        if refusal is None or len(self._tried) >= _MOST_TRIES:
+        if refusal is None:
+            self.refused = None
+            return None
+        self.refused = self.refused or error
+        if len(self._tried) >= _MOST_TRIES:
             return None
         self._tried = self._tried or [self.form]
         if refusal.words == self._said:
@@ -265,7 +275,8 @@ class _Refusal:
 def _refusal(error: Exception, model: str) -> _Refusal | None:
     if not isinstance(error, ModelAPIError) or isinstance(error, _NOT_THE_FORM):
         return None
-    status = error.status_code if isinstance(error, ModelHTTPError) else 400
+    # What an answer says while it is read has no status.
+    status = error.status_code if isinstance(error, ModelHTTPError) else 500
     if status not in _REFUSED | _PERHAPS:
         return None
     words = own_words(error).replace(model, "")

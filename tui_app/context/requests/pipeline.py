@@ -159,10 +159,17 @@ class Pipeline:
         """The answer with tools and arguments by their own names, which its provider may not take."""
         return response if self._answers_to is None else self._answers_to.own_names(response)
 
-    def reformed(self, request: ModelRequestContext, error: Exception) -> bool:
-        """Whether a refusal is of the form, and another one is tried from now on."""
-        has_server = request.model.provider is not None
-        return has_server and self._adjusted(request.model).next_form(request, error) is not None
+    def reform(self, request: ModelRequestContext, error: Exception) -> None:
+        """Try another form from now on, where a refusal is of that.
+
+        Raises:
+            Exception: the first refusal of the request where no other form is left, else what came back.
+        """
+        if request.model.provider is None:
+            raise error
+        adjusted = self._adjusted(request.model)
+        if adjusted.next_form(request, error) is None:
+            raise adjusted.refused or error
 
     def _adjusted(self, model: Model[Any]) -> Adjustments:
         key = self.limits.model_key(model)
@@ -497,11 +504,11 @@ class GovernedRun(OutermostCapability):
         self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
     ) -> None:
         overflow = self.pipeline.overflow(request_context, error)
-        if overflow is None and not self.pipeline.reformed(request_context, error):
-            raise error
+        if overflow is None:
+            self.pipeline.reform(request_context, error)
+            return
         try:
-            if overflow is not None:
-                await self.pipeline.refused(ctx, request_context, overflow)
+            await self.pipeline.refused(ctx, request_context, overflow)
         except ContextTooLarge as too_large:
             raise too_large from error
 
