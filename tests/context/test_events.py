@@ -410,7 +410,7 @@ def test_errors_carry_what_is_promised() -> None:
     assert {"kind", "message", "hint", "retryable", "limit", "requested"} <= set(data["required"])
     assert data["properties"]["kind"]["enum"] == list(get_args(ErrorKind))
     assert data["properties"]["limit"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-    assert data["properties"]["hint"]["description"] == "What to do next."
+    assert data["properties"]["hint"]["description"] == "What to do next, in words that hold everywhere."
 
 
 @pytest.mark.parametrize("kind", ["session.usage_info", "session.gauge"])

@@ -119,7 +119,6 @@ def test_file_that_is_no_database_of_ours(error: Exception) -> None:
     "error",
     [
         sqlite3.OperationalError("database or disk is full"),
-        coded(sqlite3.SQLITE_BUSY, "database is locked"),
         PermissionError(errno.EACCES, "Permission denied", "/etc/shadow"),
         ValueError("disk is full"),
     ],

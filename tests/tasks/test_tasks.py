@@ -15,7 +15,7 @@ from tests.tasks.tasks import FILLER, SOURCES, TASKS, Task
 
 WINDOW = 9_000
 """Tokens; tools and instructions take about a third, a source about two thousand."""
-ALLOWED = ("edit_file", "write_file", "run_command python", "run_command sh")
+ALLOWED = ("edit_file", "write_file", "run_command python", "run_command sh build.sh")
 NOTES = "Title: The job\n## Intent\nDo the job.\n## Done so far\nFiles were read."
 
 

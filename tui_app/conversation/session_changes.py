@@ -93,7 +93,7 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
         sqlite3.Error: if the log cannot be read.
     """
     workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
-    kept = KeptFiles(SessionFolder.named(opening.paths.sessions_dir, opening.session).kept_files)
+    kept = KeptFiles(SessionFolder(opening.paths.sessions_dir / opening.session).kept_files)
     found: dict[str, ChangedFile] = {}
     if store is not None and opening.session:
         for path, before, _, _ in first_and_last(file_steps(store, opening.session)):

@@ -47,7 +47,8 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
         OSError: if it cannot be created.
     """
     log = path.with_name(f"{path.name}-wal")
-    if not is_begun(path) and is_begun(log):
+    # In this order: another program may be making both.
+    if is_begun(log) and not is_begun(path):
         # SQLite would delete it.
         raise StorageError(
             f"The sessions file {path} is missing, and {log.name} holds what was written last.",

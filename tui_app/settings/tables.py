@@ -1,7 +1,6 @@
 """The tables of the settings file: approvals, policies, hooks, MCP servers and themes."""
 
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, field
 from difflib import get_close_matches
@@ -467,6 +466,8 @@ class _Words(NamedTuple):
         raise Refused(show(value), self.allowed)
 
     def read(self, text: str) -> tuple[str, ...]:
+        import tomllib  # behind the first frame
+
         try:
             return self.check(tomllib.loads(f"words = {text}")["words"])
         except tomllib.TOMLDecodeError:

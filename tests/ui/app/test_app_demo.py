@@ -48,7 +48,7 @@ async def test_the_whole_tour_with_free_typing_answered_from_the_project(desk: D
         answers = deck.kinds.count("assistant")
         await deck.send("Where does Harbour Day stand?")
         await deck.answered(answers + 1)
-        await deck.says("data/holidays.csv")
+        await deck.says("test_harbour_day")
         await told(deck, "1 of 8")
         await deck.press("ctrl+g")
         await told(deck, "2 of 8", "ctrl+o")

@@ -237,7 +237,7 @@ async def test_one_sentence_the_prompt_back_and_details(
 async def test_what_failed_can_be_sent_again_and_the_model_sees_it_once(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    fake_openai.add(error(400, "no"), Text("Now it works."))
+    fake_openai.add(error(403, "no"), Text("Now it works."))
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.send("try this")

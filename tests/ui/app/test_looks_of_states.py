@@ -1,9 +1,9 @@
-"""Every screen and state has a look in both themes and both usual sizes, and some of them a picture."""
+"""Every screen and state has a look in both themes and both usual sizes."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 
-from tests.ui.looks import LOOKS, PICTURES, kept_looks
+from tests.ui.looks import LOOKS, kept_looks
 
 WANTED = {f"{size} {theme}" for size in ("120x40", "80x24") for theme in ("dark", "light")}
 SPECIAL = {"started_light", "plain", "tiny", "too_small", "very_wide", "without_colour", "chat_at_40x12"}
@@ -79,10 +79,3 @@ def test_both_themes_and_sizes() -> None:
     kept = looks()
     left_out = {state for state in kept if state.split("-")[0] in SPECIAL | {OVER}}
     assert {state: kept[state] ^ WANTED for state in kept.keys() - left_out if kept[state] != WANTED} == {}
-
-
-def test_some_are_drawn() -> None:
-    pictures = {picture.stem: picture.stat().st_size for picture in PICTURES.glob("*.svg")}
-    assert set(pictures) == DRAWN
-    assert len(pictures) <= 60
-    assert sum(pictures.values()) <= 3_000_000
