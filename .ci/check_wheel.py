@@ -7,7 +7,10 @@ import zipfile
 DATA = "tui_app/context/data/"
 NEEDED = ("o200k_base.tiktoken", "cl100k_base.tiktoken", "LICENSE-tiktoken-ranks", "SHA256SUMS")
 
-PACKAGE_FILES = ("demo/data/project.json", "demo/data/session.jsonl", "docs/index.md", "docs/keys.md")
+PACKAGE_FILES = (
+    *("demo/data/project.json", "demo/data/session.jsonl"),
+    *("agent/approvals/programs.toml", "obeyed_places.toml"),
+)
 
 
 def problems(wheel: str) -> list[str]:
