@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import time
 
 import pytest
 
@@ -57,6 +58,17 @@ def test_no_color_paints_no_colour(machine: Machine) -> None:
     terminal.write("how high is the spring tide?\r")
     terminal.wait_for("7.3 metres", "ok")
     assert coloured(terminal.output) == set()
+
+
+def test_what_changes_while_the_terminal_takes_nothing_is_painted_when_it_does(machine: Machine) -> None:
+    terminal = machine.start()
+    terminal.wait_for(" · ok")
+    # Nothing is read while it paints more than a terminal keeps.
+    for key in ("\x10", "\x1b[27u") * 6:
+        terminal.write(key)
+        time.sleep(0.15)
+    terminal.write("?")
+    terminal.wait_for("Keys and commands", "esc close")
 
 
 def test_sessions_file_that_cannot_be_opened_is_a_sentence(machine: Machine) -> None:

@@ -338,8 +338,7 @@ class InputFilter:
                 self._held = data
                 return "", b""
             data = _ESCAPE + bytes([data[1] - 0x40]) + data[2:]
-        whole = _TYPED.match(data)
-        if whole is None:
+        if (whole := _TYPED.match(data)) is None:
             if _BEGUN.fullmatch(data):
                 self._held = data
                 return "", b""
@@ -407,6 +406,8 @@ class TerminalDriver(LinuxDriver):
         held, self._held = self._held, None
         if held is not None:
             held.__exit__(None, None, None)
+            # What changed meanwhile is no longer marked as changed.
+            self._app.refresh()
 
     def close(self) -> None:
         writer, self._writer = self._writer, None
