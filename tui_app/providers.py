@@ -187,12 +187,11 @@ MODELS_BY_KEY = (
 """Which model a user most likely wants when the only hint is a key in the environment; first match wins."""
 SHORTLIST = (
     "anthropic:claude-opus-5-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-haiku-5-5",
-    "openai:gpt-6.1-sol", "openai:gpt-6.1-terra", "openai:gpt-6-luna", "openai:gpt-5.4-mini",
+    "openai:gpt-6.1-sol", "openai:gpt-6.1-terra", "openai:gpt-6-luna",
     "google:gemini-3.1-pro-preview", "google:gemini-3.8-flash", "google:gemini-3.5-flash-lite",
-    "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest",
-    "deepseek:deepseek-flash", "deepseek:deepseek-chat",
+    "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest", "deepseek:deepseek-flash",
 )  # fmt: skip
-"""A few current models per vendor, less those that pydantic-ai does not know; all other names work."""
+"""A few current models per vendor; all other names work."""
 
 
 def provider_of(model: str) -> Provider:

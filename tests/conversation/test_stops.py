@@ -31,6 +31,8 @@ from tui_app.wires.answer_end import (
     TOO_LONG,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason")
+"""Google's client warns of words that are newer than itself."""
 SAID = "The ferry leaves at"
 WORDS = [
     (wire, word, end)

@@ -1,4 +1,4 @@
-"""Looks: whole screens kept as text with styles. The main ones are pictures too, see ``test_snapshots``.
+"""Looks: whole screens kept as text with styles. The main ones are pictures too, see ``test_app_snapshots``.
 
 A file of ``tests/ui/app/looks`` holds the looks of one test module. A look has a state's name, a size and
 themes, the lines of the screen, the styles on it, and for each row how many columns each style covers::

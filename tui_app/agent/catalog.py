@@ -31,7 +31,6 @@ from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
 from tui_app.context.window_limits import Limits
-from tui_app.context.windows import DEFAULT_LIMIT
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import (
     GOOGLE,
@@ -180,8 +179,7 @@ async def list_models(
         if moved and any(same_server(each.base_url, moved[0].base_url) for each in servers):
             listed.pop()
         own = [choice for choices in listed for choice in choices]
-    known = known_model_names()
-    names = known if everything else [name for name in SHORTLIST if name in known]
+    names = known_model_names() if everything else SHORTLIST
     vendors = [_vendor_choice(name, env) for name in names if ":" in name and name not in ready]
     return [
         *(_ready_choice(name, model) for name, model in ready.items()),
@@ -334,10 +332,10 @@ def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | N
     return None, None, None
 
 
-def listed_window(name: str) -> int:
-    """Window of a model by its name alone; what is taken for granted where no list has it."""
+def listed_window(name: str) -> int | None:
+    """Window of a model by its name alone, in tokens; None where no list has it."""
     prefix, _, model = name.partition(":")
-    return _facts(prefix, model)[0] or DEFAULT_LIMIT
+    return _facts(prefix, model)[0]
 
 
 def price_words(price_in: float | None, price_out: float | None) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pydantic_ai
+from genai_prices.data_snapshot import get_snapshot
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model, known_model_names
 from pydantic_ai.profiles import ModelProfile
@@ -479,11 +480,15 @@ def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
 
 def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequence[str]:
     """Names of existing models that look most like ``name``, best first, at most three."""
+    # Of older models the price list alone knows the names.
+    priced = (f"{maker.id}:{model.id}" for maker in get_snapshot().providers for model in maker.models)
     # Whoever makes a model comes before a gateway to it.
     ranks = {each: at for at, each in enumerate(filter(providers.required_keys, providers.PROVIDERS))}
-    vendors = [each for each in known_model_names() if ":" in each]
-    vendors.sort(key=lambda each: ranks.get(each.partition(":")[0], len(ranks)))
-    names = [providers.OFFLINE_MODEL, *(f"{endpoint}:" for endpoint in endpoints), *vendors]
+    vendors = dict.fromkeys(
+        each for each in (*known_model_names(), *priced) if each.partition(":")[0] in ranks
+    )
+    ranked = sorted(vendors, key=lambda each: ranks[each.partition(":")[0]])
+    names = [providers.OFFLINE_MODEL, *(f"{endpoint}:" for endpoint in endpoints), *ranked]
     provider = name.rstrip(":")
     begun = [each for each in names if provider and each.startswith(f"{provider}:")]
     if begun:

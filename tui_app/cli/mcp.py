@@ -135,11 +135,12 @@ def show(program: Program, *, as_json: bool) -> int:
     from tui_app.agent.catalog import listed_window
     from tui_app.agent.mcp.seen_tools import SeenTools
     from tui_app.agent.mcp.servers import found_by_search
+    from tui_app.context.windows import DEFAULT_LIMIT
 
     settings = program.settings()
     endpoint = settings.endpoints.get(settings.model.partition(":")[0])
     set_to = settings.window or (endpoint.window if endpoint is not None else None)
-    room = round((set_to or listed_window(settings.model)) * defer_above(settings.tools))
+    room = round((set_to or listed_window(settings.model) or DEFAULT_LIMIT) * defer_above(settings.tools))
     counter, seen = _counter(program), SeenTools(program.paths.state / "mcp.json")
     servers = settings.mcp
     here = servers_here(servers, program.cwd)

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from tui_app.agent.catalog import ModelShelf, list_models
+from tui_app.agent.catalog import ModelShelf, listed_window
 from tui_app.agent.models import ModelNotReady
 from tui_app.context.compaction.plan import Plan, Refusal, plan_of
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -108,16 +108,13 @@ async def inspect_session(opening: Opening) -> Inspection:
 
 async def _measure(opening: Opening, history: SessionHistory, shelf: ModelShelf, fixed: Breakdown) -> str:
     """Tell the history how large the model's window is; why the model itself cannot be asked."""
-    settings, limits = opening.settings, shelf.limits
+    limits = shelf.limits
     try:
         model = await shelf.get(history.model)
     except ModelNotReady as error:
         # Price lists know the window of many models that cannot be built.
-        choices = await list_models(
-            env=opening.env, endpoints=settings.endpoints, discover=False, everything=True
-        )
-        listed = next((choice.window for choice in choices if choice.name == history.model), None)
-        history.fix(resolve_window(setting=limits.setting, model=listed), fixed, history.model)
+        listed = resolve_window(setting=limits.setting, model=listed_window(history.model))
+        history.fix(listed, fixed, history.model)
         return str(error)
     growth = limits.learnt.growth(limits.model_key(model))
     history.fix(limits.window(model), fixed, history.model, limits.factor(model), growth)

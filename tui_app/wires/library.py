@@ -61,10 +61,11 @@ def own_client(
 ) -> None:
     """Let a provider own the client it was given, and close and make it anew; one of its own is changed."""
     if client is None:
-        client, own = provider._own_http_client, provider._http_client_factory  # noqa: SLF001
-        if not isinstance(client, httpx2.AsyncClient) or own is None:
+        its: Any = provider._own_http_client  # noqa: SLF001
+        own: Any = provider._http_client_factory  # noqa: SLF001
+        if not isinstance(its, httpx2.AsyncClient) or own is None:
             return
-        client, make = change(client), lambda: change(own())
+        client, make = change(its), lambda: change(own())
         provider._set_http_client(client)  # noqa: SLF001
     provider._own_http_client, provider._http_client_factory = client, make  # noqa: SLF001
 

@@ -53,9 +53,13 @@ class OfflineModel(Model[None]):
     def __init__(
         self, *, context_window: int = CONTEXT_WINDOW, settings: ModelSettings | None = None
     ) -> None:
-        # Nothing is paid for what is made in this program.
+        # Nothing is paid for what is made in this program, and no note on made-up tags is read by it.
         profile = PricedProfile(
-            context_window=context_window, supports_inline_system_prompts=True, price_in=0.0, price_out=0.0
+            context_window=context_window,
+            supports_inline_system_prompts=True,
+            default_framing_announcement="never",
+            price_in=0.0,
+            price_out=0.0,
         )
         super().__init__(settings=settings, profile=profile)
 

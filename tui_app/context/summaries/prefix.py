@@ -44,7 +44,6 @@ from tui_app.context.view import Item, to_messages
 from tui_app.wires.answer_end import CUT_OFF, why_not_whole
 from tui_app.wires.error_text import outline
 from tui_app.wires.library import PreparesAttempts
-from tui_app.wires.served_model import unserved
 from tui_app.wires.wire_form import WireForm
 
 _LOG = logging.getLogger(__name__)
@@ -197,8 +196,9 @@ class PrefixSummariser:
 
     def _messages(self) -> list[ModelMessage] | None:
         """The view as it is sent; None where it does not begin as the last request did."""
-        last = self.sent.last
-        if last is None or unserved(last.model) is not self.model:
+        last, own = self.sent.last, self.model
+        # A model in another form of its own is a copy of it.
+        if last is None or (last.model.model_id, last.model.base_url) != (own.model_id, own.base_url):
             return None
         form = WireForm.of(self.model, is_note=is_note_part).taught(self.learnt())
         messages = form.of_messages(self.repair(to_messages(self.history.items())))
