@@ -14,7 +14,7 @@ from tests.context.histories import as_bytes, as_items, complaints, long_convers
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
 from tui_app.context.compaction.guards import Breaker, Veto
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.proposal import Session, default_title, propose, summary_task
+from tui_app.context.compaction.proposal import Session, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prices import Ledger as Costs
@@ -682,7 +682,6 @@ def test_the_task_of_a_plan() -> None:
     assert task.items == plan.split.old
     assert "- file_3.py · read (#15)" in task.known, "what code writes is shown to who writes notes"
     assert (task.focus, task.previous, task.budget_tokens) == ("files", "", plan.summary_budget)
-    assert default_title(session.ledger).startswith("prompt ")
     assert Breakdown(user=3).nonzero() == {"user": 3}
 
 

@@ -14,7 +14,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, Strict, strict_server
 from tests.ui.app.story import Story
 from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
-from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox
+from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox_part
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.boards import boards_in
@@ -125,7 +125,7 @@ async def test_the_brief_holds_what_binds_and_the_old_session_stays(desk: Desk, 
         assert opened.conversation.usage.parts.memory > brief.tokens / 2, "it is counted as memory"
         await turn(opened.conversation, "Begin.")
         items = opened.conversation.history.items()
-        assert [is_inbox(item.message) for item in items] == [True, False, False]
+        assert [is_inbox_part(item.message.parts[0]) for item in items] == [True, False, False]
         await done(opened.conversation, Compact())
         assert RULES[0] in str(opened.conversation.history.items()[0].message), "it outlives compactions"
     sent = [message for message in server.journal[0]["messages"] if message["role"] == "user"]

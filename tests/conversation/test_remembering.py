@@ -14,7 +14,7 @@ from tests.conversation.driving import Desk, done, of, turn
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
-from tui_app.context.message_marks import HEADING, is_inbox
+from tui_app.context.message_marks import HEADING, is_inbox_part
 from tui_app.conversation import memory as remembering
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.boards import boards_in
@@ -84,7 +84,7 @@ def logged(opened: OpenSession | SqliteStore, session: str, *kinds: type[Payload
 
 
 def inboxes(opened: OpenSession) -> int:
-    return sum(is_inbox(item.message) for item in opened.conversation.history.items())
+    return sum(all(map(is_inbox_part, item.message.parts)) for item in opened.conversation.history.items())
 
 
 async def talked(opened: OpenSession, server: FakeOpenAI | None = None) -> str:
@@ -219,20 +219,20 @@ async def test_it_survives_compactions_their_undo_and_rewinds_and_comes_anew_aft
             await done(conversation, Compact())
             assert conversation.history.view.compactions
             items = conversation.history.items()
-            assert is_inbox(items[0].message), "it stands in front of the summary"
+            assert all(map(is_inbox_part, items[0].message.parts)), "it stands in front of the summary"
             assert inboxes(opened) == 1
             assert conversation.usage.parts.memory > 0
             await done(conversation, Restate(undo=True))
             assert inboxes(opened) == 1
         await done(conversation, Rewind(first))
-        assert [is_inbox(item.message) for item in conversation.history.items()] == [True]
+        assert (inboxes(opened), len(conversation.history.items())) == (1, 1)
         await turn(conversation, "Once more")
         assert inboxes(opened) == 1
         await done(conversation, Clear())
         assert inboxes(opened) == 0
         await turn(conversation, "From scratch")
         assert inboxes(opened) == 1
-        assert is_inbox(conversation.history.items()[0].message)
+        assert all(map(is_inbox_part, conversation.history.items()[0].message.parts))
 
 
 async def test_a_first_prompt_that_fails_does_not_bring_a_second_one(desk: Desk, server: FakeOpenAI) -> None:

@@ -164,13 +164,6 @@ def is_inbox_part(part: object) -> bool:
     return _text(part).startswith((_START, _HANDOFF_START))
 
 
-def is_inbox(message: ModelMessage) -> bool:
-    """Whether a message is the context board or a brief, and nothing else."""
-    return (
-        isinstance(message, ModelRequest) and bool(message.parts) and all(map(is_inbox_part, message.parts))
-    )
-
-
 # Lines that tell the model something behind the newest message: how full its context window is, and which
 # background commands have ended.
 

@@ -310,10 +310,6 @@ _UNCASED_BEFORE = re.compile(
 _BEFORE_VALUE = 80
 
 
-def _mask_told(text: str) -> str:
-    return _CANDIDATE.sub(_masked_told, text)
-
-
 def _masked_told(match: re.Match[str]) -> str:
     value = match[0].rstrip(".*")
     if _OTHER_BUILD.match(value) or PLACEHOLDER.match(value) or not _unspoken(value):
@@ -400,11 +396,6 @@ _HASHES = re.compile(
 """What ``/etc/shadow``, ``htpasswd`` and web frameworks keep."""
 
 
-def mask_shapes(text: str) -> str:
-    """Mask the keys and hashes that can be told by their form; see ``mask_secrets``."""
-    return _HASHES.sub(MASK, _MORE_SHAPES.sub(MASK, _KEY_SHAPES.sub(MASK, text)))
-
-
 _KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
 _MAX_KEY = 20_000
@@ -463,7 +454,9 @@ _REMEMBERED = 2_000
 
 
 def _masked_text(text: str) -> str:
-    text = mask_headers(mask_shapes(_without_private_keys(text)))
+    # Keys and hashes can be told by their form.
+    text = _HASHES.sub(MASK, _MORE_SHAPES.sub(MASK, _KEY_SHAPES.sub(MASK, _without_private_keys(text))))
+    text = mask_headers(text)
     text = _HEADER.sub(rf"\1\2{MASK}", text)
     text = _URL_PASSWORD.sub(rf"\g<user>{MASK}", text)
     low = text.casefold()
@@ -471,7 +464,7 @@ def _masked_text(text: str) -> str:
         text = _QUOTED.sub(_masked_quoted, text)
         text = _BARE.sub(_masked_bare, text)
         text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
-    return _mask_told(mask_options(mask_in_place(text)))
+    return _CANDIDATE.sub(_masked_told, mask_options(mask_in_place(text)))
 
 
 _masked_short_text = lru_cache(maxsize=1_024)(_masked_text)

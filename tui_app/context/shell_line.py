@@ -118,19 +118,6 @@ def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
     return read_line(line).commands
 
 
-def plain_words(line: str) -> tuple[str, ...] | None:
-    """The words that a program can be started with as they are; None where a line needs a shell.
-
-    Quotes only hold words together; every other sign that a shell reads needs one, even between quotes.
-    """
-    found = read_line(line)
-    is_alone = found.is_plain and len(found.commands) == 1 and not _FOR_A_SHELL & {*line}
-    return found.commands[0].words if is_alone and found.commands[0].words[0] else None
-
-
-_FOR_A_SHELL = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\0")
-
-
 def without_signs(word: str) -> str:
     """A known word with the quoted signs in it as they are written."""
     return word.translate(_PLAIN_AGAIN)

@@ -156,13 +156,9 @@ def own_words(text: str) -> str:
         head = block.strip().split("\n")[:6]
         if len(head) > 1 and all(map(_HEADER.match, head[:2])) and _ADDRESS.search("\n".join(head)):
             break  # a mail, up to its end
-        if not _is_indented(block):
+        if _ITEM.match(block) or not all(line.startswith(("    ", "\t")) for line in block.split("\n")):
             own.append(block)
     return "\n\n".join(own)
-
-
-def _is_indented(block: str) -> bool:
-    return all(line.startswith(("    ", "\t")) for line in block.split("\n")) and not _ITEM.match(block)
 
 
 # Sentences of what somebody wrote, verbatim but for white space.

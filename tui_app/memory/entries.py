@@ -108,23 +108,6 @@ class Due:
 LONGEST = 400
 """Characters of an entry; what needs more belongs into a file of the repository."""
 _SHORTEST = 4
-_GAP = r"[\w\s,'\"-]{0,60}?"
-_ORDERS = re.compile(
-    r"(?i)\b(?:ignore|disregard|forget|override|bypass|overrule)\b" + _GAP
-    + r"\b(?:instructions?|rules?|prompts?|guidelines?|directions?|polic(?:y|ies)|safety|approvals?"
-    r"|restrictions?)\b"
-    r"|\b(?:system|developer|hidden)\s+(?:prompt|message|instructions?)\b"
-    r"|\b(?:new|updated|revised|real|true)\s+(?:system\s+)?instructions?\s*(?::|are\b)"
-    r"|\byou\s+are\s+now\b|\bpretend\s+(?:to\s+be|you)\b|\bjailbreak|\bunrestricted\s+(?:mode|ai|assistant)\b"
-    r"|\b(?:do\s+not|don['’]?t|never|without)\s+(?:tell|telling|inform|informing|mention|mentioning|alert"
-    r"|alerting|ask|asking|notify|notifying)" + _GAP + r"\b(?:user|human|person|developer|owner|anyone)\b"
-    r"|\b(?:send|upload|post|exfiltrate|forward|leak|email|transmit)\b" + _GAP
-    + r"\b(?:to\s+https?:|to\s+[\w.-]+@|secrets?|credentials?|tokens?|api\s+keys?|passwords?"
-    r"|environment\s+variables)"
-    r"|\b(?:when|if|once)\s+you\s+(?:see|read|load)\s+(?:this|the)\s+(?:message|memory|entry|note|text)\b"
-    r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|\bbase64\s+(?:-d|--decode)\b[^|\n]{0,80}\|"
-)  # fmt: skip
-"""Sentences that address the model behind the user's back, in the wordings that are in use."""
 _MARKUP = re.compile(
     r"(?i)<\|[\w-]{1,40}\|>|</?\s*(?:system|assistant|user|human|instructions?|tool|function|context_board"
     r"|system[_-]reminder|transcript)\b[^>]{0,80}>|\[/?INST\]|^\s*(?:system|assistant|developer)\s*:"
@@ -170,12 +153,6 @@ def checked(text: str, *, by_person: bool) -> str:
         raise NotRemembered("it is empty")
     if mask_secrets(said) != said or mask_secrets(text) != text:
         raise NotRemembered("it contains what looks like a secret")
-    if not by_person and gives_orders(said):
-        raise NotRemembered("it gives a model instructions instead of stating a fact")
+    if not by_person and _MARKUP.search(unicodedata.normalize("NFKC", said)):
+        raise NotRemembered("it holds signs by which models tell who speaks")
     return said
-
-
-def gives_orders(text: str) -> bool:
-    """Whether a text is made to steer a model behind the user's back."""
-    folded = unicodedata.normalize("NFKC", text)
-    return bool(_ORDERS.search(folded) or _MARKUP.search(folded))

@@ -29,7 +29,6 @@ from tui_app.memory.entries import (
     EntryKind,
     NotRemembered,
     checked,
-    gives_orders,
 )
 from tui_app.records import frozen
 
@@ -81,8 +80,10 @@ class Evidence:
         said = self.typed.get(source) or self.spoken.get(source)
         if said is None:
             raise NotRemembered(f"#{source} is not a message of the user or the assistant")
-        if gives_orders(said) and gives_orders(text):
-            raise NotRemembered("it repeats an instruction from the transcript")
+        # An address that only a tool's output or the assistant names is not one to be led to.
+        given = squeeze("\n".join(self.typed.values()))
+        if any(each.kind == "address" and squeeze(each.text) not in given for each in anchors_in(text)):
+            raise NotRemembered("the user never gave the address in it")
         if not _bears(said, text):
             raise NotRemembered(f"#{source} does not say that")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, Verdict, judge
-from tui_app.context.shell_line import plain_words, read_line
+from tui_app.context.shell_line import read_line
 from tui_app.settings.tables import Ruling, parse_rule
 
 TABLE = Path(__file__).parent / "rule_lines.tsv"
@@ -84,9 +84,3 @@ def test_a_plain_line_is_read_as_a_shell_reads_it(shell: str, text: str) -> None
     program = 'shown() { printf "%s\\0" shown "$@"; }\n'
     done = subprocess.run([shell, "-c", f"{program}shown {text}"], capture_output=True, check=True)
     assert tuple(done.stdout.decode().split("\0")[:-1]) == found.commands[0].words
-
-
-@given(st.text("ab'\"\\ $`;&|\n", max_size=12))
-def test_what_needs_no_shell_is_one_plain_command(text: str) -> None:
-    words = plain_words(text)
-    assert words is None or words == read_line(text).commands[0].words

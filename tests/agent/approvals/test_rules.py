@@ -20,7 +20,6 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.context.shell_line import plain_words
 from tui_app.obeyed_places import obeyed
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
@@ -417,22 +416,6 @@ def test_the_bare_name_of_a_tool_allows_all_of_it(kind: ActionKind) -> None:
 def test_what_is_no_rule(text: str) -> None:
     with pytest.raises(Refused):
         parse_rule("allow", text)
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("ls -l", ("ls", "-l")),
-        ("grep 'a b' x", ("grep", "a b", "x")),
-        ('echo "a$b"', None),
-        ("echo 'a", None),
-        ("A=1 ls", None),
-        ("''", None),
-        ("ls ~", None),
-    ],
-)
-def test_which_commands_need_no_shell(line: str, words: tuple[str, ...] | None) -> None:
-    assert plain_words(line) == words
 
 
 # A denied command stays denied however a shell lets it be spelled; what cannot be known is asked about.

@@ -71,9 +71,8 @@ def statements(text: str) -> Iterator[Statement]:
             heading = match[1] or match[2]
             if not _says_something(heading):
                 continue
-        is_head = (
-            line.lstrip().startswith("|") and number + 1 < len(lines) and _is_rule_row(lines[number + 1])
-        )
+        under = lines[number + 1] if number + 1 < len(lines) else ""
+        is_head = line.lstrip().startswith("|") and "-" in under and _RULE.match(under) is not None
         lead = _LEAD.match(line)
         begin = lead.end() if lead else 0
         body = line[begin:].rstrip().rstrip("|").rstrip()
@@ -96,10 +95,6 @@ def _says_something(label: str) -> bool:
     anchors = anchors_in(label[:_LONGEST_LINE])
     rest = len(label.split()) - sum(len(anchor.text.split()) for anchor in anchors)
     return bool(anchors) and rest >= _STATED_WORDS
-
-
-def _is_rule_row(line: str) -> bool:
-    return "-" in line and _RULE.match(line) is not None
 
 
 def _sentences(body: str) -> Iterator[tuple[int, int]]:
@@ -192,17 +187,23 @@ def _code(match: re.Match[str]) -> Anchor:
     inside = match[1].strip()
     if _NUMBER.fullmatch(inside):
         return Anchor(inside.strip("+"), "number")
-    return Anchor(inside, "path" if _is_path(inside) else "code", strict=_says_literal(inside))
+    # A plain word that is set off is no piece of code.
+    is_literal = not (inside.isalpha() and inside.islower()) and len(inside) > 1
+    return Anchor(inside, "path" if _is_path(inside) else "code", strict=is_literal)
 
 
 def _quote(match: re.Match[str]) -> Anchor | None:
     inside = next(filter(None, match.groups()), "").strip()
-    return Anchor(inside, "quote", strict=_is_long(inside)) if inside and _NOTHING not in inside else None
+    # Somebody's words: three of them, or as much without spaces.
+    is_long = len(inside.split()) > 2 or sum(char > "\u0dff" for char in inside) > 7
+    return Anchor(inside, "quote", strict=is_long) if inside and _NOTHING not in inside else None
 
 
 def _path(match: re.Match[str]) -> Anchor | None:
     name = match[0].rstrip(".:,")
-    return Anchor(name, "path", strict=_is_plain_path(name)) if _is_path(name) else None
+    # Outside of code marks two words with a stroke between them are no path.
+    is_plain = len([*filter(None, name.split("/"))]) != 2 or "." in name or name[0] in "/~" or name[-1] == "/"
+    return Anchor(name, "path", strict=is_plain) if _is_path(name) else None
 
 
 def _number(match: re.Match[str]) -> Anchor | None:
@@ -230,19 +231,3 @@ def _is_path(name: str) -> bool:
     return ("." in name and is_file_name(name) and not name.startswith(".")) or (
         name.endswith("/") and len(name) > 2
     )
-
-
-def _is_plain_path(name: str) -> bool:
-    """Whether a path outside of code marks is one, and not words with a stroke between them."""
-    parts = [part for part in name.split("/") if part]
-    return len(parts) != 2 or "." in name or name.startswith(("/", "~")) or name.endswith("/")
-
-
-def _says_literal(inside: str) -> bool:
-    """Whether a code span is a piece of code, and not a plain word that is set off."""
-    return not (inside.isalpha() and inside.islower()) and len(inside) > 1
-
-
-def _is_long(quoted: str) -> bool:
-    """Whether quotation marks hold somebody's words: three of them, or as much without spaces."""
-    return len(quoted.split()) > 2 or sum(char > "\u0dff" for char in quoted) > 7

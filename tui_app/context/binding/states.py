@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from tui_app.context.binding.sources import Sources, plain_number, squeeze
-from tui_app.context.binding.statements import Anchor, Statement
+from tui_app.context.binding.statements import Statement
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
 from tui_app.context.ledger.names import is_file_name
-from tui_app.context.ledger.tools import Command, FileUse, TaskUpdate
+from tui_app.context.ledger.tools import OPEN, Command, FileUse, TaskUpdate
 from tui_app.context.shell_line import producer
 from tui_app.context.user_text import own_words, sentences
 from tui_app.records import frozen
@@ -77,7 +77,8 @@ class NewStates:
             if not found or not states:
                 for action in self._actions.get(key, ()):
                     states += self._action(statement, action)
-        if intent and not any(key in self._prompts for key in every) and self._is_output(places):
+        outputs = ["result" in self.sources.units[place].voices.values() for place in places]
+        if intent and not any(key in self._prompts for key in every) and outputs and all(outputs):
             states.append(State(COPIED, f"intent {statement.start}", 8))
         unique = {state.subject: state for state in reversed(states)}
         return sorted(unique.values(), key=lambda state: -state.weight)[:_MOST_STATES]
@@ -93,10 +94,12 @@ class NewStates:
                     yield self._file(trails[0])
                 elif not trails and is_file_name(anchor.text):
                     yield State("not opened", f"file {anchor.text}", 1)
-            elif anchor.kind == "code" and (run := self._run_named(anchor)):
-                yield self._run(statement, run, None)
-            elif anchor.kind == "code" and self._looks_run(anchor):
-                yield State("never run", f"run {anchor.text}", 6)
+            elif anchor.kind == "code":
+                runs, words = self.ledger.runs(), producer(anchor.text).split()
+                if named := [run for line, run in runs.items() if is_run_of(anchor.text, line)]:
+                    yield self._run(statement, named[-1], None)
+                elif len(words) > 1 and words[0] in self._programs:
+                    yield State("never run", f"run {anchor.text}", 6)
         for task in self.ledger.tasks():
             if _share(task.text, statement.text) >= _SAME_TASK:
                 yield _task_state(task)
@@ -145,20 +148,9 @@ class NewStates:
         weight = 7.0 if run.is_open and not looks else 4.0 if differs else 0.5 if looks else 2.5
         return State(told, f"run {run.command}", weight)
 
-    def _run_named(self, anchor: Anchor) -> Run | None:
-        named = [run for command, run in self.ledger.runs().items() if is_run_of(anchor.text, command)]
-        return named[-1] if named else None
-
-    def _looks_run(self, anchor: Anchor) -> bool:
-        words = producer(anchor.text).split()
-        return len(words) > 1 and words[0] in self._programs
-
-    def _is_output(self, places: Sequence[int]) -> bool:
-        return bool(places) and all("result" in self.sources.units[place].voices.values() for place in places)
-
 
 def _task_state(task: Task) -> State:
-    return State(task.state, f"task {task.text}", 6 if task.state in {"open", "in progress"} else 3)
+    return State(task.state, f"task {task.text}", 6 if task.state in OPEN else 3)
 
 
 def is_run_of(named: str, command: str) -> bool:

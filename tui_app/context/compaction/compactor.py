@@ -79,11 +79,6 @@ class Job:
     """Set once nothing more is asked of a model; the user may still have to look at the summary."""
     ledger: Ledger
 
-    @property
-    def stranded(self) -> bool:
-        """Whether it runs in another event loop, so that nothing here can wait for it."""
-        return not self.task.done() and not self._is_here()
-
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
         """Add duration, tokens and cost to the job's last event."""
         spent, free = self.ledger.spent, complete.performed_by in WITHOUT_MODEL
@@ -100,13 +95,13 @@ class Job:
         """Cancel the task, also where its event loop runs in another thread or is closed."""
         # Its outcome is fetched, so that asyncio does not complain about it.
         self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
-        if self._is_here():
+        if self.is_here():
             self.task.cancel()
             return
         with suppress(RuntimeError):  # a loop that was closed has dropped its tasks
             self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
-    def _is_here(self) -> bool:
+    def is_here(self) -> bool:
         try:
             return self.task.get_loop() is asyncio.get_running_loop()
         except RuntimeError:
@@ -418,7 +413,7 @@ class Compactor:
 
     def strand(self) -> None:
         """Abandon a job of another event loop, such as ``run_sync`` in a thread leaves behind."""
-        if self._job is not None and self._job.stranded:
+        if (job := self._job) is not None and not job.task.done() and not job.is_here():
             self.cancel()
 
     async def aclose(self) -> None:

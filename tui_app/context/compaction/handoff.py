@@ -98,7 +98,8 @@ class BriefWriter:
         kept = fitted(self.additions, left * 3 // 4)
         carried = prompt.fitted(self.carried, left // 4, self.count)
         if carried:
-            carried = f"## Brief of the session before\n{_demoted(carried)}"
+            lines = (f"#{line}" if line.startswith("#") else line for line in carried.splitlines())
+            carried = "\n".join(("## Brief of the session before", *lines))
         beside = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
         left -= self.count(beside)
         words = words_section(whole.ledger.prompts(), left // _WORDS_SHARE, self.count)
@@ -126,11 +127,16 @@ class BriefWriter:
         told = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
         text = "\n\n".join(filter(None, (goal, deeds.text, said, told, beside)))
         spent = writing.ledger.spent
+        binding = [
+            fact
+            for fact in facts
+            if fact.kind in _BINDING or (fact.kind == "file" and not fact.text.endswith(" · read"))
+        ]
         return replace(
             brief,
             text=text,
             reason=reason,
-            left_out=sum(_binds(fact) and (fact.kind, fact.text) not in deeds.written for fact in facts),
+            left_out=sum((fact.kind, fact.text) not in deeds.written for fact in binding),
             tokens=self.count(text),
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
@@ -168,12 +174,3 @@ class BriefWriter:
             progress=self.heard,
             ledger=Costs(),
         )
-
-
-def _binds(fact: Fact) -> bool:
-    return fact.kind in _BINDING or (fact.kind == "file" and not fact.text.endswith(" · read"))
-
-
-def _demoted(text: str) -> str:
-    """A text whose headings stand below those around it."""
-    return "\n".join(f"#{line}" if line.startswith("#") else line for line in text.splitlines())

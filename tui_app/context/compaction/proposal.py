@@ -195,7 +195,7 @@ async def _propose(
     """One proposal, and how many names it holds."""
     # In a thread: the user may cancel meanwhile.
     sections = await asyncio.to_thread(_sections, plan, session, summary, recoverable=bool(way_back))
-    split, form = plan.split, plan.form
+    split, form, prompts = plan.split, plan.form, session.ledger.prompts()
     shown = framed(form, summary.text, count=len(split.old), written=summary.performed_by != "marker")
     writer: Origin = "model" if summary.performed_by == "model" else "code"
     passages = (
@@ -214,7 +214,7 @@ async def _propose(
         outcome="success",
         performed_by=summary.performed_by,
         model=summary.model or blank.model,
-        title=summary.title or default_title(session.ledger),
+        title=summary.title or (" ".join(prompts[-1].text.split()[:6])[:60] if prompts else "conversation"),
         reason=summary.note,
         summary=summary.text,
         tokens=tokens.nonzero(),
@@ -287,13 +287,6 @@ def _sections(plan: Plan, session: Session, summary: Summary, *, recoverable: bo
         )
     retention = min(kept, _BLIND) if ledger.not_understood else kept
     return _Sections((*by_code, Passage("names", "code", names)), len(chosen), judged, retention)
-
-
-def default_title(ledger: Ledger) -> str:
-    """A title for the checkpoint when the notes have none: the first words of the latest request."""
-    prompts = ledger.prompts()
-    words = prompts[-1].text.split()[:6] if prompts else []
-    return " ".join(words)[:60] or "conversation"
 
 
 # Writing, binding and proposing the notes of one compaction.

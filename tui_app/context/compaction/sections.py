@@ -23,7 +23,7 @@ from tui_app.context.ledger.facts import (
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
 from tui_app.context.ledger.names import RankedName, chosen_names, name_lines
-from tui_app.context.ledger.tools import FileUse
+from tui_app.context.ledger.tools import OPEN, FileUse
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.user_text import beginning, clipped, one_line, own_words, sentences
 from tui_app.records import frozen
@@ -178,7 +178,7 @@ def _entries(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[Entry]:
     for task in ledger.tasks():
         text = f"{beginning(one_line(task.text), 240)}{SEPARATOR}{task.state}"
         if task.state != "dropped":
-            rank = 1.2 if task.state in {"open", "in progress"} else 4.5
+            rank = 1.2 if task.state in OPEN else 4.5
             yield Entry("todo", text, f"task: {mask_secrets(text)}", (task.key,), rank)
     decisions = ((decision_text(each), each.key) for each in ledger.decisions())
     yield from (Entry("decision", text, mask_secrets(text), (key,), 3.0) for text, key in decisions)
@@ -286,7 +286,9 @@ class WordsSection:
             return ""
         heading = CLIPPED_HEADING if self.clipped or self.omitted else WORDS_HEADING
         lines = [
-            f"- #{key}{' (latest)' if key == self.latest else ''}: {_indented(text)}"
+            # Later lines cannot pass for headings or items of ours.
+            f"- #{key}{' (latest)' if key == self.latest else ''}: "
+            + "\n  ".join(line for line in text.strip().splitlines() if line.strip())
             for key, text in reversed(self.prompts)
         ]
         if self.omitted:
@@ -299,11 +301,6 @@ class WordsSection:
         if not self.rules:
             return ""
         return "\n".join([RULES_HEADING, *(f"- {text} (#{key})" for key, text in self.rules)])
-
-
-def _indented(text: str) -> str:
-    """A text whose later lines cannot pass for headings or items of ours."""
-    return "\n  ".join(line for line in text.strip().splitlines() if line.strip())
 
 
 def words_section(
@@ -335,7 +332,8 @@ def words_section(
     if sum(costs.values()) <= budget:
         return WordsSection(prompts=tuple(repeated.items()), latest=prompts[-1].key)
     newest = max(repeated)
-    order = sorted(repeated, key=lambda key: (key != newest, _is_pasted(repeated[key]), -key))
+    pasted = {key for key, text in repeated.items() if 2 * len(own_words(text)) < len(text)}
+    order = sorted(repeated, key=lambda key: (key != newest, key in pasted, -key))
     left, shown = budget - int(budget * _RULES_SHARE), dict[int, str]()
     for key in order:
         if costs[key] <= left:
@@ -364,11 +362,6 @@ def words_section(
         clipped=clipped_now,
         latest=prompts[-1].key,
     )
-
-
-def _is_pasted(text: str) -> bool:
-    """Whether most of a prompt is quoted or pasted."""
-    return 2 * len(own_words(text)) < len(text)
 
 
 def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> list[tuple[int, str]]:
@@ -407,7 +400,8 @@ def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collecti
         in_sight: Messages that stay: what was said there is not said again.
     """
     prompts = list(ledger.prompts())
-    words = [each for each in ledger.words() if _says_more_than_a_call(each.text)]
+    # The announcement of a call says nothing more than the call.
+    words = [each for each in ledger.words() if not each.text.rstrip().endswith((":", "：", "..."))]
     earlier: dict[int, str] = {}
     for prompt, following in pairwise(prompts):
         said = [each for each in words if prompt.key < each.key < following.key]
@@ -434,11 +428,6 @@ def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collecti
 def _beginning(text: str, limit: int) -> str:
     """The first words of a text without the code, tables and drawings in it."""
     return shorten(one_line(own_words(text)) or one_line(text), limit, placeholder=" …")
-
-
-def _says_more_than_a_call(text: str) -> bool:
-    """Whether words are more than the announcement of a call."""
-    return bool(text.strip()) and not text.rstrip().endswith((":", "：", "..."))
 
 
 # Names.

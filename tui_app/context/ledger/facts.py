@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from tui_app.context.ledger.files import FileTrail
-from tui_app.context.ledger.ledger import Decision, Ledger, Run, is_look
+from tui_app.context.ledger.ledger import Decision, Ledger, Run, Task, is_look
 from tui_app.context.ledger.names import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
-from tui_app.context.ledger.tools import FileUse
+from tui_app.context.ledger.tools import OPEN, FileUse
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.user_text import OMITTED, beginning, clipped, one_line, sentences
 from tui_app.context.view import Item
@@ -49,7 +49,7 @@ def ledger_facts(
         *_error_facts(ledger),
         *(_fact("live", live_text(each.handle, each.command), each.key) for each in ledger.live()),
         *(_fact("question", f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting()),
-        *_task_facts(ledger),
+        *(_fact("todo", _task_text(task), task.key) for task in ledger.tasks() if task.state in OPEN),
         *_file_facts(ledger),
         *(_fact("decision", decision_text(each), each.key) for each in ledger.decisions()[-_MOST_DECISIONS:]),
         *_command_facts(ledger),
@@ -140,12 +140,8 @@ def error_text(run: Run) -> str:
     return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{FAILED}{lines}"
 
 
-def _task_facts(ledger: Ledger) -> Iterator[Fact]:
-    for task in ledger.tasks():
-        if task.state in {"open", "in progress"}:
-            yield _fact(
-                "todo", f"{beginning(one_line(task.text), TASK_LIMIT)}{SEPARATOR}{task.state}", task.key
-            )
+def _task_text(task: Task) -> str:
+    return f"{beginning(one_line(task.text), TASK_LIMIT)}{SEPARATOR}{task.state}"
 
 
 def live_text(handle: str, command: str) -> str:

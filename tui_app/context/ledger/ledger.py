@@ -309,7 +309,8 @@ class Ledger:
                         yield Prompt(item.key, text)
                 case TextPart():
                     if text := part.content.strip():
-                        yield Words(item.key, _edges(text))
+                        is_long, half = len(text) > _LONGEST_WORDS, _LONGEST_WORDS // 2
+                        yield Words(item.key, f"{text[:half]}\n…\n{text[-half:]}" if is_long else text)
                 case BaseToolCallPart():
                     done = operations(part.tool_name, part.args_as_dict())
                     calls[part.tool_call_id] = call = Call(item.key, part.tool_call_id, part.tool_name, done)
@@ -647,9 +648,3 @@ def result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
             return str(part.content)
         except RecursionError:
             return ""
-
-
-def _edges(text: str) -> str:
-    if len(text) <= _LONGEST_WORDS:
-        return text
-    return f"{text[: _LONGEST_WORDS // 2]}\n…\n{text[-_LONGEST_WORDS // 2 :]}"

@@ -34,6 +34,7 @@ FILE_ENDINGS = words(
     "png jpg gif pdf diff patch bat cmake mk zig erl pl nix graphql"
 )
 _DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
+_NO_FILES = frozenset({"process.env", "console.log"})
 _OUTSIDE = re.compile(r"^(?:\.{1,3}/|@)+")
 """What stands in front of a path that is told from somewhere else, or whose beginning is left out."""
 _MARKED = re.compile(r"`([^`\n]{2,80})`")
@@ -126,7 +127,11 @@ def names_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     text = _DIFF_HEAD.sub(lambda head: re.sub(r" [ab]/", " ", head[0]), text[:_LONGEST])
     if _MAY_HOLD_SECRETS.search(text):
         text = mask_secrets(text)
-    return tuple(_code_names(text)), tuple(dict.fromkeys(_file_names(text)))
+    code = dict.fromkeys(_NAME.findall(text))
+    shaped = [each for each in code if _SHAPED.search(each) and not _DUNDER.fullmatch(each)]
+    found = (match[0] for match in _FILE.finditer(text))
+    files = (_OUTSIDE.sub("", each) for each in found if is_file_name(each) and each not in _NO_FILES)
+    return tuple(each for each in shaped if not _is_generated(each)), tuple(dict.fromkeys(files))
 
 
 @lru_cache(maxsize=8_192)
@@ -134,23 +139,10 @@ def _defined(text: str) -> frozenset[str]:
     return frozenset(_DEFINED.findall(text[:_LONGEST]))
 
 
-def _code_names(text: str) -> Iterator[str]:
-    """Each name once: code says most of its names often."""
-    for name in dict.fromkeys(_NAME.findall(text)):
-        if _SHAPED.search(name) and not _DUNDER.fullmatch(name) and not _is_generated(name):
-            yield name
-
-
 def _is_generated(name: str) -> bool:
     """Whether a name is no word of a program but a piece of a key."""
     digits = sum(map(str.isdigit, name))
     return len(name) >= _GENERATED_CHARS and digits > 1 and len(_TURN.findall(name)) * _STRAIGHT > len(name)
-
-
-def _file_names(text: str) -> Iterator[str]:
-    for match in _FILE.finditer(text):
-        if is_file_name(match[0]) and match[0] not in {"process.env", "console.log"}:
-            yield _OUTSIDE.sub("", match[0])
 
 
 def _marked(text: str) -> Iterator[str]:

@@ -110,10 +110,6 @@ def _each(matches: list[re.Match[str]]) -> Counts:
     return Counts(passed, failed or packages)
 
 
-def _problems(matches: list[re.Match[str]]) -> Counts:
-    return Counts(errors=len(matches))
-
-
 def _form(name: str, pattern: str, read: Callable[[list[re.Match[str]]], Counts] = _groups) -> ReportForm:
     return ReportForm(name, re.compile(pattern, re.MULTILINE), read)
 
@@ -150,7 +146,7 @@ _form("eslint", rf"^✖ {_N} problems? \((?P<errors>{_N}) errors?,"),
     _form("linters", rf"^Found (?:(?P<errors>{_N}) errors?|{_N} errors? \(\d+ fixed, (?P<remaining>{_N}) "
           r"remaining\))(?: in (?:\d+ files?|the same file, starting at: .+|\S+:\d+)(?: \([^()\n]*\))?)?\.?$"
           r"(?=(?:\n.*){0,12}\Z)"),
-    _form("tsc", r"^.{1,300}\berror TS\d{1,6}:", _problems),
+    _form("tsc", r"^.{1,300}\berror TS\d{1,6}:", lambda matches: Counts(errors=len(matches))),
 )  # fmt: skip
 """By runner. Words in them are those of the program's own report."""
 

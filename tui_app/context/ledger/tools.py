@@ -103,6 +103,7 @@ _POINTER = re.compile(r"(?s)\[Not repeated here: .{1,1200}?, beginning with: (.*
 
 FileVerb = Literal["created", "written", "edited", "deleted", "moved", "read"]
 TaskState = Literal["open", "in progress", "done", "dropped"]
+OPEN = frozenset[TaskState]({"open", "in progress"})
 
 
 @frozen
