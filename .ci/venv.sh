@@ -23,12 +23,43 @@ ensure_venv() {
   stamp="$venv/.installed${extras//[^a-z]/-}"
   if ! "$venv/bin/python" -I -c '' 2>/dev/null; then
     python="$(find_python)"
+    echo "Setting up Plimsoll, once. This takes about a minute." >&2
     echo "Making $venv ..." >&2
     "$python" -I -m venv --clear "$venv"
   fi
   if [ ! -e "$stamp" ] || [ "$root/pyproject.toml" -nt "$stamp" ]; then
     echo "Installing Plimsoll$extras into $venv ..." >&2
-    "$venv/bin/python" -I -m pip install --quiet --editable "$root$extras" >&2
+    install_into "$venv" "$root$extras"
     touch "$stamp"
   fi
+}
+
+# install_into VENV CHECKOUT: by uv where it is there, else by pip, whose packages are counted.
+install_into() {
+  local venv="$1" checkout="$2" line count=0 began=$SECONDS status=0 said
+  if command -v uv >/dev/null && uv pip install --quiet --python "$venv/bin/python" --editable "$checkout" >&2; then
+    return
+  fi
+  said="$(mktemp)"
+  while IFS= read -r line; do
+    echo "$line" >>"$said"
+    case "$line" in
+      "Collecting "*) count=$((count + 1)); show_step "found $count packages" ;;
+      "Installing collected packages"*) [ "$count" -eq 0 ] || show_step "unpacking $count packages" ;;
+    esac
+  done < <("$venv/bin/python" -I -m pip install --progress-bar off --no-color --editable "$checkout" 2>&1 || echo "failed: $?")
+  [ ! -t 2 ] || printf '\r\033[K' >&2
+  [[ "$(tail -n 1 "$said")" != "failed: "* ]] || status=1
+  if [ "$status" -ne 0 ]; then
+    grep -v '^Collecting\|^Requirement\|^failed: \|^  ' "$said" | tail -n 15 >&2
+  else
+    echo "Installed $count packages in $((SECONDS - began)) s." >&2
+  fi
+  rm -f "$said"
+  return "$status"
+}
+
+# On a terminal one line that changes; elsewhere each kind of step is told once.
+show_step() {
+  if [ -t 2 ]; then printf '\r\033[K  %s' "$1" >&2; elif [[ "$1" == unpacking* ]]; then echo "  $1" >&2; fi
 }
