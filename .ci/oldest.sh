@@ -15,4 +15,4 @@ python="$work/venv/bin/python"
 "$python" -c 'import pydantic_ai; print("pydantic-ai", pydantic_ai.__version__)'
 "$python" -m pytest -q \
   tests/agent/test_catalog.py tests/agent/test_own_agent.py \
-  tests/context/test_{governor,requests,standalone}.py tests/wires/test_{wire_form,adjustments}.py
+  tests/context/test_{governor,requests,standalone}.py tests/wires/test_wire_form.py
