@@ -6,7 +6,6 @@ order that never changes, however often it leaves and returns. An event costs wh
 said before.
 """
 
-import json
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -15,7 +14,8 @@ from functools import reduce
 from heapq import merge
 from itertools import accumulate, chain, repeat
 from operator import is_
-from typing import Any
+
+import msgspec
 
 from tui_app.context.counting.tally import Asked, Authors, MessageWeight, Report
 from tui_app.events import (
@@ -60,8 +60,10 @@ from tui_app.usage import CATEGORIES, Breakdown, Kinds, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 8
+_FORMAT = 9
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
+_APART = ("edits", "cuts", "_heads", "_visible", "_hidden")
+"""What the text of a view has otherwise than the view, or not at all."""
 
 
 @dataclass(slots=True)
@@ -93,18 +95,6 @@ class Reports:
     def rewritten(self) -> None:
         """Forget the count: the view has another size now."""
         self._counted = None
-
-    def to_plain(self) -> list[Any]:
-        newest = self.newest
-        authors = self._authors.by_model
-        return [newest.reported, newest.counted, newest.model, newest.asked, self._counted, authors]
-
-    @classmethod
-    def from_plain(cls, plain: Sequence[Any]) -> "Reports":
-        reported, counted, model, (sent, kinds, foreign), of_view, by_model = plain
-        newest = Report(reported, Kinds(*counted), model, Asked(sent, Kinds(*kinds), foreign))
-        authors = Authors({name: Kinds(*each) for name, each in by_model.items()})
-        return cls(newest, None if of_view is None else Kinds(*of_view), authors)
 
 
 def _with(authors: Authors, head: Head) -> Authors:
@@ -423,24 +413,10 @@ class AgentView:
 
         A view whose newest cut can be undone has no such text: it has to be folded from in front of it.
         """
-        parts = {
-            "format": _FORMAT,
-            "last": self.last,
-            "version": self.version,
-            "compactions": self.compactions,
-            "undone": self.undone,
-            "exclusions": self.exclusions,
-            "rewrites": self.rewrites,
-            "restored": sorted(self.restored),
-            "pins": sorted(self.pins),
-            "edits": {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()},
-            "acknowledged": self._acknowledged,
-            "reports": self.reports.to_plain(),
-            "measured": self.measured,
-            "before": self._before,
-            "visible": plain_items(self._visible),
-        }
-        return json.dumps(parts, separators=(",", ":"))
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
+        edits = {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()}
+        parts = {"format": _FORMAT, "own": own, "edits": edits, "visible": plain_items(self._visible)}
+        return msgspec.json.encode(parts).decode()
 
     def groups(self) -> dict[int, HiddenItems]:
         """The messages that are hidden, by the event that hides them; one that changes becomes another."""
@@ -458,34 +434,20 @@ class AgentView:
         Returns:
             None where it was folded by other rules.
         """
-        parts = json.loads(text)
-        if parts["format"] != _FORMAT:
+        parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if bytes(parts["format"]) != b"%d" % _FORMAT:
             return None
-        view = cls(
-            last=parts["last"],
-            version=parts["version"],
-            compactions=parts["compactions"],
-            undone=parts["undone"],
-            exclusions={int(seq): since for seq, since in parts["exclusions"].items()},
-            rewrites=parts["rewrites"],
-            restored={(kind, seq) for kind, seq in parts["restored"]},
-            pins=set(parts["pins"]),
-            reports=Reports.from_plain(parts["reports"]),
-            measured=tuple((first, last) for first, last in parts["measured"]),
-            _before={
-                int(seq): tuple((first, last) for first, last in ranges)
-                for seq, ranges in parts["before"].items()
-            },
-            _heads=Heads(read),
-            _visible=items_of(parts["visible"]),
+        heads = Heads(read)
+        view = replace(
+            msgspec.json.decode(parts["own"], type=cls),
+            _heads=heads,
+            _visible=items_of(msgspec.json.decode(parts["visible"])),
             _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
-            _acknowledged={int(seq): said for seq, said in parts["acknowledged"].items()},
         )
-        for compaction, edits in parts["edits"].items():
-            done = view._heads[int(compaction)]
-            words = (view._heads[edit] for edit in edits)
-            view.edits[done.seq] = tuple(
-                replace(done, tokens=head.tokens, form=(head.seq, ALONE)) for head in words
+        for compaction, edits in msgspec.json.decode(parts["edits"], type=dict[int, list[int]]).items():
+            done = heads[compaction]
+            view.edits[compaction] = tuple(
+                replace(done, tokens=heads[edit].tokens, form=(edit, ALONE)) for edit in edits
             )
         return view
 

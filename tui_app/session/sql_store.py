@@ -331,12 +331,7 @@ def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
                 folded.stats.apply(seq, kind, found)
     except (*_DAMAGED, sqlite3.OperationalError):
         return False  # Of a damaged event nothing can be made anew.
-    return _texts(kept) != _texts(folded)
-
-
-def _texts(folded: Folded) -> tuple[str, str, dict[int, str]]:
-    hidden = {by: items.to_text() for by, items in folded.view.groups().items()}
-    return folded.view.to_text(), folded.stats.to_text(), hidden
+    return (kept.view, kept.stats) != (folded.view, folded.stats)
 
 
 class SqlStore(ABC):

@@ -1,10 +1,11 @@
 """What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
+
+import msgspec
 
 from tui_app.events import (
     REWRITES,
@@ -165,30 +166,29 @@ class Savings:
     """
 
     stages: dict[str, StageRow] = field(default_factory=dict)
-    compactions: dict[tuple[str, str], CompactionRow] = field(default_factory=dict)
-    _saved: dict[int, tuple[str, int, tuple[str, str] | None]] = field(default_factory=dict)
+    compactions: dict[str, CompactionRow] = field(default_factory=dict)
+    _saved: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
-    _standing: set[int] = field(default_factory=set)
-    """Those that still save something."""
+    _taken: set[int] = field(default_factory=set)
+    """Those that save nothing any more."""
     _rewound: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a rewind, what it took back."""
     _cleared: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a clear, what saved something until then."""
 
-    def save(self, seq: int, kind: str, data: Mapping[str, Any], row: tuple[str, str] | None = None) -> None:
+    def save(self, seq: int, kind: str, data: Mapping[str, Any], row: str = "") -> None:
         """Add what one event saved; ``row`` is that of its compaction, where it is one."""
         stage = STAGES[kind]
         self._saved[seq] = stage, number(data, "tokens_removed"), row
-        self._standing.add(seq)
         add(self.stages, stage, StageRow(stage=stage), data, count=1)
 
     def restate(self, seq: int, sign: int) -> None:
         """Take what an event saved out of the figures (-1), or put it back (+1)."""
-        if seq not in self._saved or (seq in self._standing) == (sign > 0):
+        if seq not in self._saved or (seq in self._taken) == (sign < 0):
             return
         _, tokens, row = self._saved[seq]
         self._count(seq, sign, undone=-sign)
-        if row is not None:
+        if row:
             again = {"tokens_removed": sign * tokens}
             add(self.compactions, row, self.compactions[row], again, undone=-sign)
 
@@ -211,49 +211,15 @@ class Savings:
         for each in self._cleared.pop(cut, ()):
             self._count(each, 1)
 
-    def to_plain(self) -> dict[str, Any]:
-        """As plain JSON values; there may be thousands of savings, so those are columns of numbers."""
-        saved: dict[str, tuple[list[int], list[int]]] = {stage: ([], []) for stage in STAGES.values()}
-        for seq, (stage, tokens, _) in self._saved.items():
-            saved[stage][0].append(seq)
-            saved[stage][1].append(tokens)
-        return {
-            "stages": [asdict(row) for row in self.stages.values()],
-            "compactions": [asdict(row) for row in self.compactions.values()],
-            "saved": saved,
-            "rows": {seq: row for seq, (_, _, row) in self._saved.items() if row is not None},
-            "taken": sorted(self._saved.keys() - self._standing),
-            "rewound": self._rewound,
-            "cleared": self._cleared,
-        }
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> "Savings":
-        rows = {int(seq): (trigger, outcome) for seq, (trigger, outcome) in plain["rows"].items()}
-        saved = {
-            seq: (stage, tokens, rows.get(seq))
-            for stage, columns in plain["saved"].items()
-            for seq, tokens in zip(*columns, strict=True)
-        }
-        return cls(
-            stages={row["stage"]: StageRow(**row) for row in plain["stages"]},
-            compactions={
-                (row["trigger"], row["outcome"]): CompactionRow(**row) for row in plain["compactions"]
-            },
-            _saved=saved,
-            _standing=saved.keys() - set(plain["taken"]),
-            _rewound={int(seq): numbers for seq, numbers in plain["rewound"].items()},
-            _cleared={int(seq): numbers for seq, numbers in plain["cleared"].items()},
-        )
-
     def _count(self, seq: int, sign: int, undone: int = 0) -> None:
         stage, tokens, _ = self._saved[seq]
-        (self._standing.add if sign > 0 else self._standing.discard)(seq)
+        (self._taken.discard if sign > 0 else self._taken.add)(seq)
         add(self.stages, stage, StageRow(stage=stage), {"tokens_removed": sign * tokens}, undone=undone)
 
     def _savings(self, first: int) -> list[int]:
         """Numbers of what changed the view from a log number on, and still does."""
-        return sorted(seq for seq in self._standing if seq >= first and self._saved[seq][0] != _REQUESTS)
+        standing = (seq for seq in self._saved.keys() - self._taken if seq >= first)
+        return sorted(seq for seq in standing if self._saved[seq][0] != _REQUESTS)
 
 
 COUNTED: tuple[str, ...] = (
@@ -264,7 +230,7 @@ COUNTED: tuple[str, ...] = (
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-_FORMAT = 3
+_FORMAT = 4
 """Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
@@ -451,50 +417,24 @@ class StatsFold:
         )
 
     def to_text(self) -> str:
-        parts = {
-            "format": _FORMAT,
-            "last": self.last,
-            "counts": self._counts,
-            "unanswered": self._unanswered,
-            "prompt": self._prompt,
-            "models": [asdict(row) for row in self._models.values()],
-            "unpriced_models": self._unpriced_models,
-            "sides": [asdict(row) for row in self._sides.values()],
-            "savings": self._savings.to_plain(),
-            "kept": astuple(self._kept),
-            "retained": astuple(self._retained),
-            "errors": self._errors,
-            "hooks": self._hooks,
-        }
-        return json.dumps(parts, separators=(",", ":"))
+        return msgspec.json.encode({"format": _FORMAT, "fold": self}).decode()
 
     @classmethod
     def from_text(cls, text: str) -> "StatsFold | None":
         """Make a fold that was kept; None where other rules made it."""
-        parts = json.loads(text)
-        if parts["format"] != _FORMAT:
+        parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if bytes(parts["format"]) != b"%d" % _FORMAT:
             return None
-        return cls(
-            last=parts["last"],
-            _counts=Counter(parts["counts"]),
-            _unanswered=parts["unanswered"],
-            _prompt=parts["prompt"],
-            _models={row["model"]: ModelRow(**row) for row in parts["models"]},
-            _unpriced_models=Counter(parts["unpriced_models"]),
-            _sides={row["purpose"]: SideRow(**row) for row in parts["sides"]},
-            _savings=Savings.from_plain(parts["savings"]),
-            _kept=Shares(*parts["kept"]),
-            _retained=Shares(*parts["retained"]),
-            _errors=Counter(parts["errors"]),
-            _hooks=Counter(parts["hooks"]),
-        )
+        return msgspec.json.decode(parts["fold"], type=cls, dec_hook=lambda kind, value: kind(value))
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
         applied = data.get("outcome") == "success"
         other = applied and str(data.get("job") or "").startswith(_IMPORTED)
-        key = (str(data.get("trigger")), _IMPORTED if other else str(data.get("outcome")))
+        row = CompactionRow(
+            trigger=str(data.get("trigger")), outcome=_IMPORTED if other else str(data.get("outcome"))
+        )
+        key, unpriced = f"{row.trigger} {row.outcome}", int(_unpriced(data))
         spent = data if applied else {**data, "tokens_removed": 0}
-        row, unpriced = CompactionRow(trigger=key[0], outcome=key[1]), int(_unpriced(data))
         self._unpriced_models[str(data.get("model") or "")] += unpriced
         add(self._savings.compactions, key, row, spent, count=1, unpriced=unpriced)
         if applied:
