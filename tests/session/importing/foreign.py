@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.session.importing import mapped_samples
+from tui_app.events import payload_from_json, payload_to_json
 from tui_app.session.importers.formats import Imported
 
 # Small conversations in the formats of other programs, written for these tests.
@@ -426,7 +427,9 @@ def valid_script() -> Script:
 
 
 def strict(imported: Imported) -> None:
-    """Every text can be stored as UTF-8 and every message is one that pydantic-ai reads."""
+    """Every text can be stored as UTF-8, every message and every event can be read again."""
     texts = [event.message for event in imported.events if event.message]
     ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]".encode())
     repr([event.data for event in imported.events]).encode()
+    for event in imported.events:
+        assert payload_from_json(event.data.TYPE, payload_to_json(event.data)) == event.data

@@ -288,6 +288,19 @@ def test_any_value_in_any_field_is_accounted_for(name: str, data: st.DataObject)
         assert unaccounted(imported, content) == set()
 
 
+@pytest.mark.parametrize(
+    ("name", "record"),
+    [
+        ("grok", {"type": "assistant", "content": "Fixed.", "cost": "much"}),
+        ("gemini-stream", {"type": "error", "message": "No.", "kind": "mood"}),
+    ],
+)
+def test_values_of_another_type_are_not_taken_over(name: str, record: dict[str, Any]) -> None:
+    imported = attempt(foreign.jsonl([*foreign.LINES[name], record]), name)
+    assert imported is not None
+    assert imported.events[-1].data.headline() in ("Fixed.", "No. ")
+
+
 @given(st.sampled_from(sorted(foreign.DOCUMENTS)), st.data())
 def test_any_value_in_any_field_of_a_document(name: str, data: st.DataObject) -> None:
     document = json.loads(json.dumps(foreign.DOCUMENTS[name]))

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, get_args
 
-from tui_app.events import Error, Trigger
+from tui_app.events import Error, ErrorKind, Trigger
 from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
 from tui_app.session.importers.content import BESIDE, ContentReader, joined, text_block
@@ -280,7 +280,8 @@ class Reader:
     def _trouble(self, number: int, step: Json, _blocks: list[Any]) -> None:
         self._end_answer()
         message = text_at(step, "message") or "The program reported an error."
-        self.out.add(Error(kind=step.get("kind", "provider"), message=message))
+        kind: Any = step.get("kind") if step.get("kind") in get_args(ErrorKind) else "provider"
+        self.out.add(Error(kind=kind, message=message))
 
     def _system(self, number: int, _step: Json, blocks: list[Any]) -> None:
         self._end_answer()
@@ -367,7 +368,8 @@ class Reader:
             answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths)
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
         answer.state = record_text(step, "state") or answer.state
-        answer.cost = step.get("cost") or answer.cost
+        if type(cost := step.get("cost")) in (int, float) and cost:
+            answer.cost = float(cost)
         answer.thinking(text_at(step, "reasoning_content", "reasoning", "reasoning.text"))
         for block in [*blocks, *([text_block(step["refusal"])] if step.get("refusal") else [])]:
             kind = text_at(block, "type")

@@ -154,9 +154,7 @@ def _answers(info: Json, parts: list[Json], moment: Json) -> list[Json]:
         steps[-1].append(part)
     model = text_at(info, "modelID", "model.modelID") or None
     told = [{**moment, "role": "assistant", "model": model, **_content(step)} for step in steps]
-    cost = info.get("cost")
-    told[-1] |= {key: info.get(key) for key in ("tokens", "finish")}
-    told[-1]["cost"] = float(cost) if isinstance(cost, int | float) else None
+    told[-1] |= {key: info.get(key) for key in ("tokens", "finish", "cost")}
     if object_at(info, "error"):
         text = text_at(info, "error.data.message", "error.name") or "The answer failed."
         told.append({**moment, "role": TROUBLE, "message": text})
