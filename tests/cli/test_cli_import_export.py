@@ -75,6 +75,18 @@ def test_imported_session_is_counted_and_complete(plimsoll: Plimsoll, chat: Path
     assert report["tokens"] == counted
 
 
+def test_an_imported_session_is_dated_by_its_conversation(plimsoll: Plimsoll, tmp_path: Path) -> None:
+    chat = tmp_path / "chat.json"
+    said = [("user", "Hi", "2024-03-01T10:00:00Z"), ("assistant", "Ho", "2024-03-02T10:00:00Z")]
+    chat.write_text(json.dumps([{"role": who, "content": text, "created_at": at} for who, text, at in said]))
+    session = plimsoll("import", chat, "--json").json["session"]
+    (line,) = [line for line in plimsoll("sessions").out.splitlines() if session in line]
+    assert "2024-03-02" in line
+    shown = plimsoll("sessions", "show", session).out
+    assert "2024-03-01 10:00 to 2024-03-02 10:00" in shown
+    assert plimsoll("import", chat).code == 1, "it is known as imported all the same"
+
+
 def test_bad_file_does_not_keep_the_others_out(plimsoll: Plimsoll, chat: Path, tmp_path: Path) -> None:
     noise = tmp_path / "noise.json"
     noise.write_text("no conversation\x1b[31m")
@@ -147,7 +159,8 @@ def test_import_counts_as_the_last_use_of_a_session(
     second = plimsoll("import", old, "--json").json["session"]
     listed = plimsoll("sessions", "--json").json["sessions"]
     assert [info["id"] for info in listed] == [second, first]
-    assert started <= listed[0]["created"] <= listed[0]["updated"] <= time.time()
+    assert started <= listed[0]["created"] <= time.time()
+    assert listed[0]["updated"] == 1580637600.0, "it is dated by what was said"
     store = SqliteStore(database, read_only=True)
     said = [record.time for record, text in store.records(second) if text]
     assert latest_session(store.sessions(), project) == second, "plimsoll --continue goes on with it"

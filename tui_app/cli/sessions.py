@@ -351,7 +351,9 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
         return OK
     say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
     size = numbers.count(info.messages, "message")
-    say(f"{moment(info.created)} to {moment(info.updated)}, {size}, in {info.cwd}")
+    # What was imported began before it was made here.
+    began = min([info.created, *(entry.time for entry in entries)])
+    say(f"{moment(began)} to {moment(info.updated)}, {size}, in {info.cwd}")
     if entries:
         say()
         rows = []

@@ -169,6 +169,7 @@ def import_session(
     """
     watch(ImportProgress("reading"))
     imported = import_file(path, format)
+    ended = min(now, max(event.time for event in imported.events))
     events: Sequence[StoredEvent]
     undone: Sequence[StoredEvent] = ()
     kept: Sequence[StoredEvent] = ()
@@ -183,10 +184,10 @@ def import_session(
             for event in imported.events
         ]
         # A file may come from anybody: no mode in it lets a tool act here.
-        kept = mode_since("ask", events, now)
+        kept = mode_since("ask", events, ended)
     else:
         events = count_events(imported.events, model=imported.model, watch=watch)
-        undone = undo_compactions(events, now)
+        undone = undo_compactions(events, ended)
     title = imported.title or path.stem
     start = SessionStart(
         cwd=imported.cwd or str(cwd),
@@ -197,9 +198,9 @@ def import_session(
         imported_file=str(path.absolute()),
     )
     watch(ImportProgress("writing", len(events), len(events)))
-    # The end is written now, not when the transcript's was: an import is a use of the session. All of it is
-    # one transaction, so that a program that is killed leaves no half of a session behind.
-    session = store.create(start, time=now, events=[*events, *undone, *kept, (SessionEnd(), None, now)])
+    # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of
+    # it is one transaction, so that a program that is killed leaves no half of a session behind.
+    session = store.create(start, time=now, events=[*events, *undone, *kept, (SessionEnd(), None, ended)])
     counted = [
         data
         for data, _, _ in events
@@ -219,7 +220,7 @@ def import_session(
     )
 
 
-def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEvent]:
+def undo_compactions(events: Sequence[StoredEvent], time: float) -> list[StoredEvent]:
     """Take the other program's compactions back, newest first, so that the whole history is in view again.
 
     Each stays in the timeline and can be applied again; what this program compacts, it checks.
@@ -229,7 +230,7 @@ def undo_compactions(events: Sequence[StoredEvent], now: float) -> list[StoredEv
         for seq, (data, _, _) in enumerate(events, FIRST_SEQ)
         if isinstance(data, CompactionComplete) and data.outcome == "success"
     ]
-    return [(CompactionUndone(compaction=seq), None, now) for seq in reversed(numbers)]
+    return [(CompactionUndone(compaction=seq), None, time) for seq in reversed(numbers)]
 
 
 def count_events(

@@ -66,12 +66,12 @@ def due(
         now: Seconds since the epoch.
         sizes: Bytes of each session by id; needed where bytes are limited.
     """
-    newest_first = sorted(sessions, key=lambda info: info.updated, reverse=True)
-    latest = min([now, *(info.updated for info in newest_first[:1])])
+    newest_first = sorted(sessions, key=lambda info: info.used, reverse=True)
+    latest = min([now, *(info.used for info in newest_first[:1])])
     found: list[Due] = []
     total = kept = 0
     for info in newest_first:
-        days = (latest - info.updated) / DAY_S
+        days = (latest - info.used) / DAY_S
         total += sizes.get(info.id, 0)
         if limits.days and days > limits.days:
             reason = f"not used for {days:,.0f} days"

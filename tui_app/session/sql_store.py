@@ -369,12 +369,10 @@ class SqlStore(ABC):
         return f"SELECT {columns} FROM sessions"
 
     def sessions(self) -> list[SessionInfo]:
-        query = f"{self._info} ORDER BY updated DESC, {self.dialect.place} DESC"
-        return [
-            _info_of(row)
-            for row in self._ask(lambda db: db.execute(query).fetchall())
-            if is_session_id(row[0])
-        ]
+        query = f"{self._info} ORDER BY {self.dialect.place} DESC"
+        rows = self._ask(lambda db: db.execute(query).fetchall())
+        listed = [_info_of(row) for row in rows if is_session_id(row[0])]
+        return sorted(listed, key=attrgetter("used"), reverse=True)
 
     def info(self, session: str) -> SessionInfo:
         wanted = self.dialect.text(session)

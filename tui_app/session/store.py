@@ -161,6 +161,7 @@ class SessionInfo:
     cwd: str
     model: str
     created: float
+    """When it was made here: an imported conversation is older."""
     updated: float
     events: int
     messages: int
@@ -169,6 +170,11 @@ class SessionInfo:
     tokens: int
     """Estimated tokens of the agent view: the last request and what was said since. Without instructions
     and tools before the first request."""
+
+    @property
+    def used(self) -> float:
+        """When it was last used; importing it is a use."""
+        return max(self.created, self.updated)
 
 
 class SessionNotFound(LookupError):
