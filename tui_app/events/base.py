@@ -1,10 +1,11 @@
 """What every event of a session shares, and how one is declared: ``@event("its.type")`` over its class."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from tui_app.records import frozen
+from tui_app.text import words_of
 
 Trigger = Literal[
     "manual",
@@ -36,6 +37,9 @@ PRIVATE = "private"
 """State in the head of a command that the user keeps from the model; of its result the first word of it."""
 
 
+_LIGHT_OF: dict[str, Callable[[Any], object]] = {"chars": len, "ids": lambda value: (value,)}
+
+
 @frozen(kw_only=True)
 class Payload:
     """Base of everything that can happen in a session."""
@@ -47,14 +51,21 @@ class Payload:
     """Version of its data; it grows when a field changes its meaning."""
     ROW: ClassVar[RowKind | None] = None
     """What it is as a row of the conversation; None for what has none of its own."""
+    SAYS: ClassVar[str] = ""
+    """The field whose first words are its headline."""
+    LIGHT: ClassVar[Mapping[str, str]] = {}
+    """Of its head: fields by those of the event that they are read from."""
 
     def headline(self) -> str:
         """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
-        return ""
+        return words_of(getattr(self, self.SAYS)) if self.SAYS else ""
 
     def light(self) -> dict[str, Any]:
         """Fields of its head (``session/event_heads.py``) besides headline and tokens."""
-        return {}
+        return {
+            name: _LIGHT_OF.get(name, lambda value: value)(getattr(self, source))
+            for name, source in self.LIGHT.items()
+        }
 
 
 BY_TYPE: dict[str, type[Payload]] = {}
@@ -65,7 +76,13 @@ _Event = TypeVar("_Event", bound=Payload)
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def event(
-    kind: str, *, stored: bool = True, version: int = 1, row: RowKind | None = None
+    kind: str,
+    *,
+    stored: bool = True,
+    version: int = 1,
+    row: RowKind | None = None,
+    says: str = "",
+    light: Mapping[str, str] | None = None,
 ) -> Callable[[type[_Event]], type[_Event]]:
     """Declare an event: its class becomes a frozen dataclass and is known by its type from then on.
 
@@ -76,10 +93,13 @@ def event(
         stored: Whether the log keeps it.
         version: Version of its data; one more when a field changes its meaning.
         row: What it is as a row of the conversation; None for what has none of its own.
+        says: The field whose first words are its headline; empty where the class words one, or there is none.
+        light: What its head holds besides headline and tokens, each with the field it is read from.
     """
 
     def declare(cls: type[_Event]) -> type[_Event]:
         cls.TYPE, cls.STORED, cls.VERSION, cls.ROW = kind, stored, version, row
+        cls.SAYS, cls.LIGHT = says, light or {}
         declared = frozen(cls, kw_only=True)
         BY_TYPE[kind] = declared
         return declared

@@ -42,7 +42,7 @@ class UsageInfo(Payload):
     before; None where that is not decided for each request, and in older logs."""
 
 
-@event("session.fullness", row="notice")
+@event("session.fullness", row="notice", light={"chars": "text"})
 class FullnessTold(Payload):
     """The model was told how full its context window is; the message is for the model."""
 
@@ -58,11 +58,8 @@ class FullnessTold(Payload):
         """How full the window was."""
         return f"the model was told: context window {self.percent}% full"
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
 
-
-@event("session.folder_instructions", row="notice")
+@event("session.folder_instructions", row="notice", light={"chars": "text"})
 class FolderInstructions(Payload):
     """The model first read something in a folder, and was given a file of its instructions with it."""
 
@@ -75,9 +72,6 @@ class FolderInstructions(Payload):
     def headline(self) -> str:
         """Which file the model was given."""
         return f"instructions: {self.path}"
-
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
 
 
 @event("session.truncation", row="truncation")
@@ -248,7 +242,11 @@ def lines_told(lines: int | None, sourced: int, not_in_log: int | None) -> list[
     return [*told, f"{not_in_log} not in the log"] if not_in_log else told
 
 
-@event("session.compaction_complete", row="compaction")
+@event(
+    "session.compaction_complete",
+    row="compaction",
+    light={"chars": "summary", "state": "outcome", "removed": "removed", "ref": "behind"},
+)
 class CompactionComplete(Payload):
     """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
 
@@ -373,14 +371,6 @@ class CompactionComplete(Payload):
         stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(self.performed_by, self.model)
         return f" · by {stands_in}" if self.reason else ""
 
-    def light(self) -> dict[str, Any]:
-        return {
-            "chars": len(self.summary),
-            "state": self.outcome,
-            "removed": self.removed,
-            "ref": self.behind,
-        }
-
 
 @event("session.compaction_acknowledged")
 class CompactionAcknowledged(Payload):
@@ -400,7 +390,7 @@ class CompactionAcknowledged(Payload):
         return self.text
 
 
-@event("session.compaction_undone")
+@event("session.compaction_undone", light={"ref": "compaction"})
 class CompactionUndone(Payload):
     """The view from before a compaction is back; ``compaction`` is its log number."""
 
@@ -408,11 +398,8 @@ class CompactionUndone(Payload):
     tokens_before: int = 0
     tokens_after: int = 0
 
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.compaction}
 
-
-@event("session.compaction_redone")
+@event("session.compaction_redone", light={"ref": "compaction"})
 class CompactionRedone(Payload):
     """An undone compaction stands again."""
 
@@ -420,11 +407,8 @@ class CompactionRedone(Payload):
     tokens_before: int = 0
     tokens_after: int = 0
 
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.compaction}
 
-
-@event("session.compaction_edited", row="rewrite")
+@event("session.compaction_edited", row="rewrite", light={"chars": "summary", "ref": "compaction"})
 class CompactionEdited(Payload):
     """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
 
@@ -449,6 +433,3 @@ class CompactionEdited(Payload):
         """What was changed in a summary."""
         what = f"brought back: {self.fact}" if self.fact else "summary edited"
         return f"{what} · {thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
-
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.summary), "ref": self.compaction}

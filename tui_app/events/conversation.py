@@ -30,22 +30,15 @@ class SessionStart(Payload):
     """Log number of the prompt in front of which it left that session; 0 where it took everything over."""
 
 
-@event("system.message", row="system")
+@event("system.message", row="system", light={"chars": "text"}, says="text")
 class SystemMessage(Payload):
     """A system prompt that stands in the history itself (imports); compaction never removes it."""
 
     text: str
     tokens: dict[str, int] = field(default_factory=dict)
 
-    def headline(self) -> str:
-        """The first words of the prompt."""
-        return words_of(self.text)
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
-
-
-@event("user.message", row="user")
+@event("user.message", row="user", says="text")
 class UserMessage(Payload):
     """A prompt as the user typed it."""
 
@@ -53,10 +46,6 @@ class UserMessage(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category (see ``usage.CATEGORIES``); zero categories left out."""
     attachments: tuple[str, ...] = ()
-
-    def headline(self) -> str:
-        """The first words of the prompt."""
-        return words_of(self.text)
 
     def light(self) -> dict[str, Any]:
         # Of files of both kinds nobody has kept the sizes.
@@ -109,7 +98,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-@event("tool.call", row="tool")
+@event("tool.call", row="tool", light={"ids": "tool_call_id"})
 class ToolCall(Payload):
     """The model asked for a tool; the call itself is part of the assistant message before it."""
 
@@ -128,9 +117,6 @@ class ToolCall(Payload):
         if not isinstance(args, dict):
             return f"{self.name}\n{self.args}"
         return "\n".join([self.name, *(f"{name}: {_text(value)}" for name, value in args.items())])
-
-    def light(self) -> dict[str, Any]:
-        return {"ids": (self.tool_call_id,)}
 
 
 @event("tool.result")
@@ -153,7 +139,7 @@ class ToolResult(Payload):
         }
 
 
-@event("shell.command", row="shell")
+@event("shell.command", row="shell", says="text")
 class ShellCommand(Payload):
     """The user runs a command in shell mode, ``!command``."""
 
@@ -163,10 +149,6 @@ class ShellCommand(Payload):
     """The command, as it was typed behind the ``!``."""
     private: bool = False
     """Whether it is kept from the model (``!!command``)."""
-
-    def headline(self) -> str:
-        """The command in one line."""
-        return words_of(self.text)
 
     def light(self) -> dict[str, Any]:
         return {"ids": (self.id,), "state": PRIVATE if self.private else ""}
@@ -229,7 +211,7 @@ def how_it_ended(outcome: str, exit_code: int | None) -> str:
     return f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}"
 
 
-@event("task.ended", row="notice")
+@event("task.ended", row="notice", light={"ids": "id", "chars": "text", "state": "outcome"})
 class TaskEnded(Payload):
     """A background command has ended."""
 
@@ -262,11 +244,8 @@ class TaskEnded(Payload):
             after = f" (kill {self.pid} ends it, its output is in {self.file})"
         return f"Background command {self.id}: {self.how}{after}: {words_of(self.command)}"
 
-    def light(self) -> dict[str, Any]:
-        return {"ids": (self.id,), "chars": len(self.text), "state": self.outcome}
 
-
-@event("task.told")
+@event("task.told", light={"chars": "text"}, says="text")
 class TaskTold(Payload):
     """The model is told which background commands have ended: one line behind the newest message."""
 
@@ -274,15 +253,8 @@ class TaskTold(Payload):
     ids: tuple[str, ...] = ()
     tokens: dict[str, int] = field(default_factory=dict)
 
-    def headline(self) -> str:
-        """The line."""
-        return words_of(self.text)
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
-
-
-@event("agent.output", row="assistant")
+@event("agent.output", row="assistant", light={"chars": "text"}, says="text")
 class AgentOutput(Payload):
     """What an agent of the user's own returned by way of an output tool, whose call is in the messages."""
 
@@ -290,13 +262,6 @@ class AgentOutput(Payload):
     """JSON in one line; a text as it is."""
     structured: bool = True
     """Whether it is JSON."""
-
-    def headline(self) -> str:
-        """The first line of what was returned."""
-        return words_of(self.text)
-
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
 
 
 @event("web.searched", row="notice")

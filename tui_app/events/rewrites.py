@@ -147,7 +147,7 @@ class MessageExcluded(Payload):
         return {"ref": self.again, "removed": tuple((seq, seq) for seq in self.seqs)}
 
 
-@event("tool.restored")
+@event("tool.restored", light={"ref": "rewrite"})
 class RewriteUndone(Payload):
     """The messages of one rewrite are back in their old form, and that stage leaves them alone.
 
@@ -158,9 +158,6 @@ class RewriteUndone(Payload):
     """Log number of the event that is undone."""
     tokens_before: int = 0
     tokens_after: int = 0
-
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.rewrite}
 
 
 REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))

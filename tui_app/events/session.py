@@ -11,7 +11,7 @@ from tui_app.records import frozen
 from tui_app.text import count, thousands, words_of
 
 
-@event("session.model_change", row="model")
+@event("session.model_change", row="model", light={"model": "new"})
 class ModelChange(Payload):
     """The conversation goes on with another model."""
 
@@ -24,9 +24,6 @@ class ModelChange(Payload):
     def headline(self) -> str:
         """Both models."""
         return f"{self.old} → {self.new}"
-
-    def light(self) -> dict[str, Any]:
-        return {"model": self.new}
 
 
 @event("session.policy_change", row="model")
@@ -84,7 +81,7 @@ class SessionClear(Payload):
     """The agent view was emptied; the log keeps everything."""
 
 
-@event("session.restored")
+@event("session.restored", light={"ref": "cut"})
 class SessionRestored(Payload):
     """A rewind or a clear was undone: the agent view is again what it was before."""
 
@@ -92,9 +89,6 @@ class SessionRestored(Payload):
     """Log number of the event that is undone."""
     tokens_before: int = 0
     tokens_after: int = 0
-
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.cut}
 
 
 @event("session.rewind", row="clear")
@@ -143,7 +137,7 @@ class FoldersAdded(Payload):
         return f"folders added: {', '.join(self.folders) or 'none'}"
 
 
-@event("memory.inbox", row="memory")
+@event("memory.inbox", row="memory", light={"chars": "text"})
 class MemoryInbox(Payload):
     """A session was given the context board of its repository and branch; the message is for the model."""
 
@@ -163,11 +157,8 @@ class MemoryInbox(Payload):
         entries = "entry" if self.entries == 1 else "entries"
         return f"context board: {self.entries} {entries} from earlier sessions{more}"
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
 
-
-@event("session.handoff", row="memory")
+@event("session.handoff", row="memory", light={"chars": "text"})
 class Handoff(Payload):
     """A session begins with a brief of an earlier one; the message is for the model."""
 
@@ -197,11 +188,8 @@ class Handoff(Payload):
         named = f' "{words_of(self.from_title)}"' if self.from_title else ""
         return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.text)}
 
-
-@event("memory.added", row="memory")
+@event("memory.added", row="memory", light={"ref": "entry"})
 class MemoryAdded(Payload):
     """An entry was put on the context board."""
 
@@ -224,11 +212,8 @@ class MemoryAdded(Payload):
         """The entry."""
         return f"remembered: {self.text}"
 
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.entry}
 
-
-@event("memory.pruned", row="memory")
+@event("memory.pruned", row="memory", light={"ref": "entry"})
 class MemoryPruned(Payload):
     """An entry was removed from the context board; it is kept, marked."""
 
@@ -244,9 +229,6 @@ class MemoryPruned(Payload):
         """What was removed from the board, and why."""
         why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
         return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
-
-    def light(self) -> dict[str, Any]:
-        return {"ref": self.entry}
 
 
 @event("memory.consolidated", row="memory")
@@ -302,7 +284,7 @@ HookName = Literal[
 HookOutcome = Literal["ok", "vetoed", "overruled", "failed", "timeout", "missing", "cancelled"]
 
 
-@event("hook.ran", row="hook")
+@event("hook.ran", row="hook", light={"chars": "output", "state": "outcome"})
 class HookRan(Payload):
     """A hook's command ended, was ended, or could not be started."""
 
@@ -333,14 +315,11 @@ class HookRan(Payload):
         printed = " ".join(self.output.split())
         return f"{name} · {printed}" if printed else name
 
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.output), "state": self.outcome}
-
 
 SubAgentOutcome = Literal["done", "stopped", "failed", "cancelled"]
 
 
-@event("subagent.start")
+@event("subagent.start", light={"ids": "tool_call_id", "model": "model"}, says="task")
 class SubAgentStart(Payload):
     """A sub-agent began to look for something, in a context of its own."""
 
@@ -352,13 +331,6 @@ class SubAgentStart(Payload):
     """Model requests it may make."""
     agent: str = ""
     """Name of the agent of the user's or the project's own that was sent; empty for one that explores."""
-
-    def headline(self) -> str:
-        """The first words of its task."""
-        return words_of(self.task)
-
-    def light(self) -> dict[str, Any]:
-        return {"ids": (self.tool_call_id,), "model": self.model}
 
 
 @frozen(kw_only=True)
@@ -429,7 +401,7 @@ class SubAgentEnd(Payload):
         return {"ids": (self.tool_call_id, *price), "state": self.outcome}
 
 
-@event("error", row="error")
+@event("error", row="error", light={"chars": "detail"})
 class Error(Payload):
     """Something went wrong, said for a user."""
 
@@ -449,9 +421,6 @@ class Error(Payload):
     def headline(self) -> str:
         """What happened, and what to do next."""
         return f"{self.message} {self.hint}"
-
-    def light(self) -> dict[str, Any]:
-        return {"chars": len(self.detail)}
 
 
 @event("session.end")
