@@ -31,6 +31,7 @@ from tui_app.settings import (
     resolve_model,
 )
 from tui_app.settings.edit import SettingsFile
+from tui_app.settings.rules import read_text
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import (
     COLOURS,
@@ -595,7 +596,7 @@ def test_all_that_is_wrong_is_known(wrong_settings_paths: Paths) -> None:
 def test_tokens_may_be_written_as_people_say_them(
     wrong_settings_paths: Paths, text: str, tokens: int
 ) -> None:
-    assert SETTINGS["window"].rule.read(text) == tokens
+    assert read_text(SETTINGS["window"].rule, text) == tokens
     assert SettingsFile(wrong_settings_paths, {}).set("window", text).window == tokens
 
 

@@ -22,7 +22,7 @@ from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.database import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
-from tui_app.settings.rules import Refused
+from tui_app.settings.rules import Refused, read_text
 from tui_app.settings.sources import stored_at
 from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES, parse_rule
@@ -219,7 +219,7 @@ def setting(key: str) -> Callable[[str], object]:
 
     def read(text: str) -> object:
         try:
-            return SETTINGS[key].rule.read(text)
+            return read_text(SETTINGS[key].rule, text)
         except Refused as refused:
             raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
 

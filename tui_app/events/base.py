@@ -37,9 +37,6 @@ PRIVATE = "private"
 """State in the head of a command that the user keeps from the model; of its result the first word of it."""
 
 
-_LIGHT_OF: dict[str, Callable[[Any], object]] = {"chars": len, "ids": lambda value: (value,)}
-
-
 @frozen(kw_only=True)
 class Payload:
     """Base of everything that can happen in a session."""
@@ -62,10 +59,10 @@ class Payload:
 
     def light(self) -> dict[str, Any]:
         """Fields of its head (``session/event_heads.py``) besides headline and tokens."""
-        return {
-            name: _LIGHT_OF.get(name, lambda value: value)(getattr(self, source))
-            for name, source in self.LIGHT.items()
-        }
+        found = {name: getattr(self, source) for name, source in self.LIGHT.items()}
+        # Of a text its length, of a call its id among others.
+        made: dict[str, Callable[[Any], Any]] = {"chars": len, "ids": lambda one: (one,)}
+        return {name: made[name](value) if name in made else value for name, value in found.items()}
 
 
 BY_TYPE: dict[str, type[Payload]] = {}

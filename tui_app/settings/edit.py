@@ -13,7 +13,7 @@ from typing import Any
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
 from tui_app.records import frozen
-from tui_app.settings.rules import FileOnly, Group, Refused, Rule, Table
+from tui_app.settings.rules import FileOnly, Group, Refused, Rule, Table, read_text
 from tui_app.settings.sources import (
     Origin,
     SettingsError,
@@ -254,7 +254,7 @@ class SettingsFile:
         """
         spot = locate(self.paths.config_file, key)
         try:
-            value = spot.rule.read(text)
+            value = read_text(spot.rule, text)
         except Refused as refused:
             raise RefusedChange(str(refusal(str(self.paths.config_file), key, refused))) from None
         return self._change(key, spot.path, value)

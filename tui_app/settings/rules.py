@@ -48,9 +48,6 @@ class Rule(Protocol):
     def check(self, value: object) -> object:
         """Return the value to use. Raises ``Refused``."""
 
-    def read(self, text: str) -> object:
-        """Turn the text of an environment variable into a value, checked. Raises ``Refused``."""
-
 
 class Text(NamedTuple):
     """A string that matches a pattern as a whole."""
@@ -65,9 +62,6 @@ class Text(NamedTuple):
             return value
         raise Refused(HIDDEN if self.secret_prone else show(value), self.allowed)
 
-    def read(self, text: str) -> str:
-        return self.check(text)
-
 
 class Choice(NamedTuple):
     """One of a few words."""
@@ -78,9 +72,6 @@ class Choice(NamedTuple):
         if isinstance(value, str) and value in self.words:
             return value
         raise Refused(show(value), f"one of {', '.join(self.words)}")
-
-    def read(self, text: str) -> str:
-        return self.check(text)
 
 
 class Flag:
@@ -161,9 +152,6 @@ class Address(NamedTuple):
             raise Refused(HIDDEN if "@" in value else show(value), self.allowed)
         return value.rstrip("/")
 
-    def read(self, text: str) -> str:
-        return self.check(text)
-
 
 class Table(NamedTuple):
     """A table whose keys the user chooses and whose values share one rule."""
@@ -182,10 +170,6 @@ class Table(NamedTuple):
                 raise Refused("no good name", refused.allowed, str(name)) from None
             checked[name] = inside(name, self.values, item)
         return checked
-
-    def read(self, text: str) -> dict[str, object]:
-        """Read an inline table of TOML, for example ``{lab = {base_url = "..."}}``."""
-        return self.check(_inline_table(text))
 
 
 class Group(NamedTuple):
@@ -215,10 +199,6 @@ class Group(NamedTuple):
             return " (names with a dot are written in quotes)"
         close = closest(name, self.keys)
         return f" (did you mean {close}?)" if close else ""
-
-    def read(self, text: str) -> dict[str, object]:
-        """Read an inline table of TOML, for example ``{"chat.compact" = "ctrl+k"}``."""
-        return self.check(_inline_table(text))
 
 
 class FileOnly(NamedTuple):
@@ -320,6 +300,18 @@ def parse_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads(text)
+
+
+def read_text(rule: Rule, text: str) -> object:
+    """Turn the text of an environment variable into a value, checked; a table is an inline one of TOML.
+
+    Raises:
+        Refused: if it is not allowed.
+    """
+    if (own := getattr(rule, "read", None)) is not None:
+        return own(text)
+    is_table = isinstance(rule, Table | Group) or isinstance(getattr(rule, "keys", None), Group)
+    return rule.check(_inline_table(text) if is_table else text)
 
 
 def _inline_table(text: str) -> object:

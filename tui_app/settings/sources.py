@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from tui_app.paths import Paths
 from tui_app.records import frozen
-from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, closest, parse_toml, show
+from tui_app.settings.rules import Choice, FileOnly, Refused, Rule, closest, parse_toml, read_text, show
 from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
@@ -262,7 +262,7 @@ def refusal(source: str, key: str, refused: Refused) -> SettingsError:
 
 def _read(rule: Rule, place: str, name: str, text: str) -> Any:
     try:
-        return rule.read(text)
+        return read_text(rule, text)
     except Refused as refused:
         raise refusal(place, name, refused) from None
 

@@ -248,9 +248,6 @@ class OwnPolicy:
             raise Refused(show(checked[key]), limit, key)
         return checked
 
-    def read(self, text: str) -> dict[str, object]:
-        return self.check(self.keys.read(text))
-
 
 _TAKEN_POLICIES = (*POLICIES, "all")
 """Names that have a meaning already."""
@@ -344,9 +341,6 @@ class _Command(NamedTuple):
             raise Refused(show(value), self.allowed)
         return tuple(words) if isinstance(value, list) else value
 
-    def read(self, text: str) -> object:
-        return self.check(text)
-
 
 class _Match(NamedTuple):
     """One pattern or several; where the words are known each must fit one of them."""
@@ -366,9 +360,6 @@ class _Match(NamedTuple):
     def _known(self, pattern: str) -> bool:
         return self.words is None or any(fnmatchcase(word, pattern) for word in self.words)
 
-    def read(self, text: str) -> tuple[str, ...]:
-        return self.check(text)
-
 
 class _HookRule(NamedTuple):
     """One hook: its keys one by one, then whether command and ``shell`` go together."""
@@ -386,9 +377,6 @@ class _HookRule(NamedTuple):
             raise Refused("true", "true only where command is a string", "shell")
         return checked
 
-    def read(self, text: str) -> dict[str, object]:
-        return self.check(self.keys.read(text))
-
 
 class _Hooks(NamedTuple):
     """The hooks of one event, in the order in which they run."""
@@ -399,9 +387,6 @@ class _Hooks(NamedTuple):
         if not isinstance(value, list):
             raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
         return [inside(str(number), self.rule, item) for number, item in enumerate(value, 1)]
-
-    def read(self, text: str) -> list[object]:
-        return self.check(text)
 
 
 HOOKS = FileOnly(
@@ -532,9 +517,6 @@ class _Server(NamedTuple):
             if key in checked:
                 raise Refused("given", f"only for a server with {meant}", key)
         return checked
-
-    def read(self, text: str) -> dict[str, object]:
-        return self.check(self.keys.read(text))
 
 
 MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
