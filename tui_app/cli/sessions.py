@@ -350,10 +350,9 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
         return OK
     say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
-    size = numbers.count(info.messages, "message")
     # What was imported began before it was made here.
-    began = min([info.created, *(entry.time for entry in entries)])
-    say(f"{moment(began)} to {moment(info.updated)}, {size}, in {info.cwd}")
+    dates = f"{moment(min([info.created, *(each.time for each in entries)]))} to {moment(info.updated)}"
+    say(f"{dates}, {numbers.count(info.messages, 'message')}, in {info.cwd}")
     if entries:
         say()
         rows = []

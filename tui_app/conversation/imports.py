@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -125,18 +125,7 @@ class ImportReport:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON names that scripts rely on."""
-        return {
-            "session": self.session,
-            "format": self.format,
-            "file": self.file,
-            "title": self.title,
-            "messages": self.messages,
-            "tool_calls": self.tool_calls,
-            "tool_results": self.tool_results,
-            "tokens": self.tokens,
-            "skipped": [{"line": skipped.line, "reason": skipped.reason} for skipped in self.skipped],
-            "notes": list(self.notes),
-        }
+        return asdict(self)
 
 
 def import_session(

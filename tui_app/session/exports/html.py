@@ -7,23 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 
-from tui_app.events import (
-    AgentOutput,
-    AssistantMessage,
-    CompactionComplete,
-    Payload,
-    Record,
-    ShellCommand,
-    ShellResult,
-    SystemMessage,
-    ToolArchived,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
-from tui_app.session.event_heads import output_text
-from tui_app.session.exports.markdown import EXCLUDED, KEPT, notice, readable, safe
-from tui_app.session.user_view import INTERRUPTED, is_interruption
+from tui_app.events import Record
+from tui_app.session.exports.markdown import Block, safe, section_of
 
 # The style of exported pages: the reader's own fonts, light or dark as the reader's system is.
 
@@ -75,15 +60,15 @@ def export_html(
     """
     articles: list[str] = []
     for record in records:
-        text = (shown or {}).get(record.seq)
-        instead = None if text is None else safe(text, mask)
-        kind, heading, content = _content(readable(record.data, mask), instead)
+        seq, instead = record.seq, (shown or {}).get(record.seq)
+        kind, heading, blocks = section_of(record.data, mask=mask, shown=instead, excluded=seq in excluded)
         if heading:
-            heading += EXCLUDED if record.seq in excluded else ""
             moment = datetime.fromtimestamp(record.time, UTC)
             time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
-            head = f"<header><h2>{escape(heading)}</h2><span>#{record.seq} · {time}</span></header>"
-            articles.append(f'<article class="{kind}" id="e{record.seq}">{head}{content}</article>')
+            head = f"<header><h2>{escape(_plain(heading))}</h2><span>#{seq} · {time}</span></header>"
+            articles.append(
+                f'<article class="{kind}" id="e{seq}">{head}{"".join(map(_block, blocks))}</article>'
+            )
     secrets = "Secrets are masked." if mask else "Secrets are not masked."
     return page(
         safe(title, mask).strip() or "Conversation", "\n".join(articles), f"Exported by Plimsoll. {secrets}"
@@ -113,76 +98,26 @@ def page(title: str, body: str, footer: str, style: str = "") -> str:
     )
 
 
-def _content(data: Payload, instead: str | None) -> tuple[str, str, str]:
-    """Class, heading and body of an event; ``instead`` takes the place of its text."""
-    match data:
-        case UserMessage(text=text) if is_interruption(text):
-            return "notice", _plain(INTERRUPTED), ""
-        case UserMessage():
-            names = (f"<p>[{escape(name)}]</p>" for name in data.attachments if name not in data.text)
-            return "user", "You", _prose(data.text) + "".join(names)
-        case AssistantMessage():
-            heading = f"Answer of {data.model}" if data.model else "Answer"
-            state = " (interrupted)" if data.interrupted else ""
-            thinking = _folded("Thinking", data.thinking) if data.thinking.strip() else ""
-            return "answer", heading + state, thinking + _prose(data.text)
-        case ShellCommand() | ShellResult():
-            return _shell(data, instead)
-        case SystemMessage():
-            return "system", "System prompt", _folded("Text", data.text)
-        case ToolCall():
-            return (
-                "tool",
-                f"Tool call: {data.name}",
-                _folded("Arguments", data.args if instead is None else instead),
-            )
-        case ToolResult():
-            state = "" if data.outcome == "success" else f" ({data.outcome})"
-            text = data.text if instead is None else instead
-            return "tool", f"Result of {data.name}{state}", _folded(_size(text), text)
-        case CompactionComplete():
-            return _compaction(data, data.summary if instead is None else instead)
-        case ToolArchived() if instead is not None:
-            return "tool", "Digest of archived results", _folded(_size(instead), instead)
-        case _:
-            return _other(data)
-
-
-def _other(data: Payload) -> tuple[str, str, str]:
-    if isinstance(data, AgentOutput):
-        return "answer", "Answer", _prose(output_text(data))
-    return "notice", _plain(notice(data)), ""
-
-
-def _shell(data: ShellCommand | ShellResult, instead: str | None) -> tuple[str, str, str]:
-    kept = KEPT if data.private else ""
-    if isinstance(data, ShellCommand):
-        return "user", f"Your command{kept}", f"<pre>{escape(data.text)}</pre>"
-    text = data.text if instead is None else instead
-    return "tool", f"Output of your command{kept}", _folded(_size(text), text)
-
-
-def _compaction(data: CompactionComplete, text: str) -> tuple[str, str, str]:
-    if data.outcome != "success":
-        return "compaction", f"Compaction {data.outcome}", _prose(data.reason)
-    before, after = data.tokens_before, data.tokens_after
-    figures = f" · {before:,} → {after:,} tokens" if before and after else ""
-    told = f"<p>Trigger {escape(data.trigger)}, by {escape(data.performed_by)}{figures}</p>"
-    return "compaction", "Conversation compacted", told + _folded("Summary", text)
+def _block(block: Block) -> str:
+    """A block as HTML: what is long is folded."""
+    match block.kind:
+        case "prose" | "said" if not block.label:
+            return _prose(block.text)
+        case "line":
+            return f"<p>{escape(block.text)}</p>"
+        case "sh":
+            return f"<pre>{escape(block.text)}</pre>"
+        case "thinking" if not block.text.strip():
+            return ""
+    lines = block.text.count("\n") + 1
+    size = f"{lines:,} {'line' if lines == 1 else 'lines'}, {len(block.text):,} characters"
+    folded = f"<pre>{escape(block.text)}</pre>"
+    return f"<details><summary>{escape(block.label or size)}</summary>{folded}</details>"
 
 
 def _plain(heading: str) -> str:
     """A heading that was written for Markdown, without its escapes."""
     return re.sub(r"\\([\\`*_\[\]<>#|])", r"\1", heading).replace("`", "")
-
-
-def _size(text: str) -> str:
-    lines = text.count("\n") + 1
-    return f"{lines:,} {'line' if lines == 1 else 'lines'}, {len(text):,} characters"
-
-
-def _folded(label: str, text: str) -> str:
-    return f"<details><summary>{escape(label)}</summary><pre>{escape(text)}</pre></details>"
 
 
 def _prose(text: str) -> str:

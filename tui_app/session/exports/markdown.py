@@ -1,10 +1,10 @@
-"""A conversation as Markdown that nothing inside can break out of, and texts made safe for any page."""
+"""A conversation as Markdown that nothing inside can break out of, and what any page says of each event."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from tui_app.context.secrets import mask_secrets
 from tui_app.events import (
@@ -42,52 +42,142 @@ from tui_app.events import (
     ViewRewrite,
     payload_to_json,
 )
+from tui_app.session.event_heads import output_text
 from tui_app.session.user_view import INTERRUPTED, is_interruption
 from tui_app.text import plain_text
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
+EXCLUDED = " (excluded)"
+"""Behind the heading of a message that a user keeps out of the model's sight."""
 
 
-def inline(text: str) -> str:
-    """One line in which no character means anything to Markdown."""
-    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
+def export_markdown(
+    records: Sequence[Record],
+    *,
+    title: str,
+    mask: bool = True,
+    shown: Mapping[int, str] | None = None,
+    excluded: Collection[int] = (),
+) -> str:
+    """Write a conversation for reading.
+
+    Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
+    that was said can pass for the document's own structure.
+
+    Args:
+        records: The log, in order.
+        title: Heading of the document.
+        mask: Whether secrets are masked.
+        shown: By log number, what a model is shown in place of an event's own text.
+        excluded: Log numbers of what the user keeps out of the model's sight.
+    """
+    blocks = [f"# {inline(safe(title, mask)) or 'Conversation'}"]
+    for record in records:
+        seq, instead = record.seq, (shown or {}).get(record.seq)
+        _, heading, body = section_of(record.data, mask=mask, shown=instead, excluded=seq in excluded)
+        if heading:
+            moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+            blocks += [f"## #{seq} {heading}", f"<sub>{moment}</sub>", *map(_block, body)]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def code(text: str) -> str:
-    return f"`{' '.join(text.replace('`', chr(39)).split()) or '?'}`"
+def _block(block: "Block") -> str:
+    if block.kind == "thinking":
+        return f"Thinking:\n\n{fenced(block.text)}" if block.text.strip() else ""
+    written: dict[str, Callable[[str], str]] = {"said": quote, "prose": contained, "line": str}
+    write = written.get(block.kind)
+    return write(block.text) if write else fenced(block.text, "" if block.kind == "text" else block.kind)
 
 
-def quote(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
+class Block(NamedTuple):
+    """Text below a heading."""
+
+    kind: Literal["said", "prose", "line", "thinking", "text", "json", "sh"]
+    """``said`` is quoted, ``prose`` a model's Markdown, ``line`` ours; others are kept as they are."""
+    text: str
+    label: str = ""
+    """What it is called where it is folded."""
 
 
-def fenced(text: str, language: str = "") -> str:
-    """A code block whose fence is longer than any inside."""
-    text = text.strip("\n")
-    runs = [len(run) for run in re.findall(r"`+", text)]
-    fence = "`" * max(3, max(runs, default=0) + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+class Section(NamedTuple):
+    """One event."""
+
+    kind: str = "notice"
+    heading: str = ""
+    """As Markdown; empty for an event that is not shown."""
+    blocks: tuple[Block, ...] = ()
 
 
-def contained(text: str) -> str:
-    """Keep an answer's Markdown, but close its open fence and take raw HTML at the start of lines."""
-    lines: list[str] = []
-    fence = ""
-    for raw in text.split("\n"):
-        line = raw
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark["mark"].startswith(fence) and not mark["info"].strip():
-                fence = ""
-        elif mark:
-            fence = mark["mark"]
-        elif line.lstrip().startswith("<"):
-            line = line.replace("<", "\\<", 1)
-        lines.append(line)
-    return "\n".join([*lines, fence] if fence else lines)
+def section_of(data: Payload, *, mask: bool, shown: str | None = None, excluded: bool = False) -> Section:
+    """What is written of an event, safe to show.
+
+    Args:
+        data: The event.
+        mask: Whether secrets are masked.
+        shown: What a model is shown in place of its own text; None for that.
+        excluded: Whether the user keeps it out of the model's sight.
+    """
+    made = _section(readable(data, mask), None if shown is None else safe(shown, mask))
+    return made._replace(heading=made.heading + EXCLUDED) if excluded and made.heading else made
 
 
-# Events that are a heading and no more in a conversation written for reading.
+def _section(data: Payload, shown: str | None) -> Section:
+    match data:
+        case UserMessage() if is_interruption(data.text):
+            return Section("notice", INTERRUPTED)
+        case UserMessage():
+            named = [f"[{name}]" for name in data.attachments if name not in data.text]
+            return Section("user", "You", (Block("said", "\n\n".join(filter(None, (data.text, *named)))),))
+        case AssistantMessage():
+            heading = f"Answer of {code(data.model)}" if data.model else "Answer"
+            blocks = (Block("thinking", data.thinking, "Thinking"), Block("prose", data.text))
+            return Section("answer", f"{heading} (interrupted)" if data.interrupted else heading, blocks)
+        case CompactionComplete():
+            return _compaction(data, shown)
+        case ToolArchived() if shown is not None:
+            return Section("tool", "Digest of archived results", (Block("text", shown),))
+        case _ if said := _SAID.get(type(data)):
+            kind, heading, block = said(data)
+            return Section(kind, heading, (block if shown is None else block._replace(text=shown),))
+        case _:
+            return Section("notice", _notice(data))
+
+
+def _private(data: Any) -> str:
+    return " (not shown to the model)" if data.private else ""
+
+
+def _result(data: ToolResult) -> tuple[str, str, Block]:
+    state = "" if data.outcome == "success" else f" ({data.outcome})"
+    return "tool", f"Result of {code(data.name)}{state}", Block("text", data.text)
+
+
+_SAID: dict[type[Payload], Callable[[Any], tuple[str, str, Block]]] = {
+    SystemMessage: lambda each: ("system", "System prompt", Block("text", each.text, "Text")),
+    ShellCommand: lambda each: ("user", f"Your command{_private(each)}", Block("sh", each.text)),
+    ShellResult: lambda each: ("tool", f"Output of your command{_private(each)}", Block("text", each.text)),
+    ToolCall: lambda each: ("tool", f"Tool call: {code(each.name)}", Block("json", each.args, "Arguments")),
+    ToolResult: _result,
+    AgentOutput: lambda each: ("answer", "Answer", Block("prose", output_text(each))),
+    CompactionAcknowledged: lambda each: ("answer", "Acknowledged", Block("prose", each.text)),
+}
+"""Events with one text: how they are shown, their heading, and the text."""
+
+
+def _compaction(data: CompactionComplete, shown: str | None) -> Section:
+    if data.outcome != "success":
+        return Section("compaction", f"Compaction {data.outcome}", (Block("said", data.reason),))
+    rows = [f"Trigger {data.trigger}, by {data.performed_by}"]
+    for before, after, unit in (
+        (data.tokens_before, data.tokens_after, "tokens"),
+        (data.messages_before, data.messages_after, "messages"),
+    ):
+        if before:
+            rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
+    if data.retention is not None:
+        rows.append(f"{data.retention:.0%} of the facts kept by weight")
+    summary = Block("said", data.summary if shown is None else shown, "Summary")
+    return Section("compaction", "Conversation compacted", (Block("line", " · ".join(rows)), summary))
 
 
 _NOTICES: dict[type[Payload], Callable[[Any], str]] = {
@@ -115,7 +205,7 @@ _NOTICES: dict[type[Payload], Callable[[Any], str]] = {
 }
 
 
-def notice(data: Payload) -> str:
+def _notice(data: Payload) -> str:
     """The heading of an event that says nothing else; empty for one that is not shown."""
     if isinstance(data, ViewRewrite):
         return f"In the model's context: {data.headline()}"
@@ -142,101 +232,40 @@ def safe(text: str, mask: bool) -> str:
     return mask_secrets(cleaned) if mask else cleaned
 
 
-KEPT = " (not shown to the model)"
+def inline(text: str) -> str:
+    """One line in which no character means anything to Markdown."""
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
 
 
-EXCLUDED = " (excluded)"
-"""Behind the heading of a message that a user keeps out of the model's sight."""
+def code(text: str) -> str:
+    return f"`{' '.join(text.replace('`', chr(39)).split()) or '?'}`"
 
 
-def export_markdown(
-    records: Sequence[Record],
-    *,
-    title: str,
-    mask: bool = True,
-    shown: Mapping[int, str] | None = None,
-    excluded: Collection[int] = (),
-) -> str:
-    """Write a conversation for reading.
-
-    Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
-    that was said can pass for the document's own structure.
-
-    Args:
-        records: The log, in order.
-        title: Heading of the document.
-        mask: Whether secrets are masked.
-        shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the user keeps out of the model's sight.
-    """
-    heading = safe(title, mask)
-    blocks = [f"# {inline(heading) or 'Conversation'}"]
-    for record in records:
-        instead = (shown or {}).get(record.seq)
-        heading, body = _section(
-            readable(record.data, mask), None if instead is None else safe(instead, mask)
-        )
-        if heading:
-            moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-            heading += EXCLUDED if record.seq in excluded else ""
-            blocks += [f"## #{record.seq} {heading}", f"<sub>{moment}</sub>", body]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+def quote(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 
-def _section(data: Payload, shown: str | None) -> tuple[str, str]:
-    """Heading and body of an event; ``shown`` takes the place of its text."""
-    match data:
-        case UserMessage(text=text) if is_interruption(text):
-            return INTERRUPTED, ""
-        case UserMessage():
-            named = [f"[{inline(plain_text(name))}]" for name in data.attachments if name not in data.text]
-            return "You", quote("\n\n".join(filter(None, (data.text, *named))))
-        case AssistantMessage():
-            heading = f"Answer of {code(data.model)}" if data.model else "Answer"
-            state = " (interrupted)" if data.interrupted else ""
-            thinking = f"Thinking:\n\n{fenced(data.thinking)}" if data.thinking.strip() else ""
-            text = contained(data.text.strip("\n"))
-            return heading + state, "\n\n".join(filter(None, (thinking, text)))
-        case SystemMessage():
-            return "System prompt", fenced(data.text)
-        case ShellCommand():
-            return "Your command" + (KEPT if data.private else ""), fenced(data.text, "sh")
-        case ShellResult():
-            heading = "Output of your command" + (KEPT if data.private else "")
-            return heading, fenced(data.text if shown is None else shown)
-        case CompactionComplete():
-            return _compaction(data, data.summary if shown is None else shown)
-        case CompactionAcknowledged():
-            return "Acknowledged", contained(data.text)
-        case _:
-            return _tool(data, shown) or (notice(data), "")
+def fenced(text: str, language: str = "") -> str:
+    """A code block whose fence is longer than any inside."""
+    text = text.strip("\n")
+    runs = [len(run) for run in re.findall(r"`+", text)]
+    fence = "`" * max(3, max(runs, default=0) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _tool(data: Payload, shown: str | None) -> tuple[str, str] | None:
-    match data:
-        case ToolCall():
-            return f"Tool call: {code(data.name)}", fenced(data.args if shown is None else shown, "json")
-        case ToolResult():
-            state = "" if data.outcome == "success" else f" ({data.outcome})"
-            return f"Result of {code(data.name)}{state}", fenced(data.text if shown is None else shown)
-        case AgentOutput():
-            return "Answer", fenced(data.text, "json") if data.structured else contained(data.text)
-        case ToolArchived() if shown is not None:
-            return "Digest of archived results", fenced(shown)
-        case _:
-            return None
-
-
-def _compaction(data: CompactionComplete, text: str) -> tuple[str, str]:
-    if data.outcome != "success":
-        return f"Compaction {data.outcome}", quote(data.reason)
-    rows = [f"Trigger {data.trigger}, by {data.performed_by}"]
-    for before, after, unit in (
-        (data.tokens_before, data.tokens_after, "tokens"),
-        (data.messages_before, data.messages_after, "messages"),
-    ):
-        if before:
-            rows.append(f"{before:,} → {after:,} {unit}" if after else f"{before:,} {unit} before")
-    if data.retention is not None:
-        rows.append(f"{data.retention:.0%} of the facts kept by weight")
-    return "Conversation compacted", "\n\n".join(filter(None, (" · ".join(rows), quote(text))))
+def contained(text: str) -> str:
+    """Keep an answer's Markdown, but close its open fence and take raw HTML at the start of lines."""
+    lines: list[str] = []
+    fence = ""
+    for raw in text.strip("\n").split("\n"):
+        line = raw
+        mark = _FENCE.match(line)
+        if fence:
+            if mark and mark["mark"].startswith(fence) and not mark["info"].strip():
+                fence = ""
+        elif mark:
+            fence = mark["mark"]
+        elif line.lstrip().startswith("<"):
+            line = line.replace("<", "\\<", 1)
+        lines.append(line)
+    return "\n".join([*lines, fence] if fence else lines)
