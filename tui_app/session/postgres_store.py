@@ -55,29 +55,15 @@ def said(payload: Payload) -> str:
             return ""
 
 
-def words_query(words: Iterable[str]) -> str:
-    """Any of these words, or a longer one that begins with it, as a ``tsquery``; empty for no words."""
-    wanted = []
-    for word in words:
-        *whole, last = [each[:LONGEST] for each in index_words(word, ends=False)] or [""]
-        if last:
-            wanted.append(" & ".join([*(f"'{each}'" for each in whole), f"'{last}':*"]))
-    return " | ".join(f"({each})" for each in wanted)
-
-
-def phrases(terms: Iterable[tuple[Sequence[str], bool]]) -> str:
-    """All of these, each its words side by side, as a ``tsquery``; empty for none.
+def phrase(words: Iterable[str], *, begins: bool) -> str:
+    """Words side by side, as a ``tsquery``; empty for none.
 
     Args:
-        terms: Words as the index holds them, and whether the last one may go on.
+        words: As the index holds them.
+        begins: Whether the last one may go on.
     """
-    wanted = []
-    for words, begins in terms:
-        cut = [word[:LONGEST] for word in words]
-        if cut:
-            cut[-1:] = [f"'{cut[-1]}':*" if begins else f"'{cut[-1]}'"]
-            wanted.append(" <-> ".join([*(f"'{each}'" for each in cut[:-1]), cut[-1]]))
-    return " & ".join(f"({each})" for each in wanted)
+    wanted = [f"'{word[:LONGEST]}'" for word in words]
+    return f"({' <-> '.join(wanted)}{':*' if begins else ''})" if wanted else ""
 
 
 # What is said otherwise than to the sessions file.
@@ -314,7 +300,8 @@ class PostgresStore(SqlStore):
                 let_go(self._wire.db, hold)
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        wanted = words_query(words)
+        phrases = (phrase(index_words(word, ends=False), begins=True) for word in words)
+        wanted = " | ".join(filter(None, phrases))
         if not wanted:
             return []
         query = (
@@ -445,7 +432,7 @@ def search(
     Raises:
         StorageError: if the server cannot be reached.
     """
-    wanted = phrases(terms)
+    wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
     if not wanted:
         return []
     with closing(PostgresStore(server, read_only=True)) as store:

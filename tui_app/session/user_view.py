@@ -123,21 +123,22 @@ _REWINDABLE: frozenset[RowKind] = frozenset({"user", "assistant", "tool", "shell
 """What a rewind takes back."""
 _LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""
-_COMPACTION_STATES: dict[str, EntryState] = {
-    "success": "ok",
-    "failed": "failed",
-    "cancelled": "cancelled",
-    "discarded": "discarded",
-    "vetoed": "vetoed",
-}
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "denied": "denied", "interrupted": "interrupted"}
-_APPROVAL_STATES: dict[str, EntryState] = {"denied": "denied", "cancelled": "cancelled"}
-_HOOK_STATES: dict[str, EntryState] = {
-    "failed": "failed",
-    "timeout": "failed",
-    "missing": "failed",
-    "cancelled": "cancelled",
+_FAILED: EntryState = "failed"
+_STATES: Mapping[RowKind, tuple[EntryState, Mapping[str, EntryState]]] = {
+    "tool": ("running", {}),
+    "shell": ("running", {}),
+    "error": ("failed", {}),
+    "assistant": ("ok", {"interrupted": "interrupted"}),
+    "compaction": (
+        "failed",
+        {"success": "ok", "cancelled": "cancelled", "discarded": "discarded", "vetoed": "vetoed"},
+    ),
+    "memory": ("ok", {"failed": "failed"}),
+    "approval": ("ok", {"denied": "denied", "cancelled": "cancelled"}),
+    "hook": ("ok", {**dict.fromkeys(("failed", "timeout", "missing"), _FAILED), "cancelled": "cancelled"}),
 }
+"""States of new rows: usually, and by the state of the head."""
 
 
 @frozen
@@ -306,28 +307,13 @@ def entry_of(head: Head) -> Entry | None:
         return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
     if kind is None or (kind == "assistant" and not head.title) or _went_quietly(head):
         return None
-    state: EntryState = "ok"
-    match kind:
-        case "tool" | "shell":
-            state = "running"
-        case "compaction":
-            state = _COMPACTION_STATES.get(head.state, "failed")
-        case "error":
-            state = "failed"
-        case "memory":
-            state = "failed" if head.state == "failed" else "ok"
-        case "approval":
-            state = _APPROVAL_STATES.get(head.state, "ok")
-        case "hook":
-            state = _HOOK_STATES.get(head.state, "ok")
-        case "assistant" if head.state == "interrupted":
-            state = "interrupted"
+    usually, states = _STATES.get(kind, ("ok", {}))
     return Entry(
         seq=head.seq,
         kind=kind,
         time=head.time,
         title=head.title,
-        state=state,
+        state=states.get(head.state, usually),
         tokens=0 if kind == "rewrite" else sum(head.tokens.values()),
         chars=head.chars,
         private=is_private(head),

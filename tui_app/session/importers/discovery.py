@@ -10,7 +10,7 @@ from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Source, open_regular
 from tui_app.session.importers.titles import given_title
-from tui_app.session.importers.values import record_text, seconds, value_at
+from tui_app.session.importers.values import seconds, text_at, value_at
 
 _BYTES = (65_536, 1_048_576)
 """How much of a file is read at its beginning, and how much when no title stands there."""
@@ -66,7 +66,7 @@ def _looked_into(shape: Shape, found: Transcript) -> list[LocalTranscript]:
             status = found.path.stat()
             size, (title, folder, moment) = status.st_size, glance(found.path, shape, status.st_mtime)
         else:
-            title, folder = given_title(record_text(info, "title")), record_text(info, "directory")
+            title, folder = given_title(text_at(info, "title")), text_at(info, "directory")
             moment = seconds(value_at(info, "time.updated"), 0.0)
     except (OSError, ImportFormatError):
         return []

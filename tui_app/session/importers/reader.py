@@ -18,7 +18,6 @@ from tui_app.session.importers.values import (
     first_at,
     list_at,
     number_at,
-    record_text,
     seconds,
     text_at,
     value_at,
@@ -229,22 +228,20 @@ class Reader:
         key, parent, last = self.shape.links
         places: dict[str, int] = {}
         for at, (number, record) in enumerate(numbered):
-            name = record_text(record, key) if parent in record else ""
+            name = text_at(record, key) if parent in record else ""
             if name and places.setdefault(name, at) != at:
                 self.out.skip(number, f"record id {shown(name)} was already used in this file")
         at = places.get(text_at(owner, *last), max(places.values(), default=-1))
         path: dict[int, None] = {}
         while at >= 0 and at not in path:
             path[at] = None
-            above = record_text(numbered[at][1], parent)
+            above = text_at(numbered[at][1], parent)
             missing = bool(above) and above not in places and not above.startswith(_NO_RECORD)
             self.out.count("links to missing records were repaired by file order", missing and at > 0)
             # In a log that names no last message a second root takes nothing back.
             at = places.get(above, at - 1 if missing or not (above or last) else -1)
         # What has no place in the tree is read where it stands: reports, records about the chat.
-        loose = {
-            at for at, (_, each) in enumerate(numbered) if parent not in each or not record_text(each, key)
-        }
+        loose = {at for at, (_, each) in enumerate(numbered) if parent not in each or not text_at(each, key)}
         for at, (number, _) in enumerate(numbered):
             if at not in path and at not in loose and not self.out.knows(number):
                 self.out.leave(number, "messages on abandoned branches were left out")
@@ -270,7 +267,7 @@ class Reader:
 
     def _aside(self, number: int, step: Json, _blocks: list[Any]) -> None:
         self._head(step)
-        self.branch = record_text(step, "branch") or self.branch
+        self.branch = text_at(step, "branch") or self.branch
         if left := step.get("left", ABOUT):
             self.out.leave(number, left)
 
@@ -367,7 +364,7 @@ class Reader:
         for name, paths in self.shape.tokens.items():
             answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths)
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
-        answer.state = record_text(step, "state") or answer.state
+        answer.state = text_at(step, "state") or answer.state
         if type(cost := step.get("cost")) in (int, float) and cost:
             answer.cost = float(cost)
         answer.thinking(text_at(step, "reasoning_content", "reasoning", "reasoning.text"))
@@ -423,7 +420,7 @@ class Reader:
         if any(map(_is_result, blocks)):
             return self._user(number, step, blocks)
         call_id, content = text_at(step, "tool_call_id", "toolCallId"), first_at(step, *self.shape.content)
-        return self._result(number, call_id, step, content, record_text(step, "name"))
+        return self._result(number, call_id, step, content, text_at(step, "name"))
 
     def _block_result(self, number: int, block: Any) -> None:
         call_id, content = text_at(block, *_RESULT_ID), first_at(block, *_RESULT_CONTENT)

@@ -17,7 +17,6 @@ from tui_app.session.importers.values import (
     object_at,
     objects_at,
     of_type,
-    record_text,
     text_at,
 )  # fmt: skip
 
@@ -80,7 +79,7 @@ def is_codex_record(record: Json) -> bool:
 def item_of(record: Json) -> tuple[str, Json]:
     """Type and payload of a record, whichever generation wrote it."""
     if isinstance(payload := record.get("payload"), dict):
-        return record_text(record, "type"), payload
+        return text_at(record, "type"), payload
     if _is_bare(record):
         return ITEM, record
     # The first line of an old rollout is the session's data, without a type.
@@ -89,7 +88,7 @@ def item_of(record: Json) -> tuple[str, Json]:
 
 def is_note(content: Any) -> bool:
     """Whether a prompt was written by the program: all of its texts are notes."""
-    texts = [record_text(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
+    texts = [text_at(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
     noted = (text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts)
     return bool(texts) and all(noted)
 
@@ -145,12 +144,12 @@ def _used(payload: Json, before: Json) -> tuple[Json, Json]:
 
 def _summary_of(payload: Json, said: dict[int, str]) -> str:
     """The text that a compaction put in the place of the history; empty when it cannot be read."""
-    if message := record_text(payload, "message").strip():
+    if message := text_at(payload, "message").strip():
         return message
     history = objects_at(payload, "replacement_history")
     prompts = [text_of(item) for item in of_type(history, "message") if _is_prompt(item)]
     # The program keeps prompts beside a summary that may be encrypted.
-    if not prompts or any("compaction" in record_text(item, "type") for item in history):
+    if not prompts or any("compaction" in text_at(item, "type") for item in history):
         return ""
     return "" if _is_said(prompts[-1], list(said.values())) else prompts[-1]
 

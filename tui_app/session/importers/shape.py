@@ -32,6 +32,10 @@ OPENAI_TOKENS = {
     "read": ("usage.prompt_tokens_details.cached_tokens",),
     "thought": ("usage.completion_tokens_details.reasoning_tokens",),
 }  # fmt: skip
+ANTHROPIC_TOKENS = {
+    "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
+    "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
+}  # fmt: skip
 ABOUT = "records about the chat were left out"
 SUB_AGENTS = "records of sub-agents were left out"
 _MAX_UNCLOSED = 100

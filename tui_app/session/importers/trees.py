@@ -16,7 +16,7 @@ from tui_app.session.importers.books import Timeline, plain_text
 from tui_app.session.importers.content import ContentReader
 from tui_app.session.importers.shape import SUB_AGENTS, Records
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import block_list, object_at, of_type, record_text, text_at, value_at
+from tui_app.session.importers.values import block_list, object_at, of_type, text_at, value_at
 
 _TALK = ("user", "assistant")
 _TITLES = ("summary", "ai-title", "custom-title")
@@ -46,8 +46,8 @@ def conversation(records: Records, out: Timeline) -> Records:
     for node in off:
         if node.number not in numbers:
             out.leave(node.number, "messages on abandoned branches (rewinds) were left out")
-    branches = dict.fromkeys(record_text(node.record, "gitBranch") for node in kept)
-    ids = {record_text(node.record, "uuid") for node in nodes}
+    branches = dict.fromkeys(text_at(node.record, "gitBranch") for node in kept)
+    ids = {text_at(node.record, "uuid") for node in nodes}
     heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
     heads += sorted((each for each in records if _is_head(each[1], ids)), key=lambda each: _rank(each[1]))
     delivered = [*kept, *_delivered(records, talk, numbers, out)]
@@ -61,7 +61,7 @@ def _is_head(record: Json, ids: set[str]) -> bool:
 
 
 def _rank(record: Json) -> int:
-    kind = record_text(record, "type")
+    kind = text_at(record, "type")
     return _TITLES.index(kind) if kind in _TITLES else -1
 
 
@@ -85,7 +85,7 @@ class _Node:
 
     @property
     def is_answer(self) -> bool:
-        return self.is_talk and record_text(self.record, "type") == "assistant"
+        return self.is_talk and text_at(self.record, "type") == "assistant"
 
 
 def message_of(record: Json) -> Json:
@@ -107,7 +107,7 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
     nodes: list[_Node] = []
     before: _Node | None = None
     for number, record in records:
-        kind, uuid = record_text(record, "type"), record_text(record, "uuid")
+        kind, uuid = text_at(record, "type"), text_at(record, "uuid")
         problem, is_unknown = _problem(record, kind)
         if problem or uuid in by_id:
             reason = problem or f"record id {shown(uuid)} was already used in this file"
@@ -193,11 +193,9 @@ def _goes_on(
 
 def _rescued(path: list[_Node], off: list[_Node]) -> list[_Node]:
     """Records beside the path: further parts of its responses, and results of calls open on it."""
-    ids = {record_text(message_of(node.record), "id") for node in path} - {""}
-    parts = [node for node in off if record_text(message_of(node.record), "id") in ids]
-    calls = {
-        record_text(block, "id") for node in [*path, *parts] for block in of_type(_blocks(node), "tool_use")
-    }
+    ids = {text_at(message_of(node.record), "id") for node in path} - {""}
+    parts = [node for node in off if text_at(message_of(node.record), "id") in ids]
+    calls = {text_at(block, "id") for node in [*path, *parts] for block in of_type(_blocks(node), "tool_use")}
     open_calls = calls - {name for node in path for name in _answered(node)} - {""}
     results: list[_Node] = []
     for node in off:
@@ -209,7 +207,7 @@ def _rescued(path: list[_Node], off: list[_Node]) -> list[_Node]:
 
 def _answered(node: _Node) -> set[str]:
     """Ids of the calls whose results stand in a record."""
-    return {record_text(block, "tool_use_id") for block in of_type(_blocks(node), "tool_result")}
+    return {text_at(block, "tool_use_id") for block in of_type(_blocks(node), "tool_result")}
 
 
 def _blocks(node: _Node) -> list[Any]:
@@ -227,7 +225,7 @@ def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timel
         if record.get("type") in _TALK or value_at(record, "attachment.type") == "queued_command"
     ]
     for number, record in records:
-        done, content = record_text(record, "operation"), record_text(record, "content")
+        done, content = text_at(record, "operation"), text_at(record, "content")
         if record.get("type") != "queue-operation":
             continue
         if done == "enqueue" and content:
@@ -261,7 +259,7 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
     for node in kept:
         part += node.is_boundary
         if node.is_answer:
-            name = record_text(message_of(node.record), "id")
+            name = text_at(message_of(node.record), "id")
             alone = not name or node.record.get("isApiErrorMessage") is True
             pieces.setdefault(f"{id(node)}" if alone else f"{part} {name}", []).append(node)
     whole = {id(nodes[0]): _merged(nodes) for nodes in pieces.values()}

@@ -43,11 +43,6 @@ def number_at(record: Any, *paths: str) -> int:
     return next(filter(None, (count(value_at(record, path)) for path in paths)), 0)
 
 
-def record_text(record: Json, key: str) -> str:
-    value = record.get(key)
-    return value if isinstance(value, str) else ""
-
-
 def value_at(record: Any, path: str) -> Any:
     """What stands in a record under keys with points between; None when it is not there."""
     for key in path.split("."):

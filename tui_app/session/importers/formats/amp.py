@@ -3,11 +3,11 @@
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import record_text
+from tui_app.session.importers.values import text_at
 
 
 def _is_amp(record: Json) -> bool:
-    is_thread = record_text(record, "id").startswith("T-") and "messages" in record
+    is_thread = text_at(record, "id").startswith("T-") and "messages" in record
     return is_thread or ("role" in record and type(record.get("messageId")) is int)
 
 

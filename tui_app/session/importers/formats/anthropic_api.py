@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tui_app.session.importers.message_lists import Found, find_messages, is_role_message
-from tui_app.session.importers.shape import Shape
+from tui_app.session.importers.shape import ANTHROPIC_TOKENS, Shape
 from tui_app.session.importers.source import Source
 from tui_app.session.importers.values import first_at, has_blocks, list_at, object_at, text_at
 
@@ -24,8 +24,5 @@ ANTHROPIC_API = Shape(
     name="anthropic-api", program="Anthropic's API", is_last=True, find=_find, finish=("stop_reason",),
     sign=lambda each: "role" in each and has_blocks(each, "tool_use", "tool_result"),
     models=("model", "request.model"),
-    tokens={
-        "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
-        "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
-    },
+    tokens=ANTHROPIC_TOKENS,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import objects_at, record_text
+from tui_app.session.importers.values import objects_at, text_at
 
 
 def _atif(step: Json) -> Json:
@@ -14,7 +14,7 @@ def _atif(step: Json) -> Json:
 
 
 ATIF = Shape(
-    name="atif", program="ATIF", sign=lambda each: record_text(each, "schema_version").startswith("ATIF"),
+    name="atif", program="ATIF", sign=lambda each: text_at(each, "schema_version").startswith("ATIF"),
     talk=("steps",), role=("source",), model=("model_name",),
     tokens={
         "total": ("metrics.prompt_tokens",),

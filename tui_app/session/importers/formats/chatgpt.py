@@ -8,7 +8,7 @@ from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import Env, Transcript
 from tui_app.session.importers.shape import ASIDE, NOTE, Shape
 from tui_app.session.importers.source import Json, parse_json
-from tui_app.session.importers.values import list_at, object_at, objects_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
 _MAX_EXPORT = 100_000_000
 """Bytes of an export in which the conversations are counted up."""
@@ -33,7 +33,7 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
                         "title": each.get(title),
                         "time": {"updated": each.get(updated) or path.stat().st_mtime},
                     }
-                    part = record_text(each, name)
+                    part = text_at(each, name)
                     yield Transcript(path.with_name(f"{path.name}#{part}") if part else path, info, program)
 
 
@@ -61,10 +61,10 @@ def _chatgpt(node: Json) -> Json:
         return turned | {"role": "thinking", "content": blocks}
     recipient = text_at(message, "recipient")
     if role == "assistant" and recipient not in ("", "all"):
-        said = "\n".join(record_text(block, "text") for block in blocks)
+        said = "\n".join(text_at(block, "text") for block in blocks)
         return turned | {"content": [], "tool_calls": [{"name": recipient, "arguments": said or "{}"}]}
     for each in objects_at(message, "metadata.attachments") if role == "user" else ():
-        blocks.append(attached(record_text(each, "name")))
+        blocks.append(attached(text_at(each, "name")))
     return turned
 
 

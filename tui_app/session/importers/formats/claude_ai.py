@@ -3,7 +3,7 @@
 from tui_app.session.importers.content import attached
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, objects_at, record_text, value_at
+from tui_app.session.importers.values import block_list, objects_at, text_at, value_at
 
 
 def _claude_ai(message: Json) -> Json:
@@ -11,9 +11,9 @@ def _claude_ai(message: Json) -> Json:
     if not blocks:
         blocks = block_list(message.get("text"))
     for each in objects_at(message, "attachments"):
-        blocks.append(attached(record_text(each, "file_name"), record_text(each, "extracted_content")))
+        blocks.append(attached(text_at(each, "file_name"), text_at(each, "extracted_content")))
     named = objects_at(message, "files_v2") or objects_at(message, "files")
-    blocks += [attached(record_text(each, "file_name"), "") for each in named]
+    blocks += [attached(text_at(each, "file_name"), "") for each in named]
     kept = [
         block for block in blocks if value_at(block, "type") not in ("token_budget", "flag", "voice_note")
     ]

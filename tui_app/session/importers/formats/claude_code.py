@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tui_app.paths import from_home
 from tui_app.session.importers.places import Env, Transcript
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
+from tui_app.session.importers.shape import ANTHROPIC_TOKENS, NOTE, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.trees import conversation, is_claude_record, is_compact_summary, message_of
-from tui_app.session.importers.values import list_at, object_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, text_at, value_at
 
 _KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_request": "input"}
 _NOTED = ("isMeta", "isSynthetic", "isVisibleInTranscriptOnly")
@@ -34,13 +34,13 @@ def _convert(record: Json) -> Json:
     match record.get("type"):
         case "assistant" if record.get("isApiErrorMessage") is True:
             text = "\n\n".join(text_at(block, "text") for block in list_at(message, "content"))
-            kind = _KINDS.get(record_text(record, "error"), "provider")
+            kind = _KINDS.get(text_at(record, "error"), "provider")
             return {
                 **record, "role": TROUBLE, "message": text or text_at(message, "content"),
                 "kind": "context_overflow" if text.startswith(_OVERFLOW) else kind,
             }  # fmt: skip
         case "assistant":
-            model = record_text(message, "model")
+            model = text_at(message, "model")
             # Only the vendor that signed a thought can check the signature; others would be refused with it.
             provider = "anthropic" if model.startswith("claude") else ""
             # What the program answered by itself.
@@ -77,10 +77,7 @@ CLAUDE_CODE = Shape(
         isinstance(each, dict) and is_claude_record(each) for each in list_at(record, "loglines")
     ),
     places=(claude_code_place,), talk=("loglines",), models=("model",), finish=("stop_reason",),
-    tokens={
-        "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
-        "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
-    },
+    tokens=ANTHROPIC_TOKENS,
     frame=re.compile(
         r"(?m)^(?:This session is being continued from a previous conversation|If you need specific details"
         r" from before|Please continue the conversation from where|Recent messages are preserved verbatim).*$"

@@ -8,7 +8,7 @@ from tui_app.session.importers.content import text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Records, Shape, elements
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, record_text, text_at, value_at
+from tui_app.session.importers.values import block_list, text_at, value_at
 
 _XML_CALL = re.compile(r"(?m)^<(?P<tag>[a-z]\w*)>(?=\s*<\w+>)")
 _XML_ARG = re.compile(r"<(?P<tag>\w+)>")
@@ -27,7 +27,7 @@ def _cline(message: Json) -> Json:
     parts = block_list(message.get("content"))
     if message.get("role") == "assistant" and "tools" in message:
         for part in parts:
-            text = record_text(part, "text") if isinstance(part, dict) else ""
+            text = text_at(part, "text") if isinstance(part, dict) else ""
             at = 0
             for match, inner, end in elements(text, _XML_CALL):
                 if match["tag"] not in message["tools"] and text[end:].strip():
@@ -41,7 +41,7 @@ def _cline(message: Json) -> Json:
         # The result itself may stand in the block behind the one that says whose it is.
         announced = ""
         for part in parts:
-            text = record_text(part, "text") if isinstance(part, dict) else ""
+            text = text_at(part, "text") if isinstance(part, dict) else ""
             told_by = _XML_RESULT.match(text)
             name, told = (told_by["name"], text[told_by.end() :]) if told_by else (announced, text)
             announced = name if told_by and not told.strip() else ""

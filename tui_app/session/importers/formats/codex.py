@@ -11,7 +11,7 @@ from tui_app.session.importers.places import files_in
 from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note, item_of
 from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import list_at, object_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, text_at, value_at
 
 _NAMES = {kind: kind.removesuffix("_call") for kind in CALLS}
 _OUTPUTS = (
@@ -48,7 +48,7 @@ def _convert(record: Json) -> Json:
 
 
 def _item(item: Json) -> Json:
-    kind, role = record_text(item, "type"), record_text(item, "role")
+    kind, role = text_at(item, "type"), text_at(item, "role")
     if kind == "message":
         noted = role in ("system", "developer") or (role == "user" and is_note(item.get("content")))
         return {"role": NOTE if noted else role, "content": item.get("content")}
@@ -58,7 +58,7 @@ def _item(item: Json) -> Json:
         # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
         return {"role": THOUGHT, "content": [{"type": "thinking", "thinking": thought}] if thought else []}
     if kind in CALLS:
-        name = record_text(item, "name") or _NAMES[kind]
+        name = text_at(item, "name") or _NAMES[kind]
         name = f"{item['namespace']}.{name}" if text_at(item, "namespace") else name
         given = next(
             (item[key] for key in ("arguments", "action") if key in item), {"input": item.get("input")}

@@ -9,7 +9,6 @@ from tui_app.session.importers.values import (
     has_items,
     object_at,
     objects_at,
-    record_text,
     text_at,
 )
 
@@ -20,11 +19,11 @@ def _continue(item: Json) -> Json:
     results: list[Json] = []
     if message.get("role") == "user":
         for each in objects_at(item, "contextItems"):
-            blocks.append(attached(record_text(each, "name"), record_text(each, "content")))
+            blocks.append(attached(text_at(each, "name"), text_at(each, "content")))
     for state in objects_at(item, "toolCallStates") or [object_at(item, "toolCallState")]:
-        told = [record_text(each, "content") for each in objects_at(state, "output")]
+        told = [text_at(each, "content") for each in objects_at(state, "output")]
         if told or state.get("status") in ("errored", "canceled"):
-            call_id, status = record_text(state, "toolCallId"), state.get("status")
+            call_id, status = text_at(state, "toolCallId"), state.get("status")
             results.append({"tool_use_id": call_id, "content": "\n".join(told), "status": status})
     logs = objects_at(item, "promptLogs")
     model = text_at(logs[-1], "modelTitle", "modelProvider") if logs else ""

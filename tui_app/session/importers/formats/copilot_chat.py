@@ -6,14 +6,14 @@ from tui_app.session.importers.content import attached
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import TROUBLE, Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import list_at, object_at, objects_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
 _ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallResults"
 
 
 def _convert(request: Json) -> list[Json]:
     moment = {"timestamp": request.get("timestamp"), "model": text_at(request, "modelId") or None}
-    named = [attached(record_text(each, "name")) for each in objects_at(request, "variableData.variables")]
+    named = [attached(text_at(each, "name")) for each in objects_at(request, "variableData.variables")]
     said = text_at(request, "message.text", "message")
     steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": said}, *named]}]
     told = object_at(request, _RESULTS)

@@ -7,7 +7,7 @@ from tui_app.session.importers.content import attached, picture
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUB_AGENTS, SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, record_text, text_at
+from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, text_at
 
 
 def _order(records: Records, out: Timeline) -> Records:
@@ -15,10 +15,10 @@ def _order(records: Records, out: Timeline) -> Records:
     stands: Records = []
     own = [record for _, record in records if not _is_sub_agents(record)]
     asked = {
-        record_text(each, "toolCallId") for record in own for each in objects_at(record, "data.toolRequests")
+        text_at(each, "toolCallId") for record in own for each in objects_at(record, "data.toolRequests")
     }
     for number, record in records:
-        name, repeats = record_text(record, "id"), text_at(record, "data.toolCallId") in asked
+        name, repeats = text_at(record, "id"), text_at(record, "data.toolCallId") in asked
         if name and name in seen:
             out.skip(number, f"event id {shown(name)} was already used in this file")
         elif _is_sub_agents(record):
@@ -36,7 +36,7 @@ def _is_sub_agents(record: Json) -> bool:
 
 
 def _convert(event: Json) -> Json:
-    data, kind = object_at(event, "data"), record_text(event, "type")
+    data, kind = object_at(event, "data"), text_at(event, "type")
     if kind in _EVENTS:
         return {**_EVENTS[kind](data), "timestamp": event.get("timestamp")}
     if isinstance(event.get("data"), dict):
@@ -49,7 +49,7 @@ def _convert(event: Json) -> Json:
 
 def _prompt(data: Json) -> Json:
     return {
-        "role": "user" if record_text(data, "source") in ("", "user") else NOTE,
+        "role": "user" if text_at(data, "source") in ("", "user") else NOTE,
         "content": [*block_list(data.get("content")), *map(_attachment, objects_at(data, "attachments"))],
     }
 

@@ -8,7 +8,7 @@ from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, pars
 from tui_app.session.importers.places import files_in, stores_in
 from tui_app.session.importers.shape import Shape, aside
 from tui_app.session.importers.source import Json, parse_json
-from tui_app.session.importers.values import object_at, record_text, value_at
+from tui_app.session.importers.values import object_at, text_at, value_at
 
 _LISTED = b"\x0a\x20"
 """How a field of a root begins that holds the id of a message, a hash of 32 bytes."""
@@ -56,14 +56,14 @@ def _cursor(record: Json) -> Json:
         return _cursor_call(record)
     if record.get("type") in ("system", "result", "thinking") and not message:
         return {**record, **aside()}
-    return {**record, **message, "role": record_text(record, "role") or record_text(message, "role")}
+    return {**record, **message, "role": text_at(record, "role") or text_at(message, "role")}
 
 
 def _cursor_call(record: Json) -> Json:
     """A call as the program prints it: when it begins, and again with its result when it ends."""
     if record.get("subtype") != "completed":
         return aside()
-    call_id = record_text(record, "call_id")
+    call_id = text_at(record, "call_id")
     name, inner = next(iter(object_at(record, "tool_call").items()), ("", None))
     result = object_at(inner, "result")
     failed = bool(result) and "success" not in result

@@ -15,7 +15,6 @@ from tui_app.session.importers.values import (
     number_at,
     object_at,
     objects_at,
-    record_text,
     text_at,
     value_at,
 )  # fmt: skip
@@ -42,7 +41,7 @@ def _order(records: Records, out: Timeline) -> Records:
                 if isinstance(name, str):
                     out.leave(stands.pop(name)[0], "messages that were undone (rewinds) were left out")
         for message in [record] if "type" in record else _written(record, stands):
-            name = record_text(message, "id") or (number, len(stands))
+            name = text_at(message, "id") or (number, len(stands))
             if name in stands:
                 out.leave(stands[name][0], "messages that were written again when they changed count once")
             stands[name] = number, message
@@ -53,7 +52,7 @@ def _written(record: Json, known: Mapping[Any, Any]) -> list[Json]:
     """The messages in a record about the chat, and what else it says."""
     patch = object_at(record, "$set")
     listed = objects_at(patch or record, "messages")
-    new = [each for each in listed if not patch or record_text(each, "id") not in known]
+    new = [each for each in listed if not patch or text_at(each, "id") not in known]
     # What is listed behind a summary was there before.
     at = next((at for at, each in enumerate(new) if patch and _is_snapshot(each)), len(new))
     told = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
@@ -118,7 +117,7 @@ def part_block(part: Any) -> Any:
     if inline := object_at(part, "inlineData"):
         return picture(inline.get("mimeType"), inline.get("data"), "document")
     if file := object_at(part, "fileData"):
-        return text_block(f"[file: {record_text(file, 'fileUri')}]")
+        return text_block(f"[file: {text_at(file, 'fileUri')}]")
     return part
 
 

@@ -6,11 +6,11 @@ from tui_app.session.importers.content import text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import THOUGHT, USUAL, Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import objects_at, record_text, text_at
+from tui_app.session.importers.values import objects_at, text_at
 
 
 def _grok(record: Json) -> Json:
-    kind = record_text(record, "type")
+    kind = text_at(record, "type")
     if kind == "reasoning":
         blocks = [text_block(text_at(each, "text")) for each in objects_at(record, "summary")]
         return {**record, "content": blocks}

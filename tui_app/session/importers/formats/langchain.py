@@ -4,7 +4,7 @@ from typing import Any
 
 from tui_app.session.importers.shape import USUAL, Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import list_at, record_text
+from tui_app.session.importers.values import list_at, text_at
 
 _TALK = ("human", "ai", "AIMessageChunk")
 """What nobody else calls messages: those of a graph's state lie open, without an object for their fields."""
@@ -25,7 +25,7 @@ def _kind_and_fields(item: Any) -> tuple[str, Json]:
     if item.get("type") == "constructor" and isinstance(fields, dict):
         name = (list_at(item, "id") or [""])[-1]
         return _CLASSES.get(name if isinstance(name, str) else "", ""), fields
-    kind, fields = record_text(item, "type"), item.get("data")
+    kind, fields = text_at(item, "type"), item.get("data")
     return (kind, fields) if isinstance(fields, dict) else (kind, item)
 
 
@@ -38,7 +38,7 @@ def _is_message(item: Any) -> bool:
 def _convert(item: Json) -> Json:
     kind, fields = _kind_and_fields(item)
     pieces = {"response": fields.get("id"), "delta": True} if kind == "AIMessageChunk" else {}
-    return {**fields, **pieces, "said_by": record_text(fields, "role") if kind == "chat" else kind}
+    return {**fields, **pieces, "said_by": text_at(fields, "role") if kind == "chat" else kind}
 
 
 LANGCHAIN = Shape(

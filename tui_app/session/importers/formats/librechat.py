@@ -10,7 +10,6 @@ from tui_app.session.importers.values import (
     has_items,
     object_at,
     objects_at,
-    record_text,
     text_at,
     value_at,
 )
@@ -33,7 +32,7 @@ def _librechat(message: Json) -> Json:
         else:
             value = value_at(part, "text.value")
             blocks.append({**part, "text": value} if isinstance(value, str) else part)
-    blocks += [attached(record_text(each, "filename"), "") for each in objects_at(message, "files")]
+    blocks += [attached(text_at(each, "filename"), "") for each in objects_at(message, "files")]
     said_by = {True: "user", False: "assistant"}.get(message.get("isCreatedByUser") is True)
     return {**message, "role": said_by, "content": blocks}
 

@@ -7,7 +7,7 @@ from typing import Any
 from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.shape import OPENAI_TOKENS, Shape, elements
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, object_at, objects_at, record_text
+from tui_app.session.importers.values import block_list, object_at, objects_at, text_at
 
 _DETAILS = re.compile(r'<(?P<tag>details) type="(?P<kind>reasoning|tool_calls)"(?P<names>[^<>]*)>')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
@@ -17,7 +17,7 @@ _QUOTED = re.compile(r"(?m)^> ?")
 def _open_webui(message: Json) -> Json:
     content = message.get("content")
     if message.get("role") != "assistant" or not isinstance(content, str):
-        files = [attached(record_text(each, "name")) for each in objects_at(message, "files")]
+        files = [attached(text_at(each, "name")) for each in objects_at(message, "files")]
         return {**message, "content": [*block_list(content), *files]}
     blocks: list[Any] = []
     at = 0

@@ -16,7 +16,6 @@ from tui_app.session.importers.values import (
     object_at,
     objects_at,
     of_type,
-    record_text,
     text_at,
     value_at,
 )  # fmt: skip
@@ -62,7 +61,7 @@ def _stored(source: Source) -> Found | None:
     info: Json = source.document
     if len(source.raw) > 1_000_000 or not text_at(info, "projectID"):
         return None
-    root, session = source.path.parents[2], record_text(info, "id")
+    root, session = source.path.parents[2], text_at(info, "id")
     # The id becomes part of a path: it must be one name.
     if not session or Path(session).name != session or not (root / "message" / session).is_dir():
         return None
@@ -102,7 +101,7 @@ def _convert(message: Json) -> Json | list[Json]:
         for part in message["parts"]
         if not isinstance(part, dict)
     ]
-    role = record_text(info, "role")
+    role = text_at(info, "role")
     if role == "assistant" and info.get("summary") is True:
         texts = [text_at(part, "text") for part in of_type(parts, "text")]
         return [
@@ -135,14 +134,14 @@ def _is_aside(part: Json) -> bool:
 
 
 def _block(part: Json) -> Json:
-    url = record_text(part, "url")
+    url = text_at(part, "url")
     if part.get("type") != "file":
         return part
     if url.startswith("data:image/"):
         return {"type": "image_url", "image_url": url}
     if url.startswith("data:"):
         return {"type": "file", "file": {"file_data": url}}
-    return text_block(f"[file: {record_text(part, 'filename') or url}]")
+    return text_block(f"[file: {text_at(part, 'filename') or url}]")
 
 
 def _answers(info: Json, parts: list[Json], moment: Json) -> list[Json]:
@@ -168,7 +167,7 @@ def _content(step: list[Json]) -> Json:
         if part.get("type") != "tool":
             blocks += [] if _is_aside(part) else [_block(part)]
             continue
-        state, call_id = object_at(part, "state"), record_text(part, "callID")
+        state, call_id = object_at(part, "state"), text_at(part, "callID")
         blocks.append(
             {"type": "tool_use", "id": call_id, "name": part.get("tool"), "input": state.get("input")}
         )

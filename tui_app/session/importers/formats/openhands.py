@@ -14,7 +14,6 @@ from tui_app.session.importers.values import (
     list_at,
     object_at,
     objects_at,
-    record_text,
     text_at,
     value_at,
 )  # fmt: skip
@@ -139,7 +138,7 @@ def _event(item: Json) -> Json:
             return {**message, "response": response, **({"role": NOTE} if told else {})}
         case "ActionEvent":
             thoughts = [text_at(block, "thinking") for block in list_at(item, "thinking_blocks")]
-            thought = record_text(item, "reasoning_content") or "\n\n".join(filter(None, thoughts))
+            thought = text_at(item, "reasoning_content") or "\n\n".join(filter(None, thoughts))
             name, args = text_at(item, "tool_call.name", "tool_name"), value_at(item, "tool_call.arguments")
             call = {"id": call_id, "name": name, "arguments": args}
             content = block_list(item.get("thought"))

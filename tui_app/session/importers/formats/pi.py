@@ -6,21 +6,21 @@ from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import object_at, record_text, value_at
+from tui_app.session.importers.values import object_at, text_at, value_at
 
 _ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
 
 
 def _convert(entry: Json) -> Json | list[Json]:
-    kind, message = record_text(entry, "type"), object_at(entry, "message")
+    kind, message = text_at(entry, "type"), object_at(entry, "message")
     if kind in _ASIDE:
         left = "entries that are not messages were left out"
         return {**entry, **aside(left), "title": entry.get("name"), "model": entry.get("modelId")}
-    role = record_text(message, "role") if kind == "message" else kind
+    role = text_at(message, "role") if kind == "message" else kind
     if role not in _ROLES:
         return {"unknown": f"unknown {'role' if kind == 'message' else 'entry type'} {shown(role)}"}
     told = {**_ROLES[role](message if kind == "message" else entry), "timestamp": entry.get("timestamp")}
-    error = record_text(message, "errorMessage") if told.get("finish") == "error" else ""
+    error = text_at(message, "errorMessage") if told.get("finish") == "error" else ""
     return [told, {"role": TROUBLE, "message": error}] if error else told
 
 
@@ -30,13 +30,13 @@ def _answer(message: Json) -> Json:
 
 
 def _command(message: Json) -> Json:
-    output = attached(record_text(message, "output"), tag="bash-stdout")
-    return {"role": "user", "content": [text_block(f"Ran `{record_text(message, 'command')}`"), output]}
+    output = attached(text_at(message, "output"), tag="bash-stdout")
+    return {"role": "user", "content": [text_block(f"Ran `{text_at(message, 'command')}`"), output]}
 
 
 def _left_branch(entry: Json) -> Json:
     # A model wrote it, though it was told in the user's name.
-    summary = record_text(entry, "summary")
+    summary = text_at(entry, "summary")
     said = f"What happened on a branch that was left:\n\n{summary}"
     return {"role": "assistant", "content": said} if summary else aside()
 

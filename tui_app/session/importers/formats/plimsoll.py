@@ -31,7 +31,7 @@ from tui_app.session.importers.books import (
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json, Source, shown
 from tui_app.session.importers.titles import one_line
-from tui_app.session.importers.values import count, record_text, seconds
+from tui_app.session.importers.values import count, seconds, text_at
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 _MAX_MISSING, _MISSING_A_LINE = 1_000, 10
@@ -89,7 +89,7 @@ class _Unusable(ValueError):
 
 
 def _payload(record: Json) -> Payload:
-    kind, data = record_text(record, "type"), record.get("data")
+    kind, data = text_at(record, "type"), record.get("data")
     if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
         raise _Unusable(f"not an event of a log: {shown(record.get('type'))}")
     try:

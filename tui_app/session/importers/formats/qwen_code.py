@@ -5,11 +5,11 @@ from tui_app.session.importers.message_lists import ROLES
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import ABOUT, ASIDE, Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import list_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, text_at, value_at
 
 
 def _qwen(record: Json) -> Json:
-    kind = record_text(record, "type")
+    kind = text_at(record, "type")
     title = text_at(record, "systemPayload.customTitle")
     role = "user" if kind in ("user", "tool_result") else kind
     blocks = gemini_parts(value_at(record, "message.parts"))

@@ -9,7 +9,7 @@ from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.message_lists import Found, is_role_message
 from tui_app.session.importers.shape import Records, Shape
 from tui_app.session.importers.source import Json, Source, parse_json
-from tui_app.session.importers.values import list_at, record_text, text_at, value_at
+from tui_app.session.importers.values import list_at, text_at, value_at
 
 _ACTION = "action"
 """What a plain-text action is called as a tool."""
@@ -36,7 +36,7 @@ def _with_actions(records: Records, _out: Timeline) -> Records:
     waiting = False
     for number, item in records:
         role, ids = item.get("role"), list_at(item, "tool_call_ids")
-        action = record_text(item, "action").strip() if role == "assistant" else ""
+        action = text_at(item, "action").strip() if role == "assistant" else ""
         told: Json = {}
         if action and not item.get("tool_calls"):
             told = _acting(item, action)
@@ -53,7 +53,7 @@ def _with_actions(records: Records, _out: Timeline) -> Records:
 def _acting(item: Json, action: str) -> Json:
     said: Any = item.get("content")
     around = said.replace(f"```\n{action}\n```", "").strip() if isinstance(said, str) else ""
-    thought = record_text(item, "thought").strip() or around
+    thought = text_at(item, "thought").strip() or around
     return {"content": thought, "tool_calls": [{"name": _ACTION, "arguments": {"command": action}}]}
 
 
