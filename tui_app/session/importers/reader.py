@@ -9,7 +9,7 @@ from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
 from tui_app.session.importers.content import BESIDE, ContentReader, joined, text_block
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import ABOUT, Records, Shape, elements
+from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, elements
 from tui_app.session.importers.source import Json, Source, beside_file, shown
 from tui_app.session.importers.titles import given_title, title_of
 from tui_app.session.importers.values import (
@@ -150,7 +150,7 @@ class Reader:
             self._head(beside_file(self.source.path, self.shape.sidecar))
         numbers = found.numbers or range(1, len(found.messages) + 1)
         numbered = list(zip(numbers, found.messages, strict=True))
-        known = [(number, record) for number, record in numbered if self._is_record(number, record)]
+        known = self._known(numbered)
         self._is_typed = any(self._has_typed(record) for _, record in known)
         for number, record in self.shape.order(self._branch(known, found.owner), self.out):
             self.out.line = number
@@ -207,14 +207,20 @@ class Reader:
         owner, newest = max(talks, key=changed, default=({}, []))
         return Found(newest, owner, others)
 
-    def _is_record(self, number: int, record: Any) -> bool:
-        if isinstance(record, dict):
-            return True
-        if isinstance(record, str) and record in self.shape.marks:
-            self.out.leave(number, ABOUT)
-        else:
-            self.out.skip(number, f"not an object: {shown(record)}", unknown=True)
-        return False
+    def _known(self, numbered: list[tuple[int, Any]]) -> Records:
+        """The records of the conversation itself; others, and those of sub-agents, are put in the books."""
+        known: Records = []
+        for number, record in numbered:
+            if isinstance(record, dict):
+                known.append((number, record))
+            elif isinstance(record, str) and record in self.shape.marks:
+                self.out.leave(number, ABOUT)
+            else:
+                self.out.skip(number, f"not an object: {shown(record)}", unknown=True)
+        side = {number for number, record in known if self.shape.is_side(record)}
+        for number in side if len(side) < len(known) else ():
+            self.out.leave(number, SUB_AGENTS)
+        return [each for each in known if each[0] not in side] or known
 
     def _head(self, record: Json) -> None:
         self.title = text_at(record, *self.shape.title) or self.title

@@ -108,6 +108,8 @@ class Shape:
     """How results begin of calls that the user did not allow, where no field says so."""
     stopped: tuple[str, ...] = ()
     """How results begin of calls that the user stopped."""
+    is_side: Callable[[Json], bool] = lambda _: False
+    """Whether a record is of a sub-agent; a file of nothing else is the conversation of one."""
     order: Callable[[Records, Timeline], Records] = lambda records, _: records
     """The records that stand, in their order; the others are put in the books."""
     convert: Callable[[Json], Json | list[Json]] = lambda record: record

@@ -12,6 +12,10 @@ from tui_app.session.importers.source import Json, Source
 _START = "# aider chat started at "
 _PROMPT = "#### "
 _MODEL = re.compile(r"^> (?:Models?|Main model): (?P<name>[^\s,]+)")
+_TOKENS = re.compile(
+    r"^> Tokens: (?P<sent>[\d.]+)(?P<many>k?) sent(?:.*, (?P<read>[\d.]+)(?P<more>k?) cache hit)?,"
+    r" (?P<received>[\d.]+)(?P<most>k?) received"
+)
 _BREAK = "  "
 """The program ends its own lines with a Markdown line break; what a model writes seldom does."""
 
@@ -50,6 +54,8 @@ def _find(source: Source) -> Found:
         elif line.startswith(">") and (line.endswith(strict) or line == ">"):
             match = _MODEL.match(line)
             step = aside("lines that the program printed were left out", model=match and match["name"])
+            if asked and (used := _TOKENS.match(line)):
+                step = {"role": "assistant", "more": True, "used": _used(used)}
         elif not line.strip() and before != "assistant":
             voice = before
             continue
@@ -66,7 +72,15 @@ def _find(source: Source) -> Found:
     return Found(steps, numbers=[step["lines"][0] for step in steps])
 
 
+def _used(match: re.Match[str]) -> Json:
+    def size(number: str, thousands: str) -> int:
+        return round(float(number.strip(".") or 0) * (1_000 if thousands else 1)) if number else 0
+
+    names = (("total", "sent", "many"), ("read", "read", "more"), ("output", "received", "most"))
+    return {name: size(match[number], match[thousands]) for name, number, thousands in names}
+
+
 AIDER = Shape(
     name="aider", program="aider", is_lines=False, fits=_fits, find=_find, places=(_place,),
-    models=("model",),
+    models=("model",), tokens={name: (f"used.{name}",) for name in ("total", "read", "output")},
 )  # fmt: skip

@@ -12,6 +12,8 @@ from tui_app.session.importers.values import list_at, object_at, objects_at, tex
 
 _MAX_EXPORT = 100_000_000
 """Bytes of an export in which the conversations are counted up."""
+_UNFINISHED = ("in_progress", "finished_partial_completion")
+"""States of answers that were stopped: they stay so."""
 _EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
             ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
             ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
@@ -52,6 +54,7 @@ def _chatgpt(node: Json) -> Json:
     turned = {
         "role": role, "content": blocks, "time": message.get("create_time"),
         "model": text_at(message, "metadata.model_slug"), "name": text_at(message, "author.name"),
+        "state": "interrupted" if message.get("status") in _UNFINISHED else "",
     }  # fmt: skip
     if kind == "thoughts":
         told = (

@@ -6,7 +6,7 @@ from typing import Any
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import text_block
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import Records, Shape, elements
+from tui_app.session.importers.shape import NOTE, SUMMARY, Records, Shape, elements
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import block_list, text_at, value_at
 
@@ -19,7 +19,14 @@ def _with_names(records: Records, _out: Timeline) -> Records:
     """Each message with the tools whose results are announced: an element of their name is a call."""
     texts = (text_at(block, "text") for _, each in records for block in block_list(each.get("content")))
     names = {match["name"] for text in texts if (match := _XML_RESULT.match(text))}
-    return [(number, {**each, "tools": names}) for number, each in records]
+    roles = {"isSummary": SUMMARY, "isTruncationMarker": NOTE}
+    marked = {
+        number: role for number, each in records for mark, role in roles.items() if each.get(mark) is True
+    }
+    return [
+        (number, {**each, "tools": names, "role": marked.get(number, each.get("role"))})
+        for number, each in records
+    ]
 
 
 def _cline(message: Json) -> Json:

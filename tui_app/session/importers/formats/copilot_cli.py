@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import attached, picture
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import NOTE, SUB_AGENTS, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, text_at
 
@@ -13,26 +13,21 @@ from tui_app.session.importers.values import block_list, first_at, object_at, ob
 def _order(records: Records, out: Timeline) -> Records:
     seen: set[str] = set()
     stands: Records = []
-    own = [record for _, record in records if not _is_sub_agents(record)]
     asked = {
-        text_at(each, "toolCallId") for record in own for each in objects_at(record, "data.toolRequests")
+        text_at(each, "toolCallId")
+        for _, record in records
+        for each in objects_at(record, "data.toolRequests")
     }
     for number, record in records:
         name, repeats = text_at(record, "id"), text_at(record, "data.toolCallId") in asked
         if name and name in seen:
             out.skip(number, f"event id {shown(name)} was already used in this file")
-        elif _is_sub_agents(record):
-            out.leave(number, SUB_AGENTS)
         elif repeats and record.get("type") == "tool.execution_start":
             out.leave(number, "events that repeat a tool call were left out")
         else:
             stands.append((number, record))
         seen.add(name)
     return stands
-
-
-def _is_sub_agents(record: Json) -> bool:
-    return bool(text_at(record, "data.parentToolCallId", "agentId"))
 
 
 def _convert(event: Json) -> Json:
@@ -103,5 +98,6 @@ def _is_copilot(record: Json) -> bool:
 COPILOT_CLI = Shape(
     name="copilot-cli", program="Copilot CLI", sign=_is_copilot, models=("model",),
     places=(files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),),
+    is_side=lambda record: bool(text_at(record, "data.parentToolCallId", "agentId")),
     tokens={"output": ("outputTokens",)}, order=_order, convert=_convert,
 )  # fmt: skip

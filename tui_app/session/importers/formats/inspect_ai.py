@@ -78,8 +78,12 @@ def _has_messages(sample: Any) -> bool:
 
 
 def _convert(message: Json) -> Json:
-    error = text_at(message, "error.message")
-    return {**message, "content": message.get("content") or error, "is_error": bool(message.get("error"))}
+    content = message.get("content") or text_at(message, "error.message")
+    if isinstance(content, list):
+        content = [
+            {**each, "image_url": each["image"]} if text_at(each, "image") else each for each in content
+        ]
+    return {**message, "content": content, "is_error": bool(message.get("error"))}
 
 
 def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:

@@ -34,7 +34,8 @@ def _librechat(message: Json) -> Json:
             blocks.append({**part, "text": value} if isinstance(value, str) else part)
     blocks += [attached(text_at(each, "filename"), "") for each in objects_at(message, "files")]
     said_by = {True: "user", False: "assistant"}.get(message.get("isCreatedByUser") is True)
-    return {**message, "role": said_by, "content": blocks}
+    state = "interrupted" if message.get("unfinished") is True else ""
+    return {**message, "role": said_by, "content": blocks, "state": state}
 
 
 def _is_librechat(record: Json) -> bool:

@@ -17,7 +17,12 @@ _QUOTED = re.compile(r"(?m)^> ?")
 def _open_webui(message: Json) -> Json:
     content = message.get("content")
     if message.get("role") != "assistant" or not isinstance(content, str):
-        files = [attached(text_at(each, "name")) for each in objects_at(message, "files")]
+        files = [
+            {"type": "image_url", "image_url": each.get("url")}
+            if each.get("type") == "image"
+            else attached(text_at(each, "name"))
+            for each in objects_at(message, "files")
+        ]
         return {**message, "content": [*block_list(content), *files]}
     blocks: list[Any] = []
     at = 0

@@ -6,6 +6,7 @@ Since version 1 they are events of other kinds: an object a line, a list, or a f
 from typing import Any
 
 from tui_app.session.importers.books import Timeline
+from tui_app.session.importers.content import text_block
 from tui_app.session.importers.message_lists import Found, find_messages
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import ImportFormatError, Json, Source, shown
@@ -103,7 +104,8 @@ def _action(item: Json, action: str) -> Json:
     if action == "message" and item.get("source") != "user":
         return {"role": "assistant", "content": said, "response": response}
     if action in ("system", "message"):
-        return {"role": "system" if action == "system" else "user", "content": said}
+        pictures = _pictures(object_at(item, "args"))
+        return {"role": "system" if action == "system" else "user", "content": [text_block(said), *pictures]}
     return {"role": "assistant", "response": response, **_called(item, action)}
 
 
@@ -135,7 +137,8 @@ def _event(item: Json) -> Json:
         case "MessageEvent":
             message = object_at(item, "llm_message")
             told = message.get("role") != "assistant" and item["source"] != "user"
-            return {**message, "response": response, **({"role": NOTE} if told else {})}
+            content = _with_pictures(message.get("content"))
+            return {**message, "content": content, "response": response, **({"role": NOTE} if told else {})}
         case "ActionEvent":
             thoughts = [text_at(block, "thinking") for block in list_at(item, "thinking_blocks")]
             thought = text_at(item, "reasoning_content") or "\n\n".join(filter(None, thoughts))
@@ -146,7 +149,7 @@ def _event(item: Json) -> Json:
             return {**answer, "response": response}
         case "ObservationEvent":
             seen = object_at(item, "observation")
-            content = seen.get("content", text_at(seen, "output", "text", "error"))
+            content = _with_pictures(seen.get("content", text_at(seen, "output", "text", "error")))
             return {**result, "content": content, "is_error": seen.get("is_error") is True}
         case "AgentErrorEvent":
             return {**result, "content": item.get("error"), "is_error": True}
@@ -158,6 +161,15 @@ def _event(item: Json) -> Json:
         case "ConversationErrorEvent":
             return {"role": TROUBLE, "message": text_at(item, "detail", "code")}
     return aside(_LEFT, model=model)
+
+
+def _with_pictures(content: Any) -> list[Any]:
+    """Blocks, of which one may hold several pictures."""
+    return [each for block in block_list(content) for each in _pictures(block) or [block]]
+
+
+def _pictures(holder: Any) -> list[Json]:
+    return [{"type": "image_url", "image_url": url} for url in list_at(holder, "image_urls")]
 
 
 _KINDS = (

@@ -3,26 +3,31 @@
 from tui_app.session.importers.formats.gemini_api import GEMINI_SETUP, gemini_parts
 from tui_app.session.importers.message_lists import ROLES
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import ABOUT, ASIDE, Shape
+from tui_app.session.importers.shape import NOTE, SUMMARY, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import list_at, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
+
+_NOTED = ("notification", "cron", "goal_runtime")
+"""Prompts that the program wrote."""
 
 
 def _qwen(record: Json) -> Json:
-    kind = text_at(record, "type")
-    title = text_at(record, "systemPayload.customTitle")
-    role = "user" if kind in ("user", "tool_result") else kind
+    kind, subtype = text_at(record, "type"), text_at(record, "subtype")
+    if history := objects_at(record, "systemPayload.compressedHistory"):
+        info = object_at(record, "systemPayload.info")
+        return {
+            **record, "role": SUMMARY, "content": gemini_parts(history[0].get("parts")),
+            "before": info.get("originalTokenCount"), "after": info.get("newTokenCount"),
+        }  # fmt: skip
+    if kind == "system":
+        return {**record, **aside(), "title": text_at(record, "systemPayload.customTitle")}
+    role = NOTE if subtype in _NOTED else "user" if kind in ("user", "tool_result") else kind
     blocks = gemini_parts(value_at(record, "message.parts"))
     if kind == "tool_result" and not any(value_at(block, "type") == "tool_result" for block in blocks):
-        call_id, told = (
-            text_at(record, "toolCallResult.callId"),
-            value_at(record, "toolCallResult.resultDisplay"),
-        )
+        call_id = text_at(record, "toolCallResult.callId")
+        told = value_at(record, "toolCallResult.resultDisplay")
         blocks = [{"type": "tool_result", "tool_use_id": call_id, "content": told}]
-    return {
-        **record, "role": ASIDE if kind == "system" else role, "left": ABOUT, "title": title,
-        "content": blocks,
-    }  # fmt: skip
+    return {**record, "role": role, "content": blocks}
 
 
 QWEN = Shape(
@@ -33,5 +38,6 @@ QWEN = Shape(
         "total": ("usageMetadata.promptTokenCount",), "output": ("usageMetadata.candidatesTokenCount",),
         "read": ("usageMetadata.cachedContentTokenCount",), "thought": ("usageMetadata.thoughtsTokenCount",),
     },
+    is_side=lambda record: record.get("isSidechain") is True or bool(text_at(record, "agentId")),
     cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, convert=_qwen,
 )  # fmt: skip

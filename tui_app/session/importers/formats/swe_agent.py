@@ -25,9 +25,8 @@ def _find(source: Source) -> Found | None:
         settings = parse_json(settings) if isinstance(settings, str) else settings
     except ValueError:
         settings = None
-    return Found(
-        [*history, {"role": _LAST, "content": last}], {"model": text_at(settings, "agent.model.name")}
-    )
+    behind = [] if last is None else [{"role": _LAST, "content": last}]
+    return Found([*history, *behind], {"model": text_at(settings, "agent.model.name")})
 
 
 def _with_actions(records: Records, _out: Timeline) -> Records:
