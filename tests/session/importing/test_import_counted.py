@@ -496,6 +496,30 @@ def count_aider(content: bytes) -> Counted:
     return Counted(re.findall(r"(?m)^#### (.*?) *$", text), 0, 0, set(), sum(map(int, received)))
 
 
+@pytest.mark.parametrize(
+    ("name", "block"),
+    [
+        ("ai-sdk", {"type": "image", "image": "QUJD", "mediaType": "image/png"}),
+        ("ai-sdk", {"type": "file", "data": "QUJD", "mediaType": "image/png"}),
+        ("ai-sdk", {"type": "file", "url": PICTURE, "mediaType": "image/png"}),
+        ("continue", {"type": "imageUrl", "imageUrl": {"url": PICTURE}}),
+    ],
+)
+def test_a_picture_is_one_however_it_is_spelled(tmp_path: Path, name: str, block: Json) -> None:
+    content = [{"type": "text", "text": "Fix the till"}, block]
+    call = {"type": "tool-call", "toolCallId": "c1", "toolName": "edit", "input": EDIT}
+    samples: dict[str, Any] = {
+        "ai-sdk": [{"role": "user", "content": content}, {"role": "assistant", "content": [call]}],
+        "continue": {"sessionId": "s", "history": [{"message": {"role": "user", "content": content}}]},
+    }
+    path = tmp_path / "file"
+    path.write_bytes(document(samples[name]))
+    imported = import_file(path)
+    prompt = imported.events[0].data
+    assert isinstance(prompt, UserMessage)
+    assert (imported.format, prompt.attachments) == (name, ("image/png",))
+
+
 def document(value: Json | list[Json]) -> bytes:
     return json.dumps(value).encode()
 

@@ -21,10 +21,10 @@ _MEDIA_TYPE = re.compile(r"(image|audio|video|application|text)/[\w.+-]{1,80}")
 _TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
 _FILES = {
     "image": "image", "document": "document", "image_url": "image", "input_image": "image",
-    "input_audio": "audio", "file": "file",
+    "imageUrl": "image", "input_audio": "audio", "file": "file",
 }  # fmt: skip
 """By type of a block: what it is called where it cannot be taken over."""
-_ADDRESSES = ("image_url.url", "image_url", "file.file_data", "source.url")
+_ADDRESSES = ("image_url.url", "image_url", "imageUrl.url", "file.file_data", "source.url")
 _DATA = (
     ("source.media_type", "source.data"), ("mimeType", "data"), ("media_type", "data"),
     ("input_audio.format", "input_audio.data"),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tui_app.session.importers.content import picture
 from tui_app.session.importers.shape import Shape, aside
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import (
@@ -15,6 +16,7 @@ from tui_app.session.importers.values import (
     text_at,
 )
 
+_LONGEST_SCHEME = 20
 _QUIET = ("step-start", "source-url", "source-document")
 
 
@@ -42,8 +44,11 @@ def _convert(message: Json) -> Json:
             continue
         # The model goes on when all calls of a step are answered.
         blocks, results = blocks + results, []
-        if kind == "file":
-            blocks.append({"type": "image_url", "image_url": first_at(part, "url", "data")})
+        if kind in ("file", "image"):
+            held, media = first_at(part, "url", "data", "image"), first_at(part, "mediaType", "mimeType")
+            is_address = isinstance(held, str) and ":" in held[:_LONGEST_SCHEME]
+            address = {"type": "image_url", "image_url": held}
+            blocks.append(address if is_address else picture(media, held))
         elif kind not in _QUIET and not kind.startswith("data-"):
             blocks.append(part)
     return {**message, "content": blocks + results} if blocks or not parts else aside()
