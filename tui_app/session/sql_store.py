@@ -158,19 +158,19 @@ _BEGIN = (
 # What is read, each as a function of a connection: also in the middle of a transaction.
 
 
+def _found(db: Db, session: str, where: str, *values: object) -> list[Head]:
+    query = f"SELECT seq, type, time, head FROM events WHERE session = ? AND {where}"
+    return heads_of_rows(session, db.execute(query, (session, *values)).fetchall())
+
+
 def heads(db: Db, session: str, after: int, most: int = _HEADS_AT_ONCE) -> list[Head]:
     """The next light rows behind a log number; none at the end."""
-    query = "SELECT seq, type, time, head FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-    return heads_of_rows(session, db.execute(query, (session, min(after, _BEHIND_ALL), most)).fetchall())
+    return _found(db, session, "seq > ? ORDER BY seq LIMIT ?", min(after, _BEHIND_ALL), most)
 
 
 def heads_of_type(db: Db, session: str, kind: str, before: int, most: int) -> list[Head]:
     """The newest light rows of a type in front of a log number, the newest first."""
-    query = (
-        "SELECT seq, type, time, head FROM events WHERE session = ? AND type = ? AND seq < ?"
-        " ORDER BY seq DESC LIMIT ?"
-    )
-    return heads_of_rows(session, db.execute(query, (session, kind, before, most)).fetchall())
+    return _found(db, session, "type = ? AND seq < ? ORDER BY seq DESC LIMIT ?", kind, before, most)
 
 
 def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
@@ -185,9 +185,7 @@ def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
     wanted, found = list(seqs), list[Head]()
     for first in range(0, len(wanted), _SEQS_AT_ONCE):
         some = wanted[first : first + _SEQS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        query = f"SELECT seq, type, time, head FROM events WHERE session = ? AND seq IN ({marks})"
-        found += heads_of_rows(session, db.execute(query, (session, *some)).fetchall())
+        found += _found(db, session, f"seq IN ({', '.join('?' * len(some))})", *some)
     return found
 
 

@@ -36,6 +36,16 @@ def is_session_id(text: str) -> bool:
     return _SESSION_ID.fullmatch(text) is not None
 
 
+class _Inside:
+    """A place inside of a session's folder."""
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = parts
+
+    def __get__(self, folder: "SessionFolder", _owner: type) -> Path:
+        return folder.path.joinpath(*self._parts)
+
+
 @frozen
 class SessionFolder:
     """Where one session keeps its files."""
@@ -53,50 +63,24 @@ class SessionFolder:
             raise SessionNotFound(f"{session[:40]!r} is no id of a session. See: plimsoll sessions")
         return cls(sessions_dir / session)
 
-    @property
-    def checkpoints(self) -> Path:
-        """Summaries of compactions, one file each, and their index."""
-        return self.path / "checkpoints"
-
-    @property
-    def index_file(self) -> Path:
-        """Lists the checkpoints that stand."""
-        return self.checkpoints / "index.md"
-
-    @property
-    def tool_outputs(self) -> Path:
-        """Tool results too large for the context."""
-        return self.path / TOOL_OUTPUTS
-
-    @property
-    def conversation_history(self) -> Path:
-        """The history as it was before each compaction."""
-        return self.path / "conversation_history"
-
-    @property
-    def kept_files(self) -> Path:
-        """What files of the workspace held before tools changed them."""
-        return self.path / "kept_files"
-
-    @property
-    def workspace_file(self) -> Path:
-        """Counts the checkpoints and names the latest."""
-        return self.path / "workspace.yaml"
-
-    @property
-    def plan_file(self) -> Path:
-        """What is planned for this session, Markdown."""
-        return self.path / "plan.md"
-
-    @property
-    def todo_file(self) -> Path:
-        """What is still to be done in this session."""
-        return self.path / "todo"
-
-    @property
-    def lock_file(self) -> Path:
-        """Held by the one process that may write."""
-        return self.path / "writer.lock"
+    checkpoints = _Inside("checkpoints")
+    """Summaries of compactions, one file each, and their index."""
+    index_file = _Inside("checkpoints", "index.md")
+    """Lists the checkpoints that stand."""
+    tool_outputs = _Inside(TOOL_OUTPUTS)
+    """Tool results too large for the context."""
+    conversation_history = _Inside("conversation_history")
+    """The history as it was before each compaction."""
+    kept_files = _Inside("kept_files")
+    """What files of the workspace held before tools changed them."""
+    workspace_file = _Inside("workspace.yaml")
+    """Counts the checkpoints and names the latest."""
+    plan_file = _Inside("plan.md")
+    """What is planned for this session, Markdown."""
+    todo_file = _Inside("todo")
+    """What is still to be done in this session."""
+    lock_file = _Inside("writer.lock")
+    """Held by the one process that may write."""
 
     def read_note(self, file: Path) -> str:
         """The text of the plan or the todo list; empty where there is none, or it cannot be read."""

@@ -57,7 +57,7 @@ def conversation(records: Records, out: Timeline) -> Records:
             sent.append((number, record))
             if kind == ITEM and _is_prompt(payload):
                 said[number] = text_of(payload)
-            elif kind == ITEM and _is_answer(payload):
+            elif kind == ITEM and (payload.get("type") in CALLS or payload.get("role") == "assistant"):
                 answered = len(sent) - 1
         if kind == "event_msg" and payload.get("type") == "token_count":
             used, before = _used(payload, before)
@@ -108,10 +108,6 @@ def _is_bare(record: Json) -> bool:
 
 def _is_prompt(item: Json) -> bool:
     return item.get("type") == "message" and item.get("role") == "user" and not is_note(item.get("content"))
-
-
-def _is_answer(item: Json) -> bool:
-    return item.get("type") in CALLS or item.get("role") == "assistant"
 
 
 def _undone(records: Records) -> set[int]:

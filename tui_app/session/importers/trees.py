@@ -49,7 +49,9 @@ def conversation(records: Records, out: Timeline) -> Records:
     branches = dict.fromkeys(text_at(node.record, "gitBranch") for node in kept)
     ids = {text_at(node.record, "uuid") for node in nodes}
     heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
-    heads += sorted((each for each in records if _is_head(each[1], ids)), key=lambda each: _rank(each[1]))
+    ranks = {kind: rank for rank, kind in enumerate(_TITLES, 1)}
+    told = [each for each in records if _is_head(each[1], ids)]
+    heads += sorted(told, key=lambda each: ranks.get(text_at(each[1], "type"), 0))
     delivered = [*kept, *_delivered(records, talk, numbers, out)]
     return [*heads, *_in_order(sorted(delivered, key=lambda node: node.number), out)]
 
@@ -58,11 +60,6 @@ def _is_head(record: Json, ids: set[str]) -> bool:
     """Whether it gives a title or says where; a summary of another conversation in this file is no title."""
     is_other = record.get("type") == "summary" and record.get("leafUuid") not in ids
     return record.get("subtype") == "init" or (record.get("type") in _TITLES and not is_other)
-
-
-def _rank(record: Json) -> int:
-    kind = text_at(record, "type")
-    return _TITLES.index(kind) if kind in _TITLES else -1
 
 
 @dataclass(eq=False)

@@ -95,38 +95,31 @@ def _convert(message: Json) -> Json | list[Json]:
     if not _is_message(message):
         return {"unknown": f"not a message: {shown(message)}"}
     info, parts = object_at(message, "info"), objects_at(message, "parts")
-    moment = {"time": value_at(info, "time.created")}
+    moment, role = {"time": value_at(info, "time.created")}, text_at(info, "role")
     damaged = [
         {"unknown": f"part that is not an object: {shown(part)}"}
         for part in message["parts"]
         if not isinstance(part, dict)
     ]
-    role = text_at(info, "role")
-    if role == "assistant" and info.get("summary") is True:
-        texts = [text_at(part, "text") for part in of_type(parts, "text")]
-        return [
-            *damaged,
-            {
-                **moment,
-                "role": SUMMARY,
-                "content": "\n\n".join(filter(None, texts)),
-                "manual": message["manual"],
-            },
-        ]
-    if role == "assistant":
-        return [*damaged, *_answers(info, parts, moment)]
-    if role != "user":
+    if role not in ("assistant", "user"):
         return {"unknown": f"unknown role {shown(info.get('role'))}"}
+    if role == "user":
+        return [*damaged, {**moment, **_prompt(parts)}]
+    if info.get("summary") is True:
+        texts = [text_at(part, "text") for part in of_type(parts, "text")]
+        summary = {"role": SUMMARY, "content": "\n\n".join(filter(None, texts))}
+        return [*damaged, {**moment, **summary, "manual": message["manual"]}]
+    return [*damaged, *_answers(info, parts, moment)]
+
+
+def _prompt(parts: list[Json]) -> Json:
     # Files that the prompt names, as the program read them out to the model.
-    read_out = [{"type": BESIDE, "text": part["text"]} for part in parts if _is_read_out(part)]
-    typed = [_block(part) for part in parts if part.get("synthetic") is not True and not _is_aside(part)]
+    synthetic = [part for part in parts if part.get("synthetic") is True]
+    read_out = [{"type": BESIDE, "text": text} for part in synthetic if (text := text_at(part, "text"))]
+    typed = [_block(part) for part in parts if part not in synthetic and not _is_aside(part)]
     if typed or read_out:
-        return [*damaged, {**moment, "role": "user" if typed else NOTE, "content": [*typed, *read_out]}]
-    return [*damaged, aside("prompts that only ask for a compaction or another agent were left out")]
-
-
-def _is_read_out(part: Json) -> bool:
-    return part.get("synthetic") is True and isinstance(part.get("text"), str)
+        return {"role": "user" if typed else NOTE, "content": [*typed, *read_out]}
+    return aside("prompts that only ask for a compaction or another agent were left out")
 
 
 def _is_aside(part: Json) -> bool:
