@@ -109,6 +109,11 @@ def _min_items(value: Any, schema: Schema, root: Schema, place: str) -> Iterator
         yield f"{place}: fewer than {schema['minItems']} items"
 
 
+def _max_items(value: Any, schema: Schema, root: Schema, place: str) -> Iterator[str]:
+    if isinstance(value, list) and len(value) > schema["maxItems"]:
+        yield f"{place}: more than {schema['maxItems']} items"
+
+
 CHECKS: dict[str, Callable[[Any, Schema, Schema, str], Iterator[str]]] = {
     "type": _type,
     "const": _const,
@@ -120,4 +125,5 @@ CHECKS: dict[str, Callable[[Any, Schema, Schema, str], Iterator[str]]] = {
     "required": _required,
     "items": _items,
     "minItems": _min_items,
+    "maxItems": _max_items,
 }

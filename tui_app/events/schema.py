@@ -8,10 +8,12 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field, is_dataclass
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+import msgspec
 
 from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, UsageInfo
 from tui_app.events.record import Record
@@ -127,51 +129,30 @@ def _envelope(payload: type[Payload]) -> Schema:
 def _data(payload: type[Payload]) -> Schema:
     if payload is GaugeChanged:
         return _ref(_USAGE)
+    own = _objects(payload)[payload.__name__]
     if payload is not UsageInfo:
-        return _object(payload)
-    return _all_required(_usage()["properties"] | _object(UsageInfo, without=_USAGE)["properties"])
+        return own
+    beside = {name: each for name, each in own["properties"].items() if name != _USAGE}
+    return _all_required(_usage()["properties"] | beside)
 
 
 def _all_required(properties: dict[str, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _object(cls: type, without: str = "") -> Schema:
-    """An object with every field of a dataclass: JSON output leaves none out."""
-    hints, said = get_type_hints(cls), docstrings(cls).members
-    return _all_required(
-        {
-            each.name: {**_of_type(hints[each.name]), **_described(said.get(each.name, ""))}
-            for each in fields(cls)
-            if each.name != without
-        }
-    )
-
-
-def _of_type(hint: Any) -> Schema:
-    """The schema of one type hint.
-
-    Raises:
-        TypeError: if there is none for it yet.
-    """
-    inner = get_args(hint)
-    if hint in _JSON_TYPES:
-        return {"type": _JSON_TYPES[hint]}
-    if is_dataclass(hint):
-        return _ref(hint.__name__)  # type: ignore[union-attr]
-    kind = get_origin(hint)
-    if kind is Literal:
-        return {"enum": list(inner)}
-    if kind in (Union, UnionType):
-        return {"anyOf": [_of_type(one) for one in inner]}
-    if kind is dict and inner[0] is str:
-        return {"type": "object", "additionalProperties": _of_type(inner[1])}
-    if kind is tuple and inner[-1] is Ellipsis:
-        return {"type": "array", "items": _of_type(inner[0])}
-    if kind is tuple:
-        items = [_of_type(one) for one in inner]
-        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(inner)}
-    raise TypeError(f"no JSON Schema for {hint}")
+def _objects(cls: type) -> dict[str, Schema]:
+    """The schema of a dataclass, and those of all that are among its fields: JSON output leaves none out."""
+    classes = {each.__name__: each for each in _dataclasses_in(cls)}
+    _, parts = msgspec.json.schema_components(classes.values(), ref_template="#/$defs/{name}")
+    made: dict[str, Schema] = {}
+    for name, each in classes.items():
+        said = docstrings(each).members
+        properties = parts[name]["properties"]
+        for member, found in properties.items():
+            found.pop("default", None)
+            found.update(_described(said.get(member, "")))
+        made[name] = _all_required(properties)
+    return made
 
 
 def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
@@ -181,21 +162,18 @@ def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
         if payload is GaugeChanged:
             parts[_USAGE] = _gauge()
             continue
-        for cls in _dataclasses_in(payload):
-            parts[cls.__name__] = {**_described(docstrings(cls).text), **_object(cls)}
+        made, classes = _objects(payload), {each.__name__: each for each in _dataclasses_in(payload)}
+        for name, cls in list(classes.items())[1:]:
+            parts[name] = {**_described(docstrings(cls).text), **made[name]}
     return parts
 
 
-def _dataclasses_in(cls: type) -> Iterator[type]:
-    """Dataclasses among the types of the fields, however deep."""
-    hints = get_type_hints(cls)
-    waiting = [hints[each.name] for each in fields(cls)]
-    while waiting:
-        hint = waiting.pop()
-        if is_dataclass(hint) and isinstance(hint, type):
-            yield hint
-            yield from _dataclasses_in(hint)
-        waiting.extend(get_args(hint))
+def _dataclasses_in(hint: Any) -> Iterator[type]:
+    """A dataclass, and those among the types of its fields, however deep."""
+    if is_dataclass(hint) and isinstance(hint, type):
+        yield hint
+    for inner in get_type_hints(hint).values() if is_dataclass(hint) else get_args(hint):
+        yield from _dataclasses_in(inner)
 
 
 def _usage() -> Schema:
