@@ -69,13 +69,13 @@ MOST_CODE = {
     "agent": 8_322,
     "cli": 3_624,  # doctor reads every row
     "context": 11_299,  # one reader of shell lines, for rules too
-    "conversation": 7_100,  # own tools can be switched off
+    "conversation": 7_090,  # own tools can be switched off
     "demo": 330,  # each day of the tour has its rule
     "editors": 1_049,
-    "events": 1_164,  # events name what can be done next
+    "events": 1_083,  # events name what can be done next
     "memory": 779,
-    "session": 8_778,
-    "settings": 1_421,  # own tools can be switched off
+    "session": 8_627,
+    "settings": 1_403,  # own tools can be switched off
     "ui": 17_440,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,
     "the ground floor": 2_770,  # places that programs obey, hosts of rules, steps that errors offer
