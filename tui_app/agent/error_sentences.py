@@ -4,21 +4,19 @@ import math
 import re
 import ssl
 import unicodedata
-from dataclasses import replace
+from typing import TypeVar
 from urllib.parse import urlsplit
 
-from pydantic_ai.exceptions import (
-    ModelHTTPError,
-)
+from pydantic_ai.exceptions import ModelHTTPError
 
 from tui_app.agent.addresses import is_loopback
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.network import NotHttp, NoWay, named_trust, tls_error
 from tui_app.context.secrets import MASK, mask_secrets
 from tui_app.context.storage_errors import StorageError
-from tui_app.context.window_limits import ContextTooLarge
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import how_to_start, key_variable
+from tui_app.records import frozen
 from tui_app.wires.error_text import (
     body_text,
     chain,
@@ -29,6 +27,7 @@ from tui_app.wires.error_text import (
     url_of,
 )
 
+_E = TypeVar("_E", bound=BaseException)
 OTHER = ("models",)
 """Where another model is a way on."""
 ABOUT_A_FILE = (
@@ -102,12 +101,199 @@ def raw_detail(error: BaseException) -> str:
     return text if len(text) <= _DETAIL else text[:_DETAIL] + "…"
 
 
-def told(
-    kind: ErrorKind, message: str, way: str, *, retryable: bool = False, actions: tuple[str, ...] = OTHER
-) -> Error:
-    """A sentence, and what to do next, where another model is the other way."""
-    hint = f"{way}." if way else ""
-    return Error(kind=kind, message=_begun(message), hint=hint, actions=actions, retryable=retryable)
+@frozen
+class Sentence:
+    """How one kind of failure is told; called with an exception and the name of the model."""
+
+    kind: ErrorKind
+    message: str
+    """May name ``model``, ``server``, ``status``, ``reason``, ``said`` and what it is called with."""
+    hint: str = ""
+    actions: tuple[str, ...] = OTHER
+    retryable: bool = False
+
+    def __call__(self, error: BaseException, model: str, **facts: object) -> Error:
+        known = {"server": _server(error, model), "status": status_of(error), "reason": _reason(error)}
+        facts = {"model": model, "said": plain(str(error)), **known, **facts}
+        message, hint = (text.format(**facts) for text in (self.message, self.hint))
+        # It may begin with a server; the name of a host stays as it is.
+        message = f"T{message[1:]}" if message.startswith("the ") else message
+        return Error(
+            kind=self.kind, message=message, hint=hint, actions=self.actions, retryable=self.retryable
+        )
+
+
+_LOOK, _SMALLER = ("details", "models"), ("compact", "models")
+UNEXPECTED = Sentence(
+    "internal", "Something unexpected stopped this turn.", "Nothing was lost. Send again.", ("details",)
+)
+TOOL_BROKE = Sentence(
+    "tool",
+    "{said}.",
+    "Nothing was lost. See plimsoll.log for details (plimsoll config path shows where it is), "
+    "fix the agent, then start again.",
+    (),
+)
+NO_ANSWER = Sentence("provider", "{model} gave no answer: {said}.", "Send again.", retryable=True)
+FILTERED_ANSWER = Sentence("provider", "{model} gave no answer: {said}.", "Rephrase the prompt.")
+HALF_CALLS = Sentence(
+    "provider",
+    "The answers of {model} were cut off within a tool call too many times.",
+    "Ask for smaller steps, or have its server allow longer answers.",
+    retryable=True,
+)
+WRONG_CALLS = Sentence(
+    "tool",
+    "{model} called the tool {tool} wrongly too many times.",
+    "Send again, or say what the tool should do.",
+    retryable=True,
+)
+CUT_AT_ONCE = Sentence(
+    "network", "The answer of {model} was cut off before its first word.", "Send again.", retryable=True
+)
+EMPTY = Sentence("provider", "{model} gave an empty answer.", "Send again.", retryable=True)
+UNUSABLE = Sentence("provider", "{model} gave an answer that cannot be used.", "Send again.", retryable=True)
+ONLY_THOUGHT = Sentence(
+    "provider",
+    "The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
+    "Lower the effort, or have its server allow longer answers.",
+    ("effort", "models"),
+    retryable=True,
+)
+WRONG_KEY = Sentence("auth", "The provider did not accept the API key for {model}.", "Check {where}.")
+KEY_NOT_ALLOWED = Sentence(
+    "auth",
+    "The provider does not allow this key to use {model}{reason}.",
+    "Check what the account behind {where} may use.",
+)
+ODD_KEY = Sentence(
+    "auth",
+    "The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
+    "Copy {where} again from the provider and start again.",
+)
+"""The same is told better where the model is made; agents of the user's own make theirs themselves."""
+MISSING_KEY = Sentence(
+    "auth", "There is no API key for {model}: {variable} is not set.", "Set {variable} and start again."
+)
+MISSING_VARIABLE = Sentence(
+    "input", "{model} needs {variable}, which is not set.", "Set {variable} and start again."
+)
+MISCONFIGURED = Sentence("input", "{model} cannot be used as it is configured.", "Check the settings.", _LOOK)
+NO_SUCH_NAME = Sentence(
+    "input",
+    "There is no model named {model}.",
+    "{meant}For a server of your own, check its base URL.",
+)
+UNKNOWN_MODEL = Sentence(
+    "input",
+    "The provider has no model named {model}{reason}.",
+    "{meant}For a server of your own, check its base URL.",
+)
+NOTHING_THERE = Sentence(
+    "input",
+    "{server} has nothing at {path}, or no model named {model} (HTTP 404){reason}.",
+    "Check the base URL and, in the settings of the endpoint, path_prefix.",
+)
+RATE_LIMITED = Sentence(
+    "rate_limit",
+    "The provider is limiting requests to {model}{asked}.",
+    "Wait {wait} and send again.",
+    retryable=True,
+)
+OUT_OF_CREDIT = Sentence(
+    "rate_limit",
+    "The account used for {model} has no credit or quota left.",
+    "Check the billing page of the provider.",
+)
+USED_UP_TODAY = Sentence(
+    "rate_limit",
+    "The daily quota for {model} is used up.",
+    "Continue when the provider renews it, or raise it there.",
+)
+NOT_NOW = Sentence(
+    "provider",
+    "The provider could not take the request to {model} just now (HTTP {status}).",
+    "Send again in a moment.",
+    retryable=True,
+)
+PROVIDER_DOWN = Sentence(
+    "provider", "The provider of {model} {trouble}{code}.", "Send again in a moment.", retryable=True
+)
+REFUSED = Sentence("provider", "The provider refused the request to {model}{reason}.", "", _LOOK)
+REFUSED_FILE = Sentence("provider", REFUSED.message, ABOUT_A_FILE, _SMALLER)
+TOO_LARGE_AT_ONCE = Sentence(
+    "context_overflow",
+    "The provider refuses single requests of this size for {model}: {words}.",
+    "Waiting does not help: send less at once, or raise the account's limit.",
+    _SMALLER,
+)
+NO_ROOM = Sentence(
+    "context_overflow",
+    "There is no room for the conversation in {model}: {carried}.",
+    "Switch off tools (off in [tools]) or servers, or shorten the instructions.",
+)
+"""What every request carries leaves no room: compacting is no help."""
+PAGE_CAME = Sentence(
+    "network",
+    "A web page came in place of an answer of {model}.",
+    "Check the base URL, and whether the network or a proxy wants a sign-in.",
+    retryable=True,
+)
+TIMED_OUT = Sentence("network", "{server} did not answer in time.", "Send again.", retryable=True)
+SENT_ON = Sentence(
+    "network",
+    "{server} redirects to another address (HTTP {status}).",
+    "Set the base URL to where its server really is, then send again.",
+)
+PROXY_SIGN_IN = Sentence(
+    "network",
+    "The proxy wants a user name and a password (HTTP 407).",
+    "Name them in the address of the proxy, as http://USER:PASSWORD@HOST:PORT, and start again.",
+    (),
+)
+NOT_INSTALLED = Sentence(
+    "input",
+    "A package that {model} needs is not installed.",
+    "Install {package} into the same environment.",
+)
+WENT_IN_CIRCLES = Sentence(
+    "tool",
+    "{model} kept calling {said} with the same arguments and the same result.",
+    "The turn was stopped, nothing is lost. Say what to do instead.",
+)
+LIMIT_REACHED = Sentence(
+    "input",
+    "The turn stopped at its limit{which}.",
+    "Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
+    (),
+    retryable=True,
+)
+FILTERED = Sentence(
+    "provider",
+    "The provider's content filter stopped the answer.",
+    "Rephrase the prompt ({model} is in use).",
+)
+GARBLED = Sentence(
+    "network",
+    "The answer of {model} arrived damaged and cannot be read.",
+    "Send again; if it happens again, check the base URL and any proxy.",
+    retryable=True,
+)
+CUT_OFF = Sentence("network", "The answer of {model} was cut off.", "Send again.", retryable=True)
+ENDLESS = Sentence(
+    "provider",
+    "The answer of {model} was stopped: it did not end, or made too many calls at once.",
+    "Ask for less at a time.",
+)
+BROKE_OFF = Sentence(
+    "provider", "The provider broke off the answer of {model}{said}.", "Send again.", retryable=True
+)
+SERVER_REQUIRED = Sentence("tool", "{said}", "required = false lets turns begin without it.", ("servers",))
+
+
+def cause(error: BaseException, *kinds: type[_E]) -> _E | None:
+    """The exception, or the nearest of its causes, that is of one of some kinds."""
+    return next((one for one in chain(error) if isinstance(one, kinds)), None)
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
@@ -134,31 +320,6 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     )
 
 
-def no_room(model: str, large: ContextTooLarge) -> Error:
-    """What every request carries leaves no room: compacting is no help."""
-    return Error(
-        kind="context_overflow",
-        message=f"There is no room for the conversation in {model}: {plain(large.carried, 2 * _SENTENCE)}.",
-        hint="Switch off tools (off in [tools]) or servers, or shorten the instructions.",
-        actions=OTHER,
-        limit=large.limit,
-        requested=large.requested,
-    )
-
-
-def too_large_at_once(error: BaseException, model: str, limit: int | None, requested: int | None) -> Error:
-    """A limit of the account for a single request, in the provider's own words: waiting is no help."""
-    words = next((said for one in chain(error) if (said := provider_message(one))), "")
-    return Error(
-        kind="context_overflow",
-        message=f"The provider refuses single requests of this size for {model}: {plain(words).rstrip('.')}.",
-        hint="Waiting does not help: send less at once, or raise the account's limit.",
-        actions=("compact", "models"),
-        limit=limit,
-        requested=requested,
-    )
-
-
 def only_thought(model: str, written: int) -> Error:
     """The answer was cut off at its length limit before a word of it was said.
 
@@ -166,14 +327,7 @@ def only_thought(model: str, written: int) -> Error:
         model: Name of the model.
         written: Tokens of it that were written all the same; 0 where nobody knows.
     """
-    tokens = f" ({written:,} tokens)" if written else ""
-    return told(
-        "provider",
-        f"The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
-        "Lower the effort, or have its server allow longer answers",
-        retryable=True,
-        actions=("effort", "models"),
-    )
+    return ONLY_THOUGHT(Exception(), model, tokens=f" ({written:,} tokens)" if written else "")
 
 
 def wrong_key(error: BaseException, model: str) -> Error:
@@ -182,171 +336,47 @@ def wrong_key(error: BaseException, model: str) -> Error:
         endpoint, named, _ = model.partition(":")
         own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
         where = own if named else "the key of this endpoint"
-    if isinstance(error, ModelHTTPError) and error.status_code == 403:
-        message = f"The provider does not allow this key to use {model}{_reason(error)}."
-        hint = f"Check what the account behind {where} may use."
-    else:
-        message = f"The provider did not accept the API key for {model}."
-        hint = f"Check {where}."
-    return Error(kind="auth", message=message, hint=hint, actions=OTHER)
+    is_known = isinstance(error, ModelHTTPError) and error.status_code == 403
+    return (KEY_NOT_ALLOWED if is_known else WRONG_KEY)(error, model, where=where)
 
 
-def missing_key(variable: str, model: str) -> Error:
-    return told(
-        "auth", f"There is no API key for {model}: {variable} is not set.", f"Set {variable} and start again"
-    )
-
-
-def unknown_model(error: BaseException, model: str) -> Error:
+def unknown_model(error: BaseException, model: str, sentence: Sentence = UNKNOWN_MODEL) -> Error:
     suggestions = (one.suggested_model_id for one in chain(error) if isinstance(one, ModelHTTPError))
     named = re.search(r"Did you mean '([^']+)'", str(error))
-    suggestion = next((name for name in suggestions if name), named[1] if named else None)
-    meant = f"Did you mean {plain(suggestion)}? " if suggestion else ""
-    if not suggestion and _may_be_path(error, model):
-        return nothing_there(error, model)
-    return Error(
-        kind="input",
-        message=f"The provider has no model named {model}{_reason(error)}.",
-        hint=f"{meant}For a server of your own, check its base URL.",
-        actions=OTHER,
-    )
-
-
-def _may_be_path(error: BaseException, model: str) -> bool:
-    """Whether a 404 does not speak of the model, so that the path may be the wrong one."""
-    name = model.partition(":")[2]
-    said = any(name in body_text(one) for one in chain(error))
-    return status_of(error) == 404 and bool(url_of(error)) and not said
+    if suggestion := next(filter(None, suggestions), named[1] if named else ""):
+        return sentence(error, model, meant=f"Did you mean {plain(suggestion)}? ")
+    said = any(model.partition(":")[2] in body_text(one) for one in chain(error))
+    if status_of(error) == 404 and url_of(error) and not said:
+        # It does not speak of the model: the path may be the wrong one.
+        return NOTHING_THERE(error, model, path=urlsplit(url_of(error)).path)
+    return sentence(error, model, meant="")
 
 
 def rate_limited(error: BaseException, model: str) -> Error:
     """Too much at once; the same request may pass a little later."""
-    wait = ""
-    if seconds := known_pause(error):
-        whole = max(1, math.ceil(seconds))
-        wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
-    return told(
-        "rate_limit",
-        f"The provider is limiting requests to {model}" + (f" and asks to wait {wait}." if wait else "."),
-        f"Wait {wait or 'a moment'} and send again",
-        retryable=True,
-    )
-
-
-def out_of_credit(_error: BaseException, model: str) -> Error:
-    """Quota or credit is used up; waiting does not help."""
-    return told(
-        "rate_limit",
-        f"The account used for {model} has no credit or quota left.",
-        "Check the billing page of the provider",
-    )
-
-
-def used_up_today(_error: BaseException, model: str) -> Error:
-    """The quota of a day; the next minutes bring nothing."""
-    return told(
-        "rate_limit",
-        f"The daily quota for {model} is used up.",
-        "Continue when the provider renews it, or raise it there",
-    )
-
-
-def not_now(error: BaseException, model: str) -> Error:
-    """The provider was busy with something else that the request needs."""
-    return told(
-        "provider",
-        f"The provider could not take the request to {model} just now (HTTP {status_of(error)}).",
-        "Send again in a moment",
-        retryable=True,
-    )
+    if not (seconds := known_pause(error)):
+        return RATE_LIMITED(error, model, asked="", wait="a moment")
+    whole = max(1, math.ceil(seconds))
+    wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
+    return RATE_LIMITED(error, model, asked=f" and asks to wait {wait}", wait=wait)
 
 
 def provider_down(error: BaseException, model: str) -> Error:
     status = next((one.status_code for one in chain(error) if isinstance(one, ModelHTTPError)), None)
     busy = status in (503, 529) or "overloaded" in full_text(error).lower()
-    code = f" (HTTP {status})" if status else ""
-    return told(
-        "provider",
-        f"The provider of {model} " + ("is overloaded" if busy else "had an internal error") + f"{code}.",
-        "Send again in a moment",
-        retryable=True,
-    )
-
-
-def refused(error: BaseException, model: str) -> Error:
-    """The provider does not want this request, for a reason it may have given."""
-    return told(
-        "provider",
-        f"The provider refused the request to {model}{_reason(error)}.",
-        "",
-        actions=("details", "models"),
-    )
-
-
-def _reason(error: BaseException) -> str:
-    """What the provider says, behind a colon; empty where it says nothing."""
-    said = plain(provider_message(error)).rstrip(".。")
-    return f": {said}" if said else ""
-
-
-def page_came(_error: BaseException, model: str) -> Error:
-    """A web page with HTTP 200: of a network that wants a sign-in, or of what stands at a wrong address."""
-    return Error(
-        kind="network",
-        message=f"A web page came in place of an answer of {model}.",
-        hint="Check the base URL, and whether the network or a proxy wants a sign-in.",
-        actions=OTHER,
-        retryable=True,
-    )
-
-
-def timed_out(error: BaseException, model: str) -> Error:
-    return told("network", f"{_server(error, model)} did not answer in time.", "Send again", retryable=True)
-
-
-def sent_on(error: BaseException, model: str) -> Error:
-    """A redirect that a client of somebody else's has come back with."""
-    return Error(
-        kind="network",
-        message=_begun(f"{_server(error, model)} redirects to another address (HTTP {status_of(error)})."),
-        hint="Set the base URL to where its server really is, then send again.",
-        actions=OTHER,
-    )
-
-
-def proxy_sign_in(_error: BaseException, _model: str) -> Error:
-    return Error(
-        kind="network",
-        message="The proxy wants a user name and a password (HTTP 407).",
-        hint="Name them in the address of the proxy, as http://USER:PASSWORD@HOST:PORT, and start again.",
-    )
-
-
-def nothing_there(error: BaseException, model: str) -> Error:
-    """A 404 that does not speak of the model: the path may be the wrong one."""
-    path = urlsplit(url_of(error)).path
-    return Error(
-        kind="input",
-        message=_begun(
-            f"{_server(error, model)} has nothing at {path}, or no model named {model} (HTTP 404)"
-            f"{_reason(error)}."
-        ),
-        hint="Check the base URL and, in the settings of the endpoint, path_prefix.",
-        actions=OTHER,
-    )
+    trouble = "is overloaded" if busy else "had an internal error"
+    return PROVIDER_DOWN(error, model, trouble=trouble, code=f" (HTTP {status})" if status else "")
 
 
 def unreachable(error: BaseException, model: str) -> Error:
     """The connection could not be made, or broke."""
-    text, server = full_text(error), _server(error, model)
-    no_way = next((one for one in chain(error) if isinstance(one, NoWay)), None)
-    fault = tls_error(error)
+    text, server, fault = full_text(error), _server(error, model), tls_error(error)
     passes = fault is None
-    if no_way is not None:
+    if (no_way := cause(error, NoWay)) is not None:
         message, hint, passes = plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
     elif isinstance(fault, ssl.SSLCertVerificationError):
         message, hint = _untrusted(fault, server)
-    elif any(isinstance(one, NotHttp) for one in chain(error)):
+    elif cause(error, NotHttp) is not None:
         message, hint, passes = f"What answers at {server} does not speak HTTP.", _CHECK_SCHEME, False
     elif fault is not None and fault.reason in _PLAIN_ANSWERS:
         message, hint = f"{server} does not speak HTTPS.", _CHECK_SCHEME
@@ -363,12 +393,8 @@ def unreachable(error: BaseException, model: str) -> Error:
         message, hint = f"{server} refused the connection.", "Check that the server runs and its base URL"
     else:
         message, hint = f"The connection to {server} broke.", "Check the network and the base URL"
-    return Error(
-        kind="network",
-        message=_begun(message),
-        hint=f"{hint}, then send again.",
-        actions=OTHER,
-        retryable=passes,
+    return Sentence("network", "{said}", "{way}, then send again.", retryable=passes)(
+        error, model, said=message, way=hint
     )
 
 
@@ -405,117 +431,36 @@ def disk_trouble(told: StorageError) -> Error:
 def misconfigured(error: BaseException, model: str) -> Error:
     text = str(error)
     if text.startswith("Unknown model"):
-        return replace(unknown_model(error, model), message=f"There is no model named {model}.")
+        return unknown_model(error, model, NO_SUCH_NAME)
     variable = _VARIABLE.search(text)
     if variable is None:
-        return told(
-            "input",
-            f"{model} cannot be used as it is configured.",
-            "Check the settings",
-            actions=("details", "models"),
-        )
-    if variable[1].endswith(("KEY", "TOKEN")):
-        return missing_key(variable[1], model)
-    return told(
-        "input", f"{model} needs {variable[1]}, which is not set.", f"Set {variable[1]} and start again"
-    )
+        return MISCONFIGURED(error, model)
+    is_key = variable[1].endswith(("KEY", "TOKEN"))
+    return (MISSING_KEY if is_key else MISSING_VARIABLE)(error, model, variable=variable[1])
 
 
 def not_installed(error: BaseException, model: str) -> Error:
     package = _PACKAGE.search(str(error))
-    name = package[1] if package else "it"
-    return told(
-        "input",
-        f"A package that {model} needs is not installed.",
-        f"Install {name} into the same environment",
-    )
+    return NOT_INSTALLED(error, model, package=package[1] if package else "it")
 
 
-def went_in_circles(error: BaseException, model: str) -> Error:
-    return told(
-        "tool",
-        f"{model} kept calling {plain(str(error))} with the same arguments and the same result.",
-        "The turn was stopped, nothing is lost. Say what to do instead",
-    )
-
-
-def limit_reached(error: BaseException, _model: str) -> Error:
+def limit_reached(error: BaseException, model: str) -> Error:
     limit = _LIMIT.search(str(error))
     which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
     raised = "max_steps" if limit and limit[1] == "request" else "the limit"
-    return Error(
-        kind="input",
-        message=f"The turn stopped at its limit{which}.",
-        hint=f"Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
-        retryable=True,
-    )
-
-
-def filtered(_error: BaseException, model: str) -> Error:
-    return Error(
-        kind="provider",
-        message="The provider's content filter stopped the answer.",
-        hint=f"Rephrase the prompt ({model} is in use).",
-        actions=OTHER,
-    )
-
-
-def odd_key(model: str) -> Error:
-    """The same is told better where the model is made; agents of the user's own make theirs themselves."""
-    where = key_variable(model) or "the key"
-    return told(
-        "auth",
-        f"The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
-        f"Copy {where} again from the provider and start again",
-    )
-
-
-def garbled(_error: BaseException, model: str) -> Error:
-    """What came is none of the protocol's: a proxy's own page, or a stream that was damaged on its way."""
-    return told(
-        "network",
-        f"The answer of {model} arrived damaged and cannot be read.",
-        "Send again; if it happens again, check the base URL and any proxy",
-        retryable=True,
-    )
-
-
-def cut_off(_error: BaseException, model: str) -> Error:
-    return told("network", f"The answer of {model} was cut off.", "Send again", retryable=True)
-
-
-def endless(_error: BaseException, model: str) -> Error:
-    message = f"The answer of {model} was stopped: it did not end, or made too many calls at once."
-    return told("provider", message, "Ask for less at a time")
+    return LIMIT_REACHED(error, model, which=which, raised=raised)
 
 
 def broke_off(error: BaseException, model: str) -> Error:
     """An error without a status: it stood in the stream of an answer, in the provider's own words."""
     reason = plain(provider_message(error) or str(error)).rstrip(".")
-    return told(
-        "provider",
-        f"The provider broke off the answer of {model}" + (f": {reason}." if reason else "."),
-        "Send again",
-        retryable=True,
-    )
+    return BROKE_OFF(error, model, said=f": {reason}" if reason else "")
 
 
 def no_model(error: BaseException, _model: str) -> Error:
     """The sentence was made for the user already."""
-    return Error(
-        kind="auth" if isinstance(error, ModelNotReady) else "input",
-        message=plain(str(error)),
-        actions=OTHER,
-    )
-
-
-def server_required(error: BaseException, _model: str) -> Error:
-    return Error(
-        kind="tool",
-        message=plain(str(error)),
-        hint="required = false lets turns begin without it.",
-        actions=("servers",),
-    )
+    kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
+    return Error(kind=kind, message=plain(str(error)), actions=OTHER)
 
 
 def is_network_text(text: str) -> bool:
@@ -523,9 +468,10 @@ def is_network_text(text: str) -> bool:
     return _REFUSED.search(text) is not None or _UNKNOWN_HOST.search(text) is not None
 
 
-def _begun(message: str) -> str:
-    """A sentence that may begin with a server; the name of a host stays as it is."""
-    return f"T{message[1:]}" if message.startswith("the ") else message
+def _reason(error: BaseException) -> str:
+    """What the provider says, behind a colon; empty where it says nothing."""
+    said = plain(provider_message(error)).rstrip(".。")
+    return f": {said}" if said else ""
 
 
 def _server(error: BaseException, model: str) -> str:

@@ -3,9 +3,10 @@
 import re
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from json import JSONDecodeError
+from types import MappingProxyType
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -35,6 +36,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import SMALLEST_WINDOW
 from tui_app.events import Error
+from tui_app.providers import key_variable
 from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.wires.error_text import (
     BAD_KEY,
@@ -81,25 +83,20 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
     described = _by_reason(error, model) or _by_kind(error, model) or _by_status(error, model)
     if isinstance(error, UnexpectedModelBehavior):
         described = _by_end(answer or ModelResponse(parts=[]), error, model) or described
-    if described is None and any(
-        isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)
-    ):
-        # Only keys are put into headers, and nothing else has to be plain ASCII.
-        described = say.odd_key(model)
-    if described is None and came_damaged(error):
-        described = say.garbled(error, model)
-    if described is None and say.is_network_text(full_text(error)):
-        described = say.unreachable(error, model)
-    if described is None and any(isinstance(one, ModelAPIError) for one in chain(error)):
-        described = say.broke_off(error, model)
-    if described is None:
-        described = Error(
-            kind="internal",
-            message="Something unexpected stopped this turn.",
-            hint="Nothing was lost. Send again.",
-            actions=("details",),
-        )
+    described = described or _by_trace(error, model)
     return replace(described, detail=say.raw_detail(error))
+
+
+def _by_trace(error: BaseException, model: str) -> Error:
+    """Find what an exception of no known kind comes from."""
+    if any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)):
+        # Only keys are put into headers, and nothing else has to be plain ASCII.
+        return say.ODD_KEY(error, model, where=key_variable(model) or "the key")
+    if came_damaged(error):
+        return say.GARBLED(error, model)
+    if say.is_network_text(full_text(error)):
+        return say.unreachable(error, model)
+    return say.broke_off(error, model) if say.cause(error, ModelAPIError) else say.UNEXPECTED(error, model)
 
 
 def may_be_size(error: BaseException, told: Error) -> bool:
@@ -109,7 +106,7 @@ def may_be_size(error: BaseException, told: Error) -> bool:
     """
     if told.kind == "network":
         return not say.is_network_text(full_text(error))
-    if any(isinstance(one, ContentFilterError) for one in chain(error)):
+    if say.cause(error, ContentFilterError):
         return True
     opaque = len(provider_message(error).split()) <= _OPAQUE_WORDS
     return told.kind == "provider" and status_of(error) == 400 and opaque
@@ -119,19 +116,17 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     """Find a refusal whose reason its status does not tell: each relay has other ones for the same."""
     status = status_of(error)
     if status == SIGN_IN or any(PAGE in str(one) for one in chain(error) if isinstance(one, ModelAPIError)):
-        return say.page_came(error, model)
-    if status == 407:
-        return say.proxy_sign_in(error, model)
-    if status is None or not 400 <= status <= 429 or any(isinstance(one, ToolBroke) for one in chain(error)):
+        return say.PAGE_CAME(error, model)
+    if status is None or not 400 <= status <= 429 or say.cause(error, ToolBroke):
         return None
     words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}
     # Google's limits of a minute speak of billing, too, and name a pause.
     if (codes & NO_CREDIT_CODES or NO_CREDIT.search(words)) and not asked_pause(error):
-        return say.out_of_credit(error, model)
+        return say.OUT_OF_CREDIT(error, model)
     if codes & FILTERED_CODES:
-        return say.filtered(error, model)
+        return say.FILTERED(error, model)
     if status == 404 and LACKING.search(words):
-        return say.refused(error, model)
+        return say.REFUSED(error, model)
     gone = codes & NO_MODEL_CODES or NO_MODEL.search(words)
     return say.unknown_model(error, model) if gone and status in (400, 403, 404, 410) else None
 
@@ -139,31 +134,27 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
 def _by_kind(error: BaseException, model: str) -> Error | None:
     """Find what is known of an exception or its causes."""
     # What a tool has raised says nothing about the model or the program, whatever its type.
-    if (broke := next((one for one in chain(error) if isinstance(one, ToolBroke)), None)) is not None:
-        return Error(
-            kind="tool",
-            message=f"{str(broke).rstrip('.')}.",
-            hint="Nothing was lost. See plimsoll.log for details (plimsoll config path shows where it is), "
-            "fix the agent, then start again.",
-        )
+    if (broke := say.cause(error, ToolBroke)) is not None:
+        return say.TOOL_BROKE(error, model, said=str(broke).rstrip("."))
     if (told := storage_error(error)) is not None:
         return say.disk_trouble(told)
-    large = next((one for one in chain(error) if isinstance(one, ContextTooLarge)), None)
-    overflow = detect_overflow(error)
+    large, overflow = say.cause(error, ContextTooLarge), detect_overflow(error)
     if overflow is not None and overflow.signal == PER_REQUEST:
-        return say.too_large_at_once(error, model, overflow.limit, overflow.requested)
+        words = next((said for one in chain(error) if (said := provider_message(one))), "")
+        told_now = say.TOO_LARGE_AT_ONCE(error, model, words=say.plain(words).rstrip("."))
+        return replace(told_now, limit=overflow.limit, requested=overflow.requested)
     if large is not None and large.carried:
-        return say.no_room(model, large)
+        told_now = say.NO_ROOM(error, model, carried=say.plain(large.carried, 400))
+        return replace(told_now, limit=large.limit, requested=large.requested)
     if large is not None:
         return say.too_long(model, large.limit, large.requested)
     if overflow is not None:
         named = overflow.limit if overflow.limit and overflow.limit >= SMALLEST_WINDOW else None
         return say.too_long(model, named, overflow.requested)
-    for one in chain(error):
-        for kinds, wording in _TYPES:
-            if isinstance(one, kinds):
-                return wording(one, model)
-    return None
+    found = (
+        wording(one, model) for one in chain(error) for kinds, wording in _TYPES if isinstance(one, kinds)
+    )
+    return next(found, None)
 
 
 def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -> Error | None:
@@ -176,11 +167,7 @@ def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -
     said = told_end(answer)
     if not said or says_something(answer) or _TOOL.search(str(error)):
         return None
-    filtered = reason == FILTERED
-    way_on = "Rephrase the prompt" if filtered else "Send again"
-    return say.told(
-        "provider", f"{model} gave no answer: {say.plain(said)}.", f"{way_on}", retryable=not filtered
-    )
+    return (say.FILTERED_ANSWER if reason == FILTERED else say.NO_ANSWER)(error, model, said=say.plain(said))
 
 
 def _by_status(error: BaseException, model: str) -> Error | None:
@@ -188,22 +175,8 @@ def _by_status(error: BaseException, model: str) -> Error | None:
     if status is None or status < 300:
         return None
     if status < 400:
-        return say.sent_on(error, model)
-    if status in (401, 403):
-        return say.wrong_key(error, model)
-    if status == 402:
-        return say.out_of_credit(error, model)
-    if status == 404:
-        return say.unknown_model(error, model)
-    if status in (408, 504):
-        return say.timed_out(error, model)
-    if status == 429:
-        return _limited(error, model)
-    return say.provider_down(error, model) if status >= 500 else _refused(error, model)
-
-
-_NOT_NOW = frozenset({409, 425})
-"""Refusals that say nothing of the request: something else held what it needs, or it came too early."""
+        return say.SENT_ON(error, model)
+    return _STATUSES.get(status, say.provider_down if status >= 500 else _refused)(error, model)
 
 
 def _limited(error: BaseException, model: str) -> Error:
@@ -211,81 +184,72 @@ def _limited(error: BaseException, model: str) -> Error:
     # Google names the pause of a minute beside the quota of a day, too.
     daily = any("perday" in str(quota).lower() for quota in values_of(error, "quotaId", "quota_id"))
     if daily or (not asked_pause(error) and _A_DAY.search(own_words(error))):
-        return say.used_up_today(error, model)
+        return say.USED_UP_TODAY(error, model)
     return say.rate_limited(error, model)
 
 
 def _refused(error: BaseException, model: str) -> Error:
     """Find the reason behind a plain 4xx: some providers send wrong keys and rate limits as one."""
-    if status_of(error) == 429:
-        # Its text may speak of a length, by which pydantic-ai takes it for a refusal.
-        return _limited(error, model)
-    if status_of(error) in _NOT_NOW:
-        return say.not_now(error, model)
-    text = full_text(error)
+    text, status = full_text(error), status_of(error)
+    # Where a text speaks of a length, pydantic-ai takes also a limit of requests for a refusal.
+    if status in (407, 409, 425, 429):
+        return _STATUSES[status](error, model)
     if BAD_KEY.search(text):
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
         return _limited(error, model)
-    told = say.refused(error, model)
-    if not ONE_FILE.search(own_words(error)):
-        return told
-    return replace(told, hint=say.ABOUT_A_FILE, actions=("compact", "models"))
+    return (say.REFUSED_FILE if ONE_FILE.search(own_words(error)) else say.REFUSED)(error, model)
+
+
+_STATUSES: Mapping[int, _Wording] = MappingProxyType(
+    {
+        401: say.wrong_key,
+        402: say.OUT_OF_CREDIT,
+        403: say.wrong_key,
+        404: say.unknown_model,
+        407: say.PROXY_SIGN_IN,
+        408: say.TIMED_OUT,
+        # These say nothing of the request: something else held what it needs, or it came too early.
+        409: say.NOT_NOW,
+        425: say.NOT_NOW,
+        429: _limited,
+        504: say.TIMED_OUT,
+    }
+)
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:
-    if any(isinstance(one, HalfCall | IncompleteToolCall) for one in chain(error)):
-        return say.told(
-            "provider",
-            f"The answers of {model} were cut off within a tool call too many times.",
-            "Ask for smaller steps, or have its server allow longer answers",
-            retryable=True,
-        )
-    tool = _TOOL.search(str(error))
-    if tool:
-        return say.told(
-            "tool",
-            f"{model} called the tool {say.plain(tool[1])} wrongly too many times.",
-            "Send again, or say what the tool should do",
-            retryable=True,
-        )
-    if _CUT_AT_ONCE.search(full_text(error)):
-        return say.told(
-            "network",
-            f"The answer of {model} was cut off before its first word.",
-            "Send again",
-            retryable=True,
-        )
-    empty = _SAID_NOTHING.search(full_text(error)) is not None
-    return say.told(
-        "provider",
-        f"{model} gave " + ("an empty answer." if empty else "an answer that cannot be used."),
-        "Send again",
-        retryable=True,
-    )
+    if say.cause(error, HalfCall, IncompleteToolCall):
+        return say.HALF_CALLS(error, model)
+    if tool := _TOOL.search(str(error)):
+        return say.WRONG_CALLS(error, model, tool=say.plain(tool[1]))
+    text = full_text(error)
+    if _CUT_AT_ONCE.search(text):
+        return say.CUT_AT_ONCE(error, model)
+    return (say.EMPTY if _SAID_NOTHING.search(text) else say.UNUSABLE)(error, model)
 
 
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
-    (ModelQuotaExceededError, say.out_of_credit),
+    (ModelQuotaExceededError, say.OUT_OF_CREDIT),
     (ModelRateLimitError, _limited),
     (ModelAuthenticationError, say.wrong_key),
     (ModelNotFoundError, say.unknown_model),
     ((ModelUnavailableError, ModelServerError), say.provider_down),
     (ModelRequestRejectedError, _refused),
-    ((ModelTimeoutError, ModelRequestTimeout), say.timed_out),
+    ((ModelTimeoutError, ModelRequestTimeout), say.TIMED_OUT),
     (ModelConnectionError, say.unreachable),
-    (ServerRequired, say.server_required),
-    (AnswerCutOff, say.cut_off),
-    (AnswerTooLong, say.endless),
-    (GoesInCircles, say.went_in_circles),
+    (ServerRequired, say.SERVER_REQUIRED),
+    (AnswerCutOff, say.CUT_OFF),
+    (AnswerTooLong, say.ENDLESS),
+    (GoesInCircles, say.WENT_IN_CIRCLES),
     (UsageLimitExceeded, say.limit_reached),
-    (ContentFilterError, say.filtered),
+    (ContentFilterError, say.FILTERED),
     (UnexpectedModelBehavior, _bad_answer),
     (UnknownModel, say.no_model),
     (UserError, say.misconfigured),
     (ImportError, say.not_installed),
-    (JSONDecodeError, say.garbled),
+    (JSONDecodeError, say.GARBLED),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
-    (TimeoutError, say.timed_out),
+    (TimeoutError, say.TIMED_OUT),
 )
 """What to say by kind of exception, most telling first; a plain HTTP error is told by its status."""
