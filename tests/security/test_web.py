@@ -10,8 +10,9 @@ import pytest
 from pydantic_ai import ModelRetry, ToolDenied
 
 from tui_app.agent.approvals.rules import Action
+from tui_app.agent.foreign_urls import is_public
 from tui_app.agent.tools import web
-from tui_app.agent.tools.web import WebTool, is_public, text_of_html
+from tui_app.agent.tools.web import WebTool, text_of_html
 
 
 class Call:
@@ -48,7 +49,7 @@ def page(body: bytes, kind: str = "text/html", status: str = "200 OK", more: str
 
 
 def tool(**named: list[str]) -> WebTool:
-    async def resolve(host: str, _port: int) -> list[str]:
+    async def resolve(host: str) -> list[str]:
         return named.get(host.replace(".", "_"), ["127.0.0.1"])
 
     return WebTool(let, private=True, resolve=resolve)
@@ -92,7 +93,7 @@ async def test_private_addresses_and_other_protocols_are_refused(url: str) -> No
 
 
 async def test_one_private_address_among_public_ones_is_enough() -> None:
-    async def resolve(_host: str, _port: int) -> list[str]:
+    async def resolve(_host: str) -> list[str]:
         return ["1.1.1.1", "10.0.0.1"]
 
     with pytest.raises(ModelRetry, match="its networks"):
@@ -101,7 +102,7 @@ async def test_one_private_address_among_public_ones_is_enough() -> None:
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "localtest.example"])
 async def test_other_ways_to_write_an_address_are_resolved_first(host: str) -> None:
-    async def resolve(_host: str, _port: int) -> list[str]:
+    async def resolve(_host: str) -> list[str]:
         return ["127.0.0.1"]
 
     with pytest.raises(ModelRetry, match="its networks"):
@@ -265,7 +266,7 @@ async def test_an_address_that_cannot_be_is_told(url: str) -> None:
 async def test_a_host_in_other_letters_is_fetched(host: str, asked_for: bytes) -> None:
     resolved: list[str] = []
 
-    async def resolve(name: str, _port: int) -> list[str]:
+    async def resolve(name: str) -> list[str]:
         resolved.append(name)
         return ["127.0.0.1"]
 

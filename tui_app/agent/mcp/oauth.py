@@ -6,10 +6,9 @@ that the server could not reach itself, and carries a token only to the issuer t
 
 import asyncio
 import secrets
-import socket
 import webbrowser
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -28,17 +27,15 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
+from tui_app.agent.foreign_urls import addresses_of, is_public, pinned_request, url_parts
 from tui_app.agent.mcp.status import Consent
 from tui_app.agent.mcp.tokens import TokenStore
-from tui_app.agent.tools.web import is_public
-from tui_app.hosts import ascii_host
 from tui_app.text import plain_text
 
 WAIT_S = 300.0
 """Seconds the user has to sign in."""
 ANSWER_BYTES = 256 * 1024
 ANSWER_S = 20.0
-_LONGEST_URL = 8_000
 _HEAD_S = 10.0
 """Seconds a browser has for the head of its request."""
 _WORDS_CHARS = 500
@@ -255,20 +252,14 @@ class Network:
         """Ask an address; no redirection is followed. Raises ``SignInFailed``."""
         url = str(request.url)
         parts, address = await self.checked(url)
-        # To the very address that was looked at; the server, and its certificate, go by the name.
-        pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
-        headers = {**request.headers, "host": parts.netloc, "accept-encoding": "identity"}
+        method, sent = request.method, request.content or None
+        headers = {**request.headers, "accept-encoding": "identity"}
         body = bytearray()
         try:
             async with (
                 asyncio.timeout(ANSWER_S),
-                httpx2.AsyncClient(trust_env=False, follow_redirects=False) as client,
-                client.stream(
-                    request.method,
-                    pinned,
-                    headers=headers,
-                    content=request.content,
-                    extensions={"sni_hostname": parts.hostname},
+                pinned_request(
+                    method, parts, address, headers=headers, content=sent, timeout_s=ANSWER_S
                 ) as answer,
             ):
                 async for piece in answer.aiter_bytes():
@@ -289,32 +280,17 @@ async def network_of(url: str) -> Network:
 
 
 def _parts(url: str) -> SplitResult:
-    try:
-        parts = urlsplit(url)
-        host, port = ascii_host(parts.hostname or ""), parts.port
-        is_good = parts.scheme in ("http", "https") and bool(host) and port != 0 and "@" not in parts.netloc
-    except ValueError:
-        is_good = False
-    if not is_good or not url.isprintable() or " " in url or len(url) > _LONGEST_URL:
+    if (parts := url_parts(url)) is None:
         raise SignInFailed(f"{plain_text(url):.200} is no address of a web server.")
-    return parts._replace(netloc=_netloc(host, port))
-
-
-def _netloc(host: str, port: int | None) -> str:
-    host = f"[{host}]" if ":" in host else host
-    return f"{host}:{port}" if port else host
+    return parts
 
 
 async def _resolved(parts: SplitResult) -> list[str]:
-    loop = asyncio.get_running_loop()
-    with suppress(ValueError):
-        return [str(ip_address(parts.hostname or ""))]
     try:
         async with asyncio.timeout(ANSWER_S):
-            found = await loop.getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+            return await addresses_of(parts.hostname or "")
     except (OSError, UnicodeError, TimeoutError):
         raise SignInFailed(f"There is no host {parts.hostname:.200}.") from None
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _is_link_local(address: str) -> bool:

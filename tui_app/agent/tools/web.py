@@ -1,21 +1,15 @@
-"""Fetching one web page: GET only, bounded in time and size, and never from this machine's own networks.
-
-A name is resolved once, every address it has is looked at, and the connection goes to one of these very
-addresses: what the name means a moment later makes no difference. So does each redirection.
-"""
+"""Fetching one web page: GET only, bounded in time and size, and never from this machine's own networks."""
 
 import asyncio
 import codecs
 import re
-import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from html import unescape
-from ipaddress import ip_address, ip_network
 from typing import Any, cast
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin
 
 import httpx2
 from pydantic_ai import RunContext, ToolDenied
@@ -25,11 +19,12 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate
-from tui_app.agent.network import NoWay, http_client
+from tui_app.agent.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
+from tui_app.agent.network import NoWay
 from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.hosts import ascii_host, origin_of, within
+from tui_app.hosts import origin_of
 from tui_app.records import frozen
 from tui_app.tool_specs import WEB_FETCH
 
@@ -202,38 +197,15 @@ def _plain(data: str) -> str:
         return data
 
 
-# Which addresses belong to the open internet, and which to this machine and its networks.
-
-_LOCAL = tuple(
-    ip_network(each)
-    # Site-local, translation within a network, documentation, segment routing: Python calls them global.
-    for each in ("fec0::/10", "64:ff9b:1::/48", "3fff::/20", "5f00::/16")
-)
-
-
-def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet, and so is every one that is written in it."""
-    try:
-        found = [ip_address(each.partition("%")[0]) for each in within(address)]
-    except ValueError:
-        return False
-    return all(
-        each.is_global and not each.is_multicast and not any(each in network for network in _LOCAL)
-        for each in found
-    )
-
-
 MAX_BYTES = 2_000_000
 TIMEOUT_S = 20.0
 MAX_REDIRECTS = 5
-LONGEST_URL = 8_000
-"""Characters."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, text/*, application/json;q=0.9"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
 _NOT_OF_PAGES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
 """Codecs that Python counts among those of texts."""
-Resolver = Callable[[str, int], Awaitable[list[str]]]
+Resolver = Callable[[str], Awaitable[list[str]]]
 """Addresses of a host, as text."""
 
 
@@ -244,7 +216,7 @@ class WebTool:
     gate: Gate
     private: bool = False
     """Whether addresses of this machine and its networks may be asked as well."""
-    resolve: Resolver | None = None
+    resolve: Resolver = addresses_of
 
     async def web_fetch(self, ctx: RunContext[Any], url: str) -> str | ToolDenied:
         """Fetch a web page and return its text.
@@ -294,13 +266,8 @@ class WebTool:
         """The text of a page, and where it leads instead: one of both is empty."""
         parts = _parts(url)
         address = await self._address(parts)
-        pinned = parts._replace(netloc=_netloc(address, parts.port), fragment="").geturl()
-        # The server, and the check of its certificate, are told the name that was asked for.
-        headers, named = {"Host": parts.netloc, "Accept": _ACCEPT}, {"sni_hostname": parts.hostname}
-        async with (
-            http_client(timeout=TIMEOUT_S) as client,
-            client.stream("GET", pinned, headers=headers, extensions=named) as answer,
-        ):
+        headers = {"Accept": _ACCEPT}
+        async with pinned_request("GET", parts, address, headers=headers, timeout_s=TIMEOUT_S) as answer:
             if answer.status_code not in _REDIRECTS or "location" not in answer.headers:
                 return await _text(url, answer), ""
             location = answer.headers["location"]
@@ -317,9 +284,9 @@ class WebTool:
         Raises:
             ToolProblem: if one of the host's addresses must not be asked.
         """
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        host = parts.hostname or ""
         try:
-            found = await (self.resolve or _resolve)(host, port)
+            found = await self.resolve(host)
         except (OSError, UnicodeError) as error:
             raise ToolProblem(f"There is no host {host:.200}.") from error
         for address in found:
@@ -328,34 +295,13 @@ class WebTool:
         return found[0]
 
 
-async def _resolve(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
-
-
 def _parts(url: str) -> SplitResult:
-    """The parts of an address, the host as it is asked for in the network.
-
-    Raises:
-        ToolProblem: if it cannot be fetched.
-    """
-    try:
-        parts = urlsplit(url)
-        host, port = ascii_host(parts.hostname or ""), parts.port
-        valid = parts.scheme in ("http", "https") and bool(host) and port != 0 and "@" not in parts.netloc
-    except ValueError:
-        valid = False
-    if not valid or not url.isprintable() or " " in url or len(url) > LONGEST_URL:
+    if (parts := url_parts(url)) is None:
         raise ToolProblem(
             "Give an http or https address, without user name and password, "
             f"of at most {LONGEST_URL:,} characters."
         )
-    return parts._replace(netloc=_netloc(host, port))
-
-
-def _netloc(host: str, port: int | None) -> str:
-    host = f"[{host}]" if ":" in host else host
-    return f"{host}:{port}" if port else host
+    return parts
 
 
 async def _text(url: str, answer: httpx2.Response) -> str:
