@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 import genai_prices
 import httpx2
@@ -149,6 +149,12 @@ class ModelChoice:
     images: bool | None = None
 
 
+_FREE: Mapping[str, Any] = MappingProxyType(
+    {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
+)
+"""What runs on this machine."""
+
+
 async def list_models(
     *,
     env: Mapping[str, str],
@@ -192,10 +198,7 @@ async def list_models(
                 window=model.window,
                 window_source=_source(model.window, "server"),
                 available=True,
-                local=True,
-                price="free",
-                price_in=0.0,
-                price_out=0.0,
+                **_FREE,
             )
             for server in servers
             for model in server.models
@@ -215,10 +218,7 @@ def _ready_choice(name: str, model: Model) -> ModelChoice:
         window=window,
         window_source=_source(window, "model"),
         available=True,
-        local=free,
-        price="free" if free else "",
-        price_in=0.0 if free else None,
-        price_out=0.0 if free else None,
+        **(_FREE if free else {}),
     )
 
 
@@ -238,13 +238,10 @@ _OFFLINE_CHOICE = ModelChoice(
     window=CONTEXT_WINDOW,
     window_source="model",
     available=True,
-    local=True,
-    price="free",
-    price_in=0.0,
-    price_out=0.0,
     tools=True,
     thinking=False,
     images=False,
+    **_FREE,
 )
 
 
@@ -252,21 +249,19 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     """The models an endpoint lists; one row that says why when there are none."""
     if endpoint.key_env and not env.get(endpoint.key_env):
         return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
+    where = endpoint.base_url
     try:
         models = await ask_endpoint(endpoint, env)
     except ModelNotReady as error:
         return [_closed(endpoint, str(error).rstrip("."))]
-    except discovery.NoAnswer:
-        return [_closed(endpoint, f"does not answer: {endpoint.base_url}")]
-    except discovery.AccessRefused as error:
-        where = f"name its key in endpoints.{endpoint.name}.key_env"
-        if endpoint.key_env:
-            where = endpoint.base_url
-        elif endpoint.name == OPENAI_CHAT:
-            where = f"set {PROVIDERS[OPENAI_CHAT].keys[0]}"
-        return [_closed(endpoint, f"{error}: {where}")]
+    except NoAnswer:
+        return [_closed(endpoint, f"does not answer: {where}")]
     except discovery.NoListing as error:
-        return [_closed(endpoint, f"{error}: {endpoint.base_url}")]
+        if isinstance(error, discovery.AccessRefused) and not endpoint.key_env:
+            where = f"name its key in endpoints.{endpoint.name}.key_env"
+            if endpoint.name == OPENAI_CHAT:
+                where = f"set {PROVIDERS[OPENAI_CHAT].keys[0]}"
+        return [_closed(endpoint, f"{error}: {where}")]
     return [
         ModelChoice(
             name=f"{endpoint.name}:{model.id}",
@@ -343,11 +338,8 @@ def price_words(price_in: float | None, price_out: float | None) -> str:
     """``$1.25 in, $10 out``; empty where not both are known."""
     if price_in is None or price_out is None:
         return ""
-    return f"${_dollars(price_in)} in, ${_dollars(price_out)} out"
-
-
-def _dollars(amount: float) -> str:
-    return f"{amount:.2f}".removesuffix(".00")
+    dollars = (f"{amount:.2f}".removesuffix(".00") for amount in (price_in, price_out))
+    return "${} in, ${} out".format(*dollars)
 
 
 def _source(window: int | None, source: str) -> str:
@@ -381,8 +373,7 @@ class ModelShelf:
             UnknownModel: if there is no such model.
             Exception: whatever the vendor's SDK raises for a missing key.
         """
-        model = self._models.get(name)
-        if model is not None:
+        if (model := self._models.get(name)) is not None:
             if name in self._unanswered:
                 await self._learn_window(name, model)
             return model
@@ -400,11 +391,8 @@ class ModelShelf:
     async def _build(self, name: str) -> Model:
         keep_library_quiet()
         try:
-            model: Model = (
-                self.ready[name]
-                if name in self.ready
-                else await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
-            )
+            if (model := self.ready.get(name)) is None:
+                model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
             await self._learn_window(name, model)
             self._models[name] = model
             return model

@@ -71,13 +71,12 @@ async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_P
         timeout_s: Seconds after which a port counts as silent.
         ports: Port by server name.
     """
-    urls = {name: local_base_url(port) for name, port in ports.items()}
-    found = await asyncio.gather(*(listing(url, timeout_s=timeout_s) for url in urls.values()))
-    return [
-        LocalServer(name, url, tuple(models))
-        for (name, url), models in zip(urls.items(), found, strict=True)
-        if models
-    ]
+
+    async def asked(name: str, url: str) -> LocalServer:
+        return LocalServer(name, url, tuple(await listing(url, timeout_s=timeout_s) or ()))
+
+    found = await asyncio.gather(*(asked(name, local_base_url(port)) for name, port in ports.items()))
+    return [server for server in found if server.models]
 
 
 async def listing(base_url: str, *, timeout_s: float = 2.0) -> list[LocalModel] | None:

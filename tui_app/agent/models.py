@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -49,6 +50,14 @@ from tui_app.wires.library import own_client
 
 NO_KEY = "not-needed"
 """Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
+
+
+class UnknownModel(ValueError):
+    """No model can be made from a name; the text is a sentence for the user."""
+
+
+class ModelNotReady(UnknownModel):
+    """The name is right, but a key, a package or an address is missing."""
 
 
 def why_not(prefix: str, env: Mapping[str, str]) -> str:
@@ -110,11 +119,8 @@ def check_key(names: Iterable[str], env: Mapping[str, str]) -> None:
     if not flaw:
         return
     source = env.source(name) if isinstance(env, ApiKeys) else "environment"
-    anew = f"set {name} and start again"
-    if source == "keyring":
-        anew = f"keep it with `plimsoll keys set {name}`"
-    elif source == "this run":
-        anew = "enter it again"
+    ways = {"keyring": f"keep it with `plimsoll keys set {name}`", "this run": "enter it again"}
+    anew = ways.get(source, f"set {name} and start again")
     place = source if source == "this run" else f"the {source}"
     advice = f"Copy it again from the provider, then {anew}."
     raise ModelNotReady(f"The API key {name} (from {place}) cannot be sent: {flaw}. {advice}")
@@ -129,6 +135,27 @@ class _Server:
     protocol: str = providers.OPENAI_CHAT
     key: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+_MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        providers.ANTHROPIC: ("anthropic", "AnthropicModel"),
+        providers.GOOGLE: ("google", "GoogleModel"),
+        providers.OPENAI: ("openai", "OpenAIResponsesModel"),
+        providers.OPENAI_RESPONSES: ("openai", "OpenAIResponsesModel"),
+    }
+)
+"""Module and class by protocol; any other one is OpenAI's chat."""
+
+
+def _model_class(protocol: str) -> Callable[..., Model[Any]]:
+    module, name = _MODELS.get(protocol, ("openai", "OpenAIChatModel"))
+    found: Callable[..., Model[Any]] = getattr(import_module(f"pydantic_ai.models.{module}"), name)
+    return found
+
+
+def _model(name: str, server: _Server, profile: ModelProfile | None = None) -> Model[Any]:
+    return _model_class(server.protocol)(name, provider=_provider(server), profile=profile)
 
 
 def _provider(server: _Server) -> Provider[Any]:
@@ -219,14 +246,6 @@ _QUIET = -1
 _MAGIC = b"GGUF"
 
 
-class UnusableFile(ValueError):
-    """A path leads to no model file that can be run; the text is a sentence for the user."""
-
-
-class NoLlama(ValueError):
-    """llama.cpp is not installed."""
-
-
 def gguf_model(path: Path) -> Model[Any]:
     """Load a model file and serve it on a loopback port that only this process has the key of.
 
@@ -236,18 +255,18 @@ def gguf_model(path: Path) -> Model[Any]:
         path: The file.
 
     Raises:
-        NoLlama: if the package for it is not installed.
-        UnusableFile: if there is no such file, or llama.cpp cannot run it.
+        ModelNotReady: if the package for it is not installed.
+        UnknownModel: if there is no such file, or llama.cpp cannot run it.
     """
     if find_spec("xllamacpp") is None:
-        raise NoLlama(f"Model files need llama.cpp. To install it: {install_command('local')}")
+        raise ModelNotReady(f"Model files need llama.cpp. To install it: {install_command('local')}")
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise UnusableFile(f"The model file {path} cannot be read ({error.strerror}).") from error
+        raise UnknownModel(f"The model file {path} cannot be read ({error.strerror}).") from error
     if magic != _MAGIC:
-        raise UnusableFile(f"{path} is not a GGUF model file.")
+        raise UnknownModel(f"{path} is not a GGUF model file.")
     key = secrets.token_urlsafe(24)
     server = _start(path, key)
     from pydantic_ai.models.openai import OpenAIChatModel
@@ -279,7 +298,7 @@ def _start(path: Path, key: str) -> Any:
     try:
         return xllamacpp.Server(params)
     except RuntimeError as error:
-        raise UnusableFile(
+        raise UnknownModel(
             f"llama.cpp cannot run {path}: it is damaged, or there is not enough memory."
         ) from error
 
@@ -301,14 +320,6 @@ knows the newer way."""
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
 
 
-class UnknownModel(ValueError):
-    """No model can be made from a name; the text is a sentence for the user."""
-
-
-class ModelNotReady(UnknownModel):
-    """The name is right, but a key, a package or an address is missing."""
-
-
 def build_model(
     name: str, *, env: Mapping[str, str], endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS
 ) -> Model[Any]:
@@ -328,21 +339,13 @@ def build_model(
     if name == providers.OFFLINE_MODEL:
         return OfflineModel()
     if prefix == providers.GGUF and rest:
-        try:
-            return gguf_model(from_home(rest))
-        except NoLlama as error:
-            raise ModelNotReady(str(error)) from error
-        except UnusableFile as error:
-            raise UnknownModel(str(error)) from error
+        return gguf_model(from_home(rest))
     if prefix in endpoints and rest:
         return _endpoint_model(endpoints[prefix], rest, env)
     local = providers.provider_of(prefix)
     if local.port and rest and not env.get(local.url_variable):
         # An address that moves a local server somewhere else is read by pydantic-ai itself.
-        from pydantic_ai.models.openai import OpenAIChatModel
-
-        address = server_address(local_base_url(local.port))
-        return OpenAIChatModel(rest, provider=_provider(_Server(prefix, address)))
+        return _model(rest, _Server(prefix, server_address(local_base_url(local.port))))
     return _vendor_model(name, prefix, env, endpoints)
 
 
@@ -423,27 +426,11 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         own["context_window"] = endpoint.window
     if endpoint.price_in is not None and endpoint.price_out is not None:
         own["price_in"], own["price_out"] = endpoint.price_in, endpoint.price_out
-    profile = own or None
+    if endpoint.protocol == providers.ANTHROPIC:
+        own["supports_auto_cache"] = False
     headers = endpoint_headers(endpoint, env)
-    provider = _provider(_Server(endpoint.name, address_of(endpoint), endpoint.protocol, key, headers))
-    match endpoint.protocol:
-        case providers.ANTHROPIC:
-            from pydantic_ai.models.anthropic import AnthropicModel
-
-            own["supports_auto_cache"] = False
-            return AnthropicModel(model, provider=provider, profile=own)
-        case providers.GOOGLE:
-            from pydantic_ai.models.google import GoogleModel
-
-            return GoogleModel(model, provider=provider, profile=profile)
-        case providers.OPENAI | providers.OPENAI_RESPONSES:
-            from pydantic_ai.models.openai import OpenAIResponsesModel
-
-            return OpenAIResponsesModel(model, provider=provider, profile=profile)
-        case _:
-            from pydantic_ai.models.openai import OpenAIChatModel
-
-            return OpenAIChatModel(model, provider=provider, profile=profile)
+    server = _Server(endpoint.name, address_of(endpoint), endpoint.protocol, key, headers)
+    return _model(model, server, own or None)
 
 
 def _vendor_model(
@@ -457,11 +444,8 @@ def _vendor_model(
     check_key(providers.provider_of(prefix).keys, env)
     try:
         if prefix == providers.ANTHROPIC:
-            from pydantic_ai.models.anthropic import AnthropicModel
-
-            return AnthropicModel(
-                name.partition(":")[2], provider=vendor_provider(prefix, env), profile=BY_BLOCK
-            )
+            maker = _model_class(prefix)
+            return maker(name.partition(":")[2], provider=vendor_provider(prefix, env), profile=BY_BLOCK)
         return infer_model(name, lambda provider: vendor_provider(provider, env))
     except ImportError as error:
         raise ModelNotReady(f"{name} needs a Python package that is not installed: {error}") from error

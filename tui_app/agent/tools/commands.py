@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from time import monotonic
 
@@ -28,7 +29,7 @@ from tui_app.autorun import (
     remove,
     stamp,
 )
-from tui_app.environment import Secrets
+from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.records import frozen
 from tui_app.sandbox import Confinement
@@ -55,8 +56,7 @@ class Output:
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
-    _head: list[str] = field(default_factory=list)
-    _head_size: int = 0
+    _head: StringIO = field(default_factory=StringIO)
     _tail: deque[str] = field(default_factory=deque)
     _tail_size: int = 0
 
@@ -64,28 +64,23 @@ class Output:
         """Take bytes; what they add as text."""
         text = self._decoder.decode(data, last)
         self.chars += len(text)
-        room = HEAD_CHARS - self._head_size
-        head, rest = text[:room], text[room:]
-        if head:
-            self._head.append(head)
-            self._head_size += len(head)
-        if rest := rest[-TAIL_CHARS:]:
-            self._tail.append(rest)
-            self._tail_size += len(rest)
-        while self._tail_size > TAIL_CHARS:
-            over = self._tail_size - TAIL_CHARS
+        room = HEAD_CHARS - self._head.tell()
+        self._head.write(text[:room])
+        if rest := text[room:]:
+            self._tail.append(rest[-TAIL_CHARS:])
+            self._tail_size += len(self._tail[-1])
+        while (over := self._tail_size - TAIL_CHARS) > 0:
             first = self._tail.popleft()
-            kept = first[over:]
-            self._tail_size -= len(first) - len(kept)
-            if kept:
+            if kept := first[over:]:
                 self._tail.appendleft(kept)
+            self._tail_size -= len(first) - len(kept)
         return text
 
     def text(self) -> str:
         """All that is kept, as it would look in a terminal that shows no colours."""
-        dropped = self.chars - self._head_size - self._tail_size
+        dropped = self.chars - self._head.tell() - self._tail_size
         mark = f"\n[… {dropped:,} characters left out here …]\n" if dropped else ""
-        return readable("".join([*self._head, mark, *self._tail]))
+        return readable("".join([self._head.getvalue(), mark, *self._tail]))
 
 
 def readable(text: str) -> str:
@@ -126,9 +121,9 @@ class CommandStopped(asyncio.CancelledError):
 class _Listening(Listener):
     """Collects what a process says, and hands it on now and then."""
 
-    def __init__(self, heard: Callable[[str], None]) -> None:
+    def __init__(self, heard: Callable[[str], None], secrets: Secrets) -> None:
         super().__init__()
-        self.output = Output()
+        self.output, self._shown = Output(), MaskedStream(secrets)
         self._heard = heard
         self._waiting = ""
         self._due = 0.0
@@ -143,37 +138,15 @@ class _Listening(Listener):
         elif self._later is None:
             self._later = asyncio.get_running_loop().call_later(left, self.hand_on)
 
-    def hand_on(self) -> None:
+    def hand_on(self, *, last: bool = False) -> None:
         if self._later is not None:
             self._later.cancel()
-        text, self._waiting, self._later = self._waiting, "", None
+        text, self._waiting, self._later = self._shown.add(self._waiting), "", None
         self._due = monotonic() + _SHOW_S
+        text += self._shown.rest() if last else ""
+        self._shown.shown.clear()
         if text:
             self._heard(text)
-
-
-@dataclass(slots=True)
-class _Shown:
-    """Hands on what is printed, without the secrets that are known."""
-
-    heard: Callable[[str], None]
-    secrets: Secrets | None
-    _held: str = ""
-    """The first half of a secret that may have been cut in two by the portions."""
-
-    def __call__(self, text: str) -> None:
-        if self.secrets is None:
-            self.heard(text)
-            return
-        known = self.secrets.masked(self._held + text)
-        cut = len(known) - self.secrets.open_end(known)
-        self._held = known[cut:]
-        if known[:cut]:
-            self.heard(known[:cut])
-
-    def finish(self) -> None:
-        if self._held:
-            self.heard(self._held)
 
 
 @frozen
@@ -183,7 +156,7 @@ class ProcessRunner:
     cwd: Path
     env: Mapping[str, str]
     """Without keys: see whoever makes it."""
-    secrets: Secrets | None = None
+    secrets: Secrets = NO_SECRETS
     """Taken out of what is printed before anybody sees it."""
 
     async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
@@ -200,10 +173,10 @@ class ProcessRunner:
             NotStarted: if it cannot be started.
             CommandStopped: if this was cancelled; the group is ended then.
         """
-        started, shown = monotonic(), _Shown(heard, self.secrets)
+        started = monotonic()
         try:
             group, cancelled = await start_group(
-                lambda: _Listening(shown),
+                lambda: _Listening(heard, self.secrets),
                 words,
                 cwd=self.cwd,
                 env=self.env,
@@ -225,11 +198,10 @@ class ProcessRunner:
             cancelled = True
         finally:
             cancelled = await group.end() or cancelled
-            group.listener.hand_on()
-            shown.finish()
+            group.listener.hand_on(last=True)
         output = group.listener.output
         output.feed(b"", last=True)
-        text = output.text() if self.secrets is None else self.secrets.masked(output.text())
+        text = self.secrets.masked(output.text())
         if cancelled:
             raise CommandStopped(text)
         code = None if timed_out else group.transport.get_returncode()

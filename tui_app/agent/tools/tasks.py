@@ -5,6 +5,7 @@ Each is a process group like that of any command, so nothing of it is left behin
 
 import asyncio
 import codecs
+import itertools
 import logging
 import os
 import shutil
@@ -24,7 +25,7 @@ from tui_app import command_parent, output_drain
 from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.autorun import Stamp
-from tui_app.environment import Secrets
+from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
 from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.records import frozen
@@ -48,6 +49,8 @@ class _Part:
     path: Path
     first: int
     """Number of the line that it begins in."""
+    number: int = 0
+    """Of its file, from 0 on."""
     size: int = 0
     """Bytes."""
 
@@ -106,11 +109,11 @@ class TaskOutput:
         """The file for the next portion; where it is full a new one, and the oldest in the middle goes."""
         limit = HEAD_BYTES if len(self._parts) == 1 else PART_BYTES
         if not self._parts or (self._parts[-1].size and self._parts[-1].size + size > limit):
-            number = int(self._parts[-1].path.stem.rpartition("-")[2]) + 1 if self._parts else 0
+            number = self._parts[-1].number + 1 if self._parts else 0
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = self.folder / f"{self.name}-{number}.txt"
             path.touch(mode=0o600)
-            self._parts.append(_Part(path, self.newlines + 1))
+            self._parts.append(_Part(path, self.newlines + 1, number))
             while len(self._parts) > 3:
                 self._parts.pop(1).path.unlink(missing_ok=True)
         return self._parts[-1]
@@ -136,14 +139,11 @@ class TaskOutput:
                 lines[number] = lines.get(number, "") + line
         kept = [number for number in lines if start <= number <= total][:most]
         shown = tuple((number, _shown(lines[number])) for number in kept)
-        missing = next(
-            (
-                (before.first + _lines_of(before, lines, part.first), part.first - 1)
-                for before, part in pairwise(parts)
-                if _number(part) != _number(before) + 1
-            ),
-            (0, 0),
-        )
+        missing = (0, 0)
+        for before, part in pairwise(parts):
+            if part.number != before.number + 1:
+                gone = next(number for number in itertools.count(before.first) if number not in lines)
+                missing = (min(gone, part.first), part.first - 1)
         return Page(shown, total, missing, problem, chars)
 
     def remove(self) -> None:
@@ -165,18 +165,6 @@ class KeptOutput(TaskOutput):
         self.newlines, self.open_line = text.count("\n"), bool(text) and not text.endswith("\n")
         self.chars = len(text)
         return super(KeptOutput, self).page(start, most)
-
-
-def _number(part: _Part) -> int:
-    return int(part.path.stem.rpartition("-")[2])
-
-
-def _lines_of(part: _Part, lines: dict[int, str], end: int) -> int:
-    """How many lines from the beginning of a part on are there, up to another one."""
-    number = part.first
-    while number in lines and number < end:
-        number += 1
-    return number - part.first
 
 
 def _shown(line: str) -> str:
@@ -206,28 +194,20 @@ State = Literal["running", "exited", "stopped", "session", "kept"]
 class _TaskListener(Listener):
     """Puts what a command prints into its file, without the secrets that are known."""
 
-    def __init__(self, output: TaskOutput, secrets: Secrets | None) -> None:
+    def __init__(self, output: TaskOutput, secrets: Secrets) -> None:
         super().__init__()
-        self._output, self._secrets = output, secrets
+        self._output, self._masked = output, MaskedStream(secrets)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._held, self._read = "", 0
+        self._read = 0
         self.printed = asyncio.Event()
         self.transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember what it is read through."""
         self.transport = transport if isinstance(transport, asyncio.SubprocessTransport) else None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep it; the first half of a secret that is cut in two waits for the second."""
-        text = self._held + self._decoder.decode(data)
-        if self._secrets is not None:
-            text = self._secrets.masked(text)
-            cut = len(text) - self._secrets.open_end(text)
-            text, self._held = text[:cut], text[cut:]
-        else:
-            self._held = ""
-        self._output.add(text)
+        self._output.add(self._masked.add(self._decoder.decode(data)))
+        self._masked.shown.clear()
         self.printed.set()
         self._read += len(data)
         if self._read >= _PORTION:
@@ -243,8 +223,7 @@ class _TaskListener(Listener):
                 (pipe.pause_reading if pause else pipe.resume_reading)()
 
     def finish(self) -> None:
-        self._output.add(self._held + self._decoder.decode(b"", True))
-        self._held = ""
+        self._output.add(self._masked.add(self._decoder.decode(b"", True)) + self._masked.rest())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -304,7 +283,7 @@ class BackgroundTasks:
     folder: Path
     """Where their output is kept while the session is open."""
     report: Callable[[Payload], object]
-    secrets: Secrets | None = None
+    secrets: Secrets = NO_SECRETS
     made: dict[str, MadePlaces] = field(default_factory=dict)
     """By the id of a task in a sandbox: what it makes that programs obey."""
     answered: dict[Path, Stamp] = field(default_factory=dict)
