@@ -225,6 +225,24 @@ async def test_an_address_that_was_started_again_works_again(
                 assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", restarts)
 
 
+@pytest.mark.parametrize("refusal", [(404, b"Session not found"), (200, refused(-32001, "Session expired"))])
+@pytest.mark.parametrize("late", [False, True])
+async def test_calls_at_once_in_a_forgotten_session_all_run_in_the_next_one(
+    tmp_path: Path, refusal: tuple[int, bytes], late: bool
+) -> None:
+    with mcp_http() as web:
+        web.unknown, web.late = refusal, late
+        async with running(tmp_path, McpServer(name="web", url=web.url, timeout=20)) as servers:
+            for restarts in (1, 2):
+                web.session += 1
+                web.refused = 0
+                web.opened.clear()
+                texts = ["one", "two", "three"]
+                said = await asyncio.gather(*(call(servers, "web_echo", text=text) for text in texts))
+                assert said == texts
+                assert (status(servers, "web").state, status(servers, "web").restarts) == ("ready", restarts)
+
+
 @pytest.mark.parametrize(
     ("refusal", "told"),
     [

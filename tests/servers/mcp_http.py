@@ -23,10 +23,23 @@ class McpOverHttp:
     """Names the session that it knows; another one than before is as if it had been started again."""
     unknown: tuple[int, bytes] = (404, b"")
     """What it answers where a request names another session; ``ID`` stands for that of the request."""
+    late: bool = False
+    """Whether it refuses only one request of a forgotten session at once, others once it is opened anew."""
+    opened: threading.Event = field(default_factory=threading.Event)
+    refused: int = 0
     ended: bool = False
     """Whether it has let go of its address."""
     stop: Callable[[], None] = lambda: None
     """Lets go of the address before the block ends."""
+
+    def refusal_of(self, message: dict[str, Any]) -> tuple[int, bytes, str]:
+        """What a request of a forgotten session is told."""
+        self.refused += 1
+        if self.late and self.refused > 1 and message["method"] == "tools/call":
+            self.opened.wait(20)
+        code, body = self.unknown
+        kind = "application/json" if body.startswith(b"{") else "text/plain"
+        return code, body.replace(b"ID", json.dumps(message.get("id")).encode()), kind
 
 
 def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
@@ -44,14 +57,13 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
             elif state.broken:
                 self.answer(*state.broken, "text/plain")
             elif self.headers.get("mcp-session-id", str(state.session)) != str(state.session):
-                code, body = state.unknown
-                kind = "application/json" if body.startswith(b"{") else "text/plain"
-                self.answer(code, body.replace(b"ID", json.dumps(message.get("id")).encode()), kind)
+                self.answer(*state.refusal_of(message))
             else:
                 self.reply(message)
 
         def reply(self, message: dict[str, Any]) -> None:
             if "id" in message:
+                state.opened.set()
                 self.answer(200, json.dumps(reply(message, "plain")).encode(), "application/json")
             else:
                 self.answer(202, b"", "text/plain")

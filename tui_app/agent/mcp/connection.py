@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
@@ -96,6 +96,10 @@ class Connection:
         self._listings = {method: Listing() for method in LISTS}
         self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._since, self._notes = 0.0, 0
+        self.forgotten: tuple[int | None, int] | None = None
+        """Status and code with which a server refuses what it is asked in a session that it has forgotten."""
+        self.idle, self._asked = asyncio.Event(), 0
+        self.idle.set()
         self._opened, self._leaving = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._session: ClientSession
@@ -260,19 +264,18 @@ class Connection:
         if not self._server.url or not isinstance(error, MCPError) or self.is_lost():
             return False
         status = error.data.get("status") if isinstance(error.data, dict) else None
+        refusal = status, error.code
         if status in _LOST_STATUSES:
-            return True
-        if status not in _SESSION_STATUSES:
-            return False
-        # Told like any other error: then whatever else the session is asked is refused in the same way.
-        try:
-            async with asyncio.timeout(PING_S):
-                await self._session.send_ping()
-        except MCPError as same:
-            return same.code == error.code != METHOD_NOT_FOUND
-        except TimeoutError:
-            pass
-        return False
+            self.forgotten = refusal
+        elif refusal != self.forgotten and status in _SESSION_STATUSES and error.code != METHOD_NOT_FOUND:
+            # Told like any other error: then whatever else the session is asked is refused in the same way.
+            with suppress(TimeoutError):
+                try:
+                    async with asyncio.timeout(PING_S):
+                        await self._session.send_ping()
+                except MCPError as same:
+                    self.forgotten = refusal if same.code == error.code else self.forgotten
+        return refusal == self.forgotten
 
     @property
     def said(self) -> str:
@@ -301,6 +304,8 @@ class Connection:
         if self._unreadable.done():
             self._unreadable = asyncio.get_running_loop().create_future()
         asking = asyncio.ensure_future(answer)
+        self._asked += 1
+        self.idle.clear()
         ends: list[asyncio.Future[Any]] = [asking, self._unreadable, self._task]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -314,6 +319,9 @@ class Connection:
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
+            self._asked -= 1
+            if not self._asked:
+                self.idle.set()
 
     def _raise_end(self) -> None:
         """Raise why the connection has ended, if it has and that is known."""

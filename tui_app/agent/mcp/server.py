@@ -129,6 +129,8 @@ class Server:
         """The connection is lost, or a list has changed: the task that keeps it has to look."""
         self._lost = ""
         """Why the connection is of no use any more, as a sentence."""
+        self._lingering: set[asyncio.Task[None]] = set()
+        """Connections of sessions that the server has forgotten, on which others still wait for an answer."""
         self._task: asyncio.Task[None] | None = None
         self._restarts, self._since, self._was_ready = 0, 0.0, False
 
@@ -300,6 +302,7 @@ class Server:
             self._restarts += 1
             self.status = replace(self.status, restarts=self.status.restarts + 1)
         self.settled.set()
+        await asyncio.gather(*self._lingering)
 
     async def _connect(self) -> str | None:
         """Connect once, and stay connected.
@@ -372,7 +375,7 @@ class Server:
                 self._again.clear()
                 listed = monotonic()
                 if self._lost:
-                    lost, self._lost = self._lost, ""
+                    lost, self._lost, self._connection = self._lost, "", None
                     raise _Lost(lost)
                 if not self._stop.is_set():
                     await self._list(connection)
@@ -380,8 +383,21 @@ class Server:
             for task in (opening, stopping):
                 task.cancel()
             await asyncio.gather(opening, stopping, return_exceptions=True)
-            with suppress(Exception):  # it is going anyway
-                await connection.leave()
+            leaving = asyncio.create_task(self._leave(connection))
+            self._lingering.add(leaving)
+            leaving.add_done_callback(self._lingering.discard)
+            if connection.forgotten is None:
+                await asyncio.wait([leaving])
+
+    async def _leave(self, connection: "Connection") -> None:
+        """Leave a connection; one that works, once all that was asked on it is answered or given up."""
+        if connection.forgotten is not None:
+            ends = [asyncio.ensure_future(each.wait()) for each in (connection.idle, self._stop)]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            for end in ends:
+                end.cancel()
+        with suppress(Exception):  # it is going anyway
+            await connection.leave()
 
     async def _list(self, connection: "Connection") -> None:
         """Read the server's list, at the start and whenever it says that it has changed."""
