@@ -79,7 +79,7 @@ MOST_CODE = {
     "ui": 17_440,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 177,
     "the ground floor": 2_770,  # places that programs obey, hosts of rules, steps that errors offer
-    "wires": 2_094,
+    "wires": 2_102,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""
 NO_CODE = {

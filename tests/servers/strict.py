@@ -178,6 +178,8 @@ class Strict:
 
     def __init__(self) -> None:
         self.bodies: list[Any] = []
+        self.streamed: list[bool] = []
+        """Of each request, whether a stream was asked for."""
         self.refused: list[str] = []
         self.check: Check = lambda _body: []
         """Judges what comes to no wire of a name."""
@@ -218,9 +220,10 @@ class Strict:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 asked = self.headers.get("x-interaction-type", "")
                 answer = outer.judged(self.path, body, summary=bool(asked))
-                wanted = body.get("stream") or "stream" in self.path
+                wanted = bool(body.get("stream") or "stream" in self.path)
+                outer.streamed.append(wanted)
                 refused = outer.is_refused
-                streams = bool(wanted) and not refused
+                streams = wanted and not refused
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""
                 sent = (streamed(answer, cut) if streams else json.dumps(answer)).encode()
                 media = "text/event-stream" if streams else "application/json"

@@ -104,6 +104,29 @@ async def test_a_model_without_tools_answers_without_and_is_asked_so_from_then_o
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("odd", [1, 2])
+async def test_one_refusal_that_names_nothing_changes_no_later_request(
+    strict: Strict, wire: str, odd: int
+) -> None:
+    refused = 0
+
+    def check(_: Any) -> list[str]:
+        nonlocal refused
+        refused += 1
+        return ["Nein."] if refused <= odd else []
+
+    strict.check = check
+    asked = Asked(strict, wire, look)
+    await asked.say()
+    for _ in range(2):
+        before = len(strict.bodies)
+        await asked.say()
+        assert len(strict.bodies) == before + 1
+        assert defined(strict.bodies[-1]), "with tools, as at first"
+        assert strict.streamed[-1], "and as a stream"
+
+
+@pytest.mark.parametrize("wire", WIRES)
 async def test_a_tool_whose_schema_is_refused_is_made_plain_or_left_out_and_named(
     strict: Strict, wire: str
 ) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from itertools import chain
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic_ai.exceptions import (
     ModelAPIError,
@@ -61,6 +61,10 @@ _TOOL_AT = re.compile(r"(?:tools|functions?|function_?declarations)(?:\[|\.|/)(\
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 
+_Reason = Literal["named", "new", "none"]
+"""It is named, it is new in this request, or nothing speaks for it."""
+
+
 @dataclass(slots=True)
 class Adjustments:
     """The forms in which one model is asked, one refusal after the other."""
@@ -74,7 +78,9 @@ class Adjustments:
     lasting: WireForm = field(init=False)
     """What of it a later start may rely on: what was answered after a refusal that named it."""
     _proven: WireForm = field(init=False)
-    """The last one that was answered."""
+    """The last one that was answered, and may be relied on."""
+    _guess: WireForm | None = field(default=None, init=False)
+    """One that was answered once, of which no refusal said that it would be."""
     _before: WireForm = field(init=False)
     """The one in front of the newest try."""
     _taken: set[str] = field(default_factory=set, init=False)
@@ -86,8 +92,8 @@ class Adjustments:
     """The last refusal."""
     _names: Mapping[str, OwnNames] = field(default_factory=dict, init=False)
     """Own names of the newest request's tools, by those that were sent in their place."""
-    _unnamed: bool = field(default=False, init=False)
-    """Whether a try was made without a name for what is refused."""
+    _reasons: set[_Reason] = field(default_factory=set, init=False)
+    """Of the tries of the request."""
 
     def __post_init__(self, learnt: Mapping[str, Learned]) -> None:
         self.form = self.lasting = self._proven = self._before = self.first.taught(learnt)
@@ -122,7 +128,7 @@ class Adjustments:
     def begin(self) -> None:
         """Forget the tries of the last request."""
         self.form = self._before = self._proven
-        self._tried, self._said, self._unnamed, self.refused = [], "", False, None
+        self._tried, self._said, self._reasons, self.refused = [], "", set(), None
 
     def next_form(self, request: ModelRequestContext, error: Exception) -> WireForm | None:
         """The form to try next, where one was refused; None where there is no other.
@@ -144,50 +150,59 @@ class Adjustments:
             self.form = self._before
         self._said = refusal.words
         asked = _asked(request)
-        for form, named in self._steps(refusal, asked):
+        for form, reason in self._steps(refusal, asked):
             if form not in self._tried:
                 self._tried.append(form)
                 self._before, self.form = self.form, form
-                self._unnamed = self._unnamed or not named
+                self._reasons.add(reason)
                 return form
         return None
 
     def answered(self, request: ModelRequestContext) -> str:
         """Note that the form was taken; return what the user has to know of it, empty for nothing."""
-        asked, before = _asked(request), self._proven
+        before = self._proven
+        asked = replace(_asked(request), streams=request.streaming and self.form.streams)
         self._taken |= {*asked.kinds, *asked.tools, *(row.name for row in _ROWS if row.has(asked))}
+        if "none" in self._reasons and self.form != self._guess:
+            # What was refused may have been a passing trouble: the next request is sent as before.
+            self._guess = self.form
+            return _told(before, self.form)
         self._proven = self.form
-        if not self._unnamed:
-            # Nothing of an earlier try without a name.
+        if self._reasons <= {"named"}:
             names = (each.name for each in fields(WireForm))
             now = {name: own for name in names if (own := getattr(self.form, name)) != getattr(before, name)}
             self.lasting = replace(self.lasting, **now)
-        return "" if self.form == before else _told(before, self.form)
+        return "" if self.form in (before, self._guess) else _told(before, self.form)
 
-    def _steps(self, refusal: "_Refusal", asked: "_Asked") -> Iterator[tuple[WireForm, bool]]:
-        """Forms to try in turn, and whether what they change was named."""
+    def _steps(self, refusal: "_Refusal", asked: "_Asked") -> Iterator[tuple[WireForm, _Reason]]:
+        """Forms to try in turn, and why what they change is suspected."""
         form = self.form
         kinds = {kind: place for kind in asked.kinds if (place := refusal.first(_FILES[kind])) is not None}
         for kind in sorted(kinds, key=lambda kind: kinds[kind]):
-            yield replace(form, files=form.files - {kind}), True
+            yield replace(form, files=form.files - {kind}), "named"
         for change in _of_tools(refusal, asked):
-            yield change(form), True
-        yield from ((replace(form, dropped=form.dropped | {name}), True) for name in refusal.fields)
+            yield change(form), "named"
+        yield from ((replace(form, dropped=form.dropped | {name}), "named") for name in refusal.fields)
         for row in _ROWS:
             quoted = row.name == "ids" and any(map(refusal.quotes, asked.ids))
             if row.has(asked) and (quoted or refusal.first(row.names) is not None):
-                yield from ((change(form), True) for change in row.changes)
-        yield from ((replace(form, dropped=form.dropped | {name}), True) for name in refusal.perhaps)
-        if not refusal.certain:
-            return
+                yield from ((change(form), "named") for change in row.changes)
+        yield from ((replace(form, dropped=form.dropped | {name}), "named") for name in refusal.perhaps)
+        if refusal.certain:
+            yield from self._unnamed_steps(asked)
+
+    def _unnamed_steps(self, asked: "_Asked") -> Iterator[tuple[WireForm, _Reason]]:
+        form = self.form
+        if self._guess is not None:
+            yield self._guess, "none"
         if new := asked.kinds - self._taken:
-            yield replace(form, files=form.files - new), False
+            yield replace(form, files=form.files - new), "new"
         if self._taken and (tools := frozenset(asked.tools) - self._taken):
-            yield replace(form, plain=form.plain | tools), False
-            yield replace(form, unfit=form.unfit | tools), False
+            yield replace(form, plain=form.plain | tools), "new"
+            yield replace(form, unfit=form.unfit | tools), "new"
         for row in _ROWS:
             if row.unnamed and row.has(asked) and row.name not in self._taken:
-                yield from ((change(form), False) for change in row.changes)
+                yield from ((change(form), "none") for change in row.changes)
 
 
 def adjustments_for(
@@ -225,9 +240,7 @@ def _asked(request: ModelRequestContext) -> _Asked:
         kinds=frozenset(filter(None, map(_kind, chain.from_iterable(map(_files, parts))))),
         tools=tuple(tool.name for tool in shown if not tool.defer_loading),
         ids=frozenset(part.tool_call_id for part in parts if isinstance(part, ToolCallPart)),
-        thinks=any(
-            isinstance(part, ThinkingPart) or getattr(part, "provider_details", None) for part in parts
-        ),
+        thinks=any(isinstance(each, ThinkingPart) or getattr(each, "provider_details", 0) for each in parts),
         spoken=any(isinstance(message, ModelResponse) for message in request.messages),
         streams=request.streaming,
         caches=any("cache" in name and on for name, on in (request.model_settings or {}).items()),
