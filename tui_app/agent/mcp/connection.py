@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
@@ -39,6 +40,7 @@ from tui_app.agent.mcp.oauth import Auth
 from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
 from tui_app.agent.network import Route
+from tui_app.agent.waits import first_of
 from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
@@ -108,11 +110,7 @@ class Connection:
     async def open(self) -> None:
         """Connect, and agree on the protocol. Raises whatever comes to the library."""
         self._task = asyncio.create_task(self._run())
-        opened = asyncio.create_task(self._opened.wait())
-        try:
-            await asyncio.wait([self._task, opened], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            opened.cancel()
+        await first_of(self._task, self._opened.wait())
         self._raise_end()
 
     async def leave(self) -> None:
@@ -181,23 +179,18 @@ class Connection:
 
     async def tools(self) -> tuple[Sequence[Any], tuple[str, ...]]:
         """Every tool the server lists, and sentences: which is not of the protocol's form."""
-        listed = await self._listed("tools/list", self._session.list_tools, self._server.tools)
+        listed = await self.listed("tools", self._server.tools)
         return listed, self._listings["tools/list"].sentences
 
-    async def resources(self) -> Sequence[Any]:
-        """What the server has to read."""
-        return await self._listed("resources/list", self._session.list_resources)
+    async def listed(self, field: str, chosen: Sequence[str] | None = None) -> Sequence[Any]:
+        """All pages of a list; nothing where the server has no such list.
 
-    async def prompts(self) -> Sequence[Any]:
-        """The prompts that the server has ready."""
-        return await self._listed("prompts/list", self._session.list_prompts)
-
-    async def _listed(
-        self, method: str, ask: Callable[..., Awaitable[Any]], chosen: Sequence[str] | None = None
-    ) -> Sequence[Any]:
-        """All pages of a list; nothing where the server has no such list."""
-        self._listings[method] = Listing(chosen)
-        field, entries, cursor = LISTS[method], list[Any](), None
+        Args:
+            field: ``tools``, ``resources`` or ``prompts``.
+            chosen: Names that the settings allow; None for all.
+        """
+        self._listings[f"{field}/list"] = Listing(chosen)
+        ask, entries, cursor = getattr(self._session, f"list_{field}"), list[Any](), None
         offers = {each for each in LISTS.values() if getattr(self._session.server_capabilities, each, None)}
         # Older servers have tools and offer nothing.
         if field not in (offers or {"tools"}):
@@ -306,9 +299,8 @@ class Connection:
         asking = asyncio.ensure_future(answer)
         self._asked += 1
         self.idle.clear()
-        ends: list[asyncio.Future[Any]] = [asking, self._unreadable, self._task]
         try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(asking, self._unreadable, self._task)
             if not asking.done() and self._unreadable.done():
                 raise CallFailed(f"The MCP server {self._server.name} sent {self._unreadable.result()}.")
             if asking.done() and self.is_lost():
@@ -351,9 +343,8 @@ class Connection:
         """An answer before the library checks it as a whole, and refuses all for one piece."""
         if method == "tools/call":
             return valid_result(answer)
-        if (listing := self._listings.get(method)) is None:
-            return answer
-        return listing.sifted(method, answer, self._session.protocol_version or "")
+        known = self._listings.get(method)
+        return known.sifted(method, answer, self._session.protocol_version or "") if known else answer
 
 
 class _Dispatcher(JSONRPCDispatcher[TransportContext]):
@@ -401,89 +392,82 @@ class _HttpClient(httpx2.AsyncClient):
             return await _refusal(request, response)
         if response.next_request is not None or not options.get("stream"):
             return response
-        headers = [
-            (name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_BODY
-        ]
+        own = [each for each in response.headers.multi_items() if each[0] not in _OF_THE_BODY]
+        body = _Body(_lines_of(response), response.aclose)
         return httpx2.Response(
-            response.status_code,
-            headers=headers,
-            stream=_Bounded(response),
-            request=request,
-            extensions=response.extensions,
+            response.status_code, headers=own, stream=body, request=request, extensions=response.extensions
         )
 
 
 _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """A body by the line, each mended; an answer, or an event's line, has at most so many bytes."""
+@dataclass(slots=True)
+class _Body(httpx2.AsyncByteStream):
+    """What is handed on of another body."""
 
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
-        self._has_lines = response.headers.get("content-type", "").startswith("text/event-stream")
+    pieces: AsyncIterator[bytes]
+    close: Callable[[], Awaitable[None]]
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        line, size = bytearray(), 0
-        async for data in self._response.aiter_bytes():
-            head, end, tail = data.rpartition(b"\n")
-            if end:
-                yield supervisor.mended(bytes(line) + head + end)
-                line = bytearray(tail)
-            else:
-                line += data
-            size += len(data)
-            if (len(line) if self._has_lines else size) > supervisor.LINE_BYTES:
-                raise httpx2.StreamError(f"it sent a message of more than {supervisor.LINE_BYTES >> 20} MB")
-        yield supervisor.mended(bytes(line))
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self.pieces
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        await self.close()
+
+
+async def _lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """A body by the line, each mended; an answer, or an event's line, has at most so many bytes."""
+    has_lines = response.headers.get("content-type", "").startswith("text/event-stream")
+    line, size = bytearray(), 0
+    async for data in response.aiter_bytes():
+        head, end, tail = data.rpartition(b"\n")
+        if end:
+            yield supervisor.mended(bytes(line) + head + end)
+            line = bytearray(tail)
+        else:
+            line += data
+        size += len(data)
+        if (len(line) if has_lines else size) > supervisor.LINE_BYTES:
+            raise httpx2.StreamError(f"it sent a message of more than {supervisor.LINE_BYTES >> 20} MB")
+    yield supervisor.mended(bytes(line))
 
 
 async def _shorten_refusal(response: httpx2.Response) -> None:
-    if response.status_code >= _BAD_STATUS and isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Short(response.stream)
+    if response.status_code < _BAD_STATUS or not isinstance(response.stream, httpx2.AsyncByteStream):
+        return
+    body = response.stream
 
-
-class _Short(httpx2.AsyncByteStream):
-    """The beginning of a body."""
-
-    def __init__(self, body: httpx2.AsyncByteStream) -> None:
-        self._body = body
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def beginning() -> AsyncIterator[bytes]:
         left = REFUSAL_BYTES
-        async for data in self._body:
+        async for data in body:
             yield data[:left]
             if (left := left - len(data)) <= 0:
                 return
 
-    async def aclose(self) -> None:
-        await self._body.aclose()
+    response.stream = _Body(beginning(), body.aclose)
 
 
 async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """A refusal as the error that answers the request, whatever form it had."""
-    sent, said, status = _read(request.content), _read(await response.aread()), response.status_code
-    error = said.get("error") if isinstance(said, dict) and "jsonrpc" in said else None
+    sent, told, status = _read(request.content), _read(await response.aread()), response.status_code
+    error = told.get("error") if isinstance(told, dict) and "jsonrpc" in told else None
     match error:
         case {"code": int(code), "message": str(message)}:
             pass
         case _:
             phrase = next((each.phrase for each in HTTPStatus if each == status), "")
             words = response.text.strip()[:WORDS_CHARS]
-            code, message = INTERNAL_ERROR, f"It answered {status} {phrase}".rstrip()
-            message += f": {words}" if words else ""
+            said = f"It answered {status} {phrase}".rstrip()
+            code, message = INTERNAL_ERROR, f"{said}: {words}" if words else said
     answer = {
         "jsonrpc": "2.0",
         "id": sent.get("id") if isinstance(sent, dict) else None,
         "error": {"code": code, "message": message, "data": {"status": status}},
     }
-    headers = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
-    return httpx2.Response(
-        status, headers={**headers, "content-type": "application/json"}, json=answer, request=request
-    )
+    own = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
+    own["content-type"] = "application/json"
+    return httpx2.Response(status, headers=own, json=answer, request=request)
 
 
 def _read(text: bytes) -> Any:

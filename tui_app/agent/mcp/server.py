@@ -15,6 +15,7 @@ from tui_app.agent.mcp.offers import Offer, offer
 from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpResource, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.mcp.variables import MissingVariable, secrets_of
+from tui_app.agent.waits import first_of
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 from tui_app.text import count, plain_text
@@ -142,12 +143,6 @@ class Server:
         return self.status.state == "ready"
 
     @property
-    def may_revive(self) -> bool:
-        """Whether it was given up a while ago, and may have come back."""
-        gone = self.status.state == "failed" and self._was_ready and bool(self.settings.url)
-        return gone and monotonic() - self._since > REVIVE_S
-
-    @property
     def start_s(self) -> float:
         """Seconds it may take to start."""
         return self.settings.timeout + (SIGN_IN_S if self._announce is not None else 0.0)
@@ -160,11 +155,13 @@ class Server:
             self._task = asyncio.create_task(self._live(), name=f"mcp-{self.settings.name}")
 
     def revive(self) -> None:
-        """Try a server again that was given up."""
-        self._restarts, self._lost = 0, ""
-        self.settled.clear()
-        self.status = replace(self.status, state="starting")
-        self._task = asyncio.create_task(self._live(), name=f"mcp-{self.settings.name}")
+        """Try a server again that was given up a while ago, and may have come back."""
+        is_gone = self.status.state == "failed" and self._was_ready and bool(self.settings.url)
+        if is_gone and monotonic() - self._since > REVIVE_S:
+            self._restarts, self._lost, self._task = 0, "", None
+            self.settled.clear()
+            self.status = replace(self.status, state="starting")
+            self.start()
 
     async def stop(self) -> None:
         """End the connection, and the program with all its children."""
@@ -175,12 +172,9 @@ class Server:
             self.offer = Offer()
             self.status = replace(self.status, state="stopped", left_out=())
             self._changed(self)
-        if self._task is None:
-            return
-        _, late = await asyncio.wait([self._task], timeout=STOP_S)
-        for task in late:
-            task.cancel()
-            await asyncio.wait([task], timeout=STOP_S)
+        if self._task is not None and (await asyncio.wait([self._task], timeout=STOP_S))[1]:
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=STOP_S)
 
     async def call(self, own_name: str, args: dict[str, Any]) -> Any:
         """Call a tool; what a lost connection has not sent is sent again on the next one.
@@ -232,21 +226,19 @@ class Server:
             heard = monotonic()
 
         calling = asyncio.ensure_future(question(connection, progressed))
-        stopping = asyncio.ensure_future(self._stop.wait())
-        limit, ends = self.settings.timeout, (calling, stopping)
+        limit = self.settings.timeout
         try:
             while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
-                await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                await first_of(calling, self._stop.wait(), timeout_s=left)
                 if calling.done():
                     return calling.result()
-                if stopping.done():
+                if self._stop.is_set():
                     break
                 if self._asking:
                     heard = monotonic()
         finally:
-            for task in ends:
-                task.cancel()
-            await asyncio.gather(*ends, return_exceptions=True)
+            calling.cancel()
+            await asyncio.gather(calling, return_exceptions=True)
         why = "was stopped" if self._stop.is_set() else f"did not answer within {limit:g} seconds"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
@@ -356,9 +348,8 @@ class Server:
     async def _serve(self, connection: "Connection") -> None:
         """Keep a connection until the server is stopped. Raises ``_Lost``, and whatever the client raises."""
         opening = asyncio.create_task(connection.open())
-        stopping = asyncio.create_task(self._stop.wait())
         try:
-            await asyncio.wait([opening, stopping], timeout=self.start_s, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(opening, self._stop.wait(), timeout_s=self.start_s)
             if not opening.done():
                 if self._stop.is_set():
                     return
@@ -380,9 +371,8 @@ class Server:
                 if not self._stop.is_set():
                     await self._list(connection)
         finally:
-            for task in (opening, stopping):
-                task.cancel()
-            await asyncio.gather(opening, stopping, return_exceptions=True)
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
             leaving = asyncio.create_task(self._leave(connection))
             self._lingering.add(leaving)
             leaving.add_done_callback(self._lingering.discard)
@@ -392,10 +382,7 @@ class Server:
     async def _leave(self, connection: "Connection") -> None:
         """Leave a connection; one that works, once all that was asked on it is answered or given up."""
         if connection.forgotten is not None:
-            ends = [asyncio.ensure_future(each.wait()) for each in (connection.idle, self._stop)]
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            for end in ends:
-                end.cancel()
+            await first_of(connection.idle.wait(), self._stop.wait())
         with suppress(Exception):  # it is going anyway
             await connection.leave()
 
@@ -429,28 +416,28 @@ class Server:
     ) -> tuple[tuple[McpResource, ...], tuple[McpPrompt, ...]]:
         """What it has beside tools; a list that cannot be read is none, and the tools stay."""
         name = self.settings.name
-        resources, prompts = tuple[McpResource, ...](), tuple[McpPrompt, ...]()
-        with suppress(Exception):  # whatever a foreign server makes the client raise
-            async with asyncio.timeout(self.settings.timeout):
-                resources = tuple(
-                    McpResource(server=name, uri=str(each.uri), about=each.description or each.name or "")
-                    for each in list(await connection.resources())[:MOST_LISTED]
-                )
-        with suppress(Exception):  # the same
-            async with asyncio.timeout(self.settings.timeout):
-                prompts = tuple(
-                    McpPrompt(
-                        server=name,
-                        name=each.name,
-                        about=each.description or "",
-                        arguments=tuple(
-                            one.name if one.required else f"[{one.name}]" for one in each.arguments or ()
-                        ),
-                    )
-                    for each in list(await connection.prompts())[:MOST_LISTED]
-                    if _PROMPT_NAME.fullmatch(each.name)
-                )
-        return resources, prompts
+        found: dict[str, list[Any]] = {"resources": [], "prompts": []}
+        for field in found:
+            with suppress(Exception):  # whatever a foreign server makes the client raise
+                async with asyncio.timeout(self.settings.timeout):
+                    found[field] = list(await connection.listed(field))[:MOST_LISTED]
+        resources = (
+            McpResource(server=name, uri=str(each.uri), about=each.description or each.name or "")
+            for each in found["resources"]
+        )
+        prompts = (
+            McpPrompt(
+                server=name,
+                name=each.name,
+                about=each.description or "",
+                arguments=tuple(
+                    one.name if one.required else f"[{one.name}]" for one in each.arguments or ()
+                ),
+            )
+            for each in found["prompts"]
+            if _PROMPT_NAME.fullmatch(each.name)
+        )
+        return tuple(resources), tuple(prompts)
 
     async def read(self, uri: str) -> str | bytes:
         """A resource: text, or a file as it is. Raises ``CallFailed``."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -78,12 +79,13 @@ def found_by_search(
     Returns:
         The largest ones, as many as it takes for the others to fit.
     """
-    total, number, found = sum(sizes.values()), others + sum((numbers or {}).values()), set[str]()
+    numbers = numbers or {}
+    total, number, found = sum(sizes.values()), others + sum(numbers.values()), set[str]()
     for name in sorted(sizes, key=lambda name: -sizes[name]):
         if (not room or total <= room) and number <= MOST_TOOLS:
             break
         found.add(name)
-        total, number = total - sizes[name], number - (numbers or {}).get(name, 0)
+        total, number = total - sizes[name], number - numbers.get(name, 0)
     return frozenset(found)
 
 
@@ -171,8 +173,7 @@ class McpServers:
         self.start()
         if (server := self._servers.get(name)) is None:
             raise CallFailed(f"The MCP server {name} is not running.")
-        if server.may_revive:
-            server.revive()
+        server.revive()
         # A moment more than its own limit: then it says itself what went wrong.
         await self._settled([server], server.settings.timeout + 1.0)
         return server
@@ -231,8 +232,7 @@ class McpServers:
         """
         self.start()
         for server in self._servers.values():
-            if server.may_revive:
-                server.revive()
+            server.revive()
         limits = [server.settings.timeout for server in self._servers.values() if server.settings.enabled]
         # A moment more than its own limit: then it says itself what went wrong.
         await self.settle(max(limits, default=0.0) + 1.0 if self.patient else WAIT_S)
@@ -252,14 +252,10 @@ class McpServers:
         await self._settled(list(self._servers.values()), timeout_s)
 
     async def _settled(self, servers: Sequence[Server], timeout_s: float) -> None:
-        waiting = [asyncio.ensure_future(server.settled.wait()) for server in servers]
-        if waiting:
-            try:
-                await asyncio.wait(waiting, timeout=timeout_s)
-            finally:
-                for each in waiting:
-                    each.cancel()
-                await asyncio.gather(*waiting, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                for server in servers:
+                    await server.settled.wait()
 
     def offered(self) -> list[tuple[Server, Offered]]:
         """Every tool that can be called now, in the order of the settings."""
@@ -285,12 +281,10 @@ class McpServers:
         searched, sent, kept = self.searched(), self.host.sent(), self._offers()
         found = []
         for name, settings in self.defined.items():
-            server = self._servers.get(name)
             state: ServerState = "starting" if settings.enabled else "off"
             status = McpStatus(name=settings.name, where=settings.where, state=state)
-            if server is not None:
-                status = server.status
-            status = replace(status, required=settings.required)
+            if name in self._servers:
+                status = self._servers[name].status
             if name in kept:
                 tools = tuple(
                     McpTool(
@@ -303,7 +297,7 @@ class McpServers:
                     for tool in kept[name].tools
                 )
                 status = replace(status, tools=tools, left_out=kept[name].left_out)
-            found.append(status)
+            found.append(replace(status, required=settings.required))
         return tuple(found)
 
     def _begin(self, name: str) -> None:

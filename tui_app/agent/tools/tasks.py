@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tui_app import command_parent, output_drain
 from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.agent.waits import first_of
 from tui_app.autorun import Stamp
 from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
@@ -372,10 +373,9 @@ class BackgroundTasks:
         task.group = group
         self.report(TaskStarted(id=task_id, command=command, tool_call_id=call))
         task.follower = asyncio.create_task(self._follow(task, group), name=f"task {task_id}")
-        first = asyncio.create_task(group.listener.printed.wait())
         try:
-            await asyncio.wait([first, task.follower], timeout=FIRST_S, return_when="FIRST_COMPLETED")
-            if task.is_running and not first.done():
+            await first_of(task.follower, group.listener.printed.wait(), timeout_s=FIRST_S)
+            if task.is_running and not group.listener.printed.is_set():
                 return task
             # What comes in the same breath belongs to it.
             await asyncio.wait([task.follower], timeout=FIRST_S / 5)
@@ -383,8 +383,6 @@ class BackgroundTasks:
             # Nobody would know of it: the call that has started it has no result.
             await self._end([task], "stopped")
             raise
-        finally:
-            first.cancel()
         return task
 
     async def end_task(self, task_id: str) -> bool:
@@ -464,21 +462,14 @@ class BackgroundTasks:
         """Wait until a task has printed more than so many characters, or has ended."""
         task = self.tasks.get(task_id)
         while task is not None and task.is_running and task.output.chars == chars:
-            ends: list[asyncio.Future[Any]] = [] if task.follower is None else [task.follower]
+            ends = [] if task.follower is None else [task.follower]
             if task.group is None:
                 # Somebody else writes the file.
-                await asyncio.wait(
-                    [*ends, asyncio.ensure_future(asyncio.sleep(_FOREIGN_S))], return_when="FIRST_COMPLETED"
-                )
+                await first_of(*ends, asyncio.sleep(_FOREIGN_S))
                 await asyncio.to_thread(task.output.page, -1, 1)
                 continue
-            printed = task.group.listener.printed
-            printed.clear()
-            more = asyncio.ensure_future(printed.wait())
-            try:
-                await asyncio.wait([*ends, more], return_when="FIRST_COMPLETED")
-            finally:
-                more.cancel()
+            task.group.listener.printed.clear()
+            await first_of(*ends, task.group.listener.printed.wait())
 
     async def ask_about_made(self) -> None:
         """Ask about what tasks have made so far that programs obey; what comes of it is news."""
