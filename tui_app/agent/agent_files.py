@@ -130,10 +130,10 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | Non
 
 def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:
     """The tools that a file names, with those that every agent has, and names that nothing here has."""
-    wanted = [each.strip("-[]\"' ") for each in re.split(r"[,\s]+", text) if each.strip("-[]\"' ")]
-    named = {_ELSEWHERE.get(each.lower(), each) for each in wanted}
+    wanted = filter(None, (each.strip("-[]\"' ") for each in re.split(r"[,\s]+", text)))
+    named = {_ELSEWHERE.get(each.lower(), each): each for each in wanted}
     works = [each for each in WORKS if each in named or EVERY in named]
-    unknown = [each for each in wanted if _ELSEWHERE.get(each.lower(), each) not in (*LOOKS, *WORKS, EVERY)]
+    unknown = [each for name, each in named.items() if name not in (*LOOKS, *WORKS, EVERY)]
     return (*LOOKS, *works), [f"{each:.40}" for each in unknown[:5]]
 
 

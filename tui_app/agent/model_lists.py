@@ -24,6 +24,7 @@ _WINDOW_KEYS = (
     "context_length",
     "context_window",
     "inputTokenLimit",
+    "n_ctx",
 )
 _CEILING_KEYS = ("max_context_length", "n_ctx_train")
 
@@ -116,7 +117,7 @@ async def ask_listing(
             items = await _all_pages(client, f"{address.url}/models", protocol)
             if not items:
                 raise NoListing("lists no models")
-            real = {_id(item): _number(item, _WINDOW_KEYS) or _meta(item, "n_ctx") for item in items}
+            real = {_id(item): _number(item, _WINDOW_KEYS) for item in items}
             if None in real.values() and is_loopback(address.root):
                 real |= await _told_elsewhere(client, address.root, real)
     except NoWay as error:
@@ -127,7 +128,7 @@ async def ask_listing(
         raise NoAnswer(address.url) from error
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise NoListing("cannot list its models") from error
-    ceilings = {_id(item): _number(item, _CEILING_KEYS) or _meta(item, "n_ctx_train") for item in items}
+    ceilings = {_id(item): _number(item, _CEILING_KEYS) for item in items}
     return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
 
 
@@ -211,10 +212,9 @@ async def _told_elsewhere(
     for path in ("/api/v0/models", "/api/ps", "/props"):
         async with client.stream("GET", root + path, auth=None) as response:
             answers.append(await _body(response) if response.status_code == httpx2.codes.OK else None)
-    lmstudio, ollama, llamacpp = answers
-    told = {_id(item): _number(item, _WINDOW_KEYS) for item in _items(lmstudio) or []}
-    told |= {_id(item): _number(item, _WINDOW_KEYS) for item in _items(ollama) or []}
-    settings = llamacpp.get("default_generation_settings") if isinstance(llamacpp, dict) else None
+    rows = (item for answer in answers[:2] for item in _items(answer) or [])
+    told = {_id(item): _number(item, _WINDOW_KEYS) for item in rows}
+    settings = answers[2].get("default_generation_settings") if isinstance(answers[2], dict) else None
     fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
     return {name: window or told.get(name) or fallback for name, window in known.items()}
 
@@ -231,10 +231,7 @@ def _id(item: Mapping[str, Any]) -> str:
 
 
 def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    values = (item.get(key) for key in keys)
+    # llama.cpp tells what it knows of a file one level below.
+    known = {**meta, **item} if isinstance(meta := item.get("meta"), dict) else item
+    values = (known.get(key) for key in keys)
     return next((value for value in values if isinstance(value, int) and value > 1), None)
-
-
-def _meta(item: Mapping[str, Any], key: str) -> int | None:
-    meta = item.get("meta")
-    return _number(meta, (key,)) if isinstance(meta, dict) else None

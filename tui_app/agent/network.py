@@ -9,12 +9,13 @@ import os
 import re
 import ssl
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -37,6 +38,9 @@ TRUST_VARIABLES: Mapping[str, bool] = MappingProxyType(
     }
 )
 """Variables that name files or folders of certificates, and whether they take the place of the system's."""
+
+
+_NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
 
 
 class NoWay(httpx2.ConnectError):
@@ -75,17 +79,11 @@ def http_client(
     async def put_headers(request: httpx2.Request) -> None:
         request.headers.update(always or {})
 
-    return httpx2.AsyncClient(
-        transport=Route(),
-        headers=headers,
-        timeout=_TIMEOUT if timeout is None else timeout,
-        auth=auth,
-        event_hooks={
-            "request": [put_headers] if always else [],
-            "response": [_refuse_redirect] if tells_redirects else [],
-        },
-        trust_env=False,
-    )
+    hooks: Mapping[str, list[Callable[..., Any]]] = {
+        "request": [put_headers] if always else [],
+        "response": [_refuse_redirect] if tells_redirects else [],
+    }
+    return _client(headers, _TIMEOUT if timeout is None else timeout, auth, hooks)
 
 
 async def _refuse_redirect(response: httpx2.Response) -> None:
@@ -99,13 +97,17 @@ async def _refuse_redirect(response: httpx2.Response) -> None:
 
 def rerouted(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
     """The same client on our way: for those that a library has made."""
+    return _client(client.headers, client.timeout, client.auth, client.event_hooks)
+
+
+def _client(
+    headers: Mapping[str, str] | None,
+    timeout: httpx2.Timeout | float,
+    auth: httpx2.Auth | None,
+    hooks: Mapping[str, list[Callable[..., Any]]],
+) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        transport=Route(),
-        headers=client.headers,
-        timeout=client.timeout,
-        auth=client.auth,
-        event_hooks=client.event_hooks,
-        trust_env=False,
+        transport=Route(), headers=headers, timeout=timeout, auth=auth, event_hooks=hooks, trust_env=False
     )
 
 
@@ -128,18 +130,13 @@ class Route(httpx2.AsyncBaseTransport):
         try:
             return await way.handle_async_request(request)
         except httpx2.ProxyError as error:
-            raise NoWay(
-                f"The proxy {_shown(proxy)} did not let the request to {host} through: {error}.",
-                f"Check {variable}, which names it; NO_PROXY lists hosts that need no proxy",
-            ) from error
+            refused = f"The proxy {_shown(proxy)} did not let the request to {host} through: {error}."
+            raise NoWay(refused, f"Check {variable}{_NAMED}") from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if not proxy or tls_error(error):
                 raise
-            raise NoWay(
-                f"The proxy {_shown(proxy)} does not answer.",
-                f"Start it, or change {variable}, which names it; NO_PROXY lists hosts that need no proxy",
-                passes=not is_loopback(proxy),
-            ) from error
+            silent, start = f"The proxy {_shown(proxy)} does not answer.", f"Start it, or change {variable}"
+            raise NoWay(silent, f"{start}{_NAMED}", passes=not is_loopback(proxy)) from error
         except httpx2.RemoteProtocolError as error:
             # A connection that was closed without a word has no cause; what cannot be read as HTTP has one.
             if error.__cause__ is not None and (error.__cause__.__cause__ or error.__cause__.__context__):
@@ -248,20 +245,13 @@ def _load(context: ssl.SSLContext, name: str, place: Path) -> None:
             context.load_verify_locations(cafile=place)
             return
         for file in sorted(place.iterdir()):
-            try:
+            with suppress(ssl.SSLError, IsADirectoryError):
                 context.load_verify_locations(cafile=file)
-            except (ssl.SSLError, IsADirectoryError):
-                continue
-    except ssl.SSLError as error:
-        raise _leads_nowhere(name, place, "holds no certificates in PEM form") from error
     except OSError as error:
-        raise _leads_nowhere(name, place, f"cannot be read: {error.strerror}") from error
-
-
-def _leads_nowhere(name: str, place: Path, why: str) -> NoWay:
-    return NoWay(
-        f"{name} names {place}, which {why}.", f"Set {name} to certificates in PEM form, or remove it"
-    )
+        is_other = isinstance(error, ssl.SSLError)
+        why = "holds no certificates in PEM form" if is_other else f"cannot be read: {error.strerror}"
+        hint = f"Set {name} to certificates in PEM form, or remove it"
+        raise NoWay(f"{name} names {place}, which {why}.", hint) from error
 
 
 def named_trust() -> str:

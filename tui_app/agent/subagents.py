@@ -49,15 +49,6 @@ RESULT_CHARS = 2_000
 """Characters of a result that are kept: what was looked at is still in the workspace."""
 
 
-@dataclass(slots=True)
-class _Step:
-    """The step under way."""
-
-    payload: SubAgentStep
-    calls: dict[str, SubAgentCall]
-    """By id, in the order of the answer."""
-
-
 class SubAgentWatch(AbstractCapability[Any]):
     """Follows one run. A step is written when the next one begins, so it has the results of its calls."""
 
@@ -70,7 +61,10 @@ class SubAgentWatch(AbstractCapability[Any]):
             report: Writes an event down and shows it.
         """
         self._call, self._model, self._report = call, model, report
-        self._step: _Step | None = None
+        self._step: SubAgentStep | None = None
+        """The one under way."""
+        self._calls: dict[str, SubAgentCall] = {}
+        """Its calls by id, in the order of the answer."""
         self._started = monotonic()
         self._ended = SubAgentEnd(tool_call_id=call, outcome="done")
         self.said = ""
@@ -98,7 +92,7 @@ class SubAgentWatch(AbstractCapability[Any]):
         usage = response.usage
         self.said = text or self.said
         self.titles += [(call.tool_name, call.args_as_json_str()) for call in calls]
-        step = SubAgentStep(
+        self._step = SubAgentStep(
             tool_call_id=self._call,
             text=text,
             model=self._model,
@@ -108,24 +102,20 @@ class SubAgentWatch(AbstractCapability[Any]):
             cache_write_tokens=usage.cache_write_tokens,
             cost_usd=answer_cost(response),
         )
-        made = {
+        self._calls = {
             call.tool_call_id: SubAgentCall(name=call.tool_name, args=call.args_as_json_str())
             for call in calls
         }
-        self._step = _Step(step, made)
         if why_not_whole(response) in ASKED_AGAIN:
             raise AnswerCutOff
         return response
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
         """Take the result of a call into its step."""
-        if not isinstance(event, FunctionToolResultEvent) or self._step is None:
-            return
-        part = event.part
-        if (made := self._step.calls.get(part.tool_call_id)) is not None:
+        if isinstance(event, FunctionToolResultEvent) and (part := event.part).tool_call_id in self._calls:
             text = part.model_response_str()
-            self._step.calls[part.tool_call_id] = replace(
-                made,
+            self._calls[part.tool_call_id] = replace(
+                self._calls[part.tool_call_id],
                 outcome=part.outcome if part.outcome in ("success", "denied", "interrupted") else "error",
                 text=text[:RESULT_CHARS],
                 chars=len(text),
@@ -149,8 +139,9 @@ class SubAgentWatch(AbstractCapability[Any]):
     def flush(self) -> None:
         """Write the step under way, as far as it got."""
         if self._step is not None:
-            step, self._step = self._step, None
-            self._write(replace(step.payload, calls=tuple(step.calls.values())))
+            step = replace(self._step, calls=tuple(self._calls.values()))
+            self._step, self._calls = None, {}
+            self._write(step)
 
     def end(self, outcome: SubAgentOutcome, reason: str = "") -> None:
         """Write the end, with the sums of all steps."""
@@ -264,10 +255,8 @@ class SubAgents:
         return f"{answer[:ANSWER_CHARS]}{cut}"
 
     async def _run(self, watch: SubAgentWatch, task: str, model: Model, sent: AgentFile | None) -> str:
-        steps, governor = (
-            StepWatch(),
-            ContextGovernor(self.policy(), limits=self.limits, listener=watch.compacted),
-        )
+        steps = StepWatch()
+        governor = ContextGovernor(self.policy(), limits=self.limits, listener=watch.compacted)
         instructions, toolsets = [EXPLORER.format(folder=self.folder)], [self.tools]
         if sent is not None:
             instructions = [await asyncio.to_thread(sent.instructions, self.folder), self.project()]
@@ -304,9 +293,7 @@ def explore_toolset(agents: SubAgents | None) -> FunctionToolset[Any]:
             ctx: The call.
             task: What to find out, complete in itself: what is meant, and what the answer should name.
         """
-        if agents is None or not isinstance(ctx.model, Model):
-            raise ModelRetry("There are no sub-agents here.")
-        return await agents.send(ctx.tool_call_id or EXPLORE.name, task, ctx.model)
+        return await _sent(agents, ctx, task)
 
     tool = Tool(explore, name=EXPLORE.name, description=_ABOUT, docstring_format="google")
     return FunctionToolset([tool], max_retries=2)
@@ -334,13 +321,18 @@ def delegate_toolset(agents: SubAgents | None, files: Callable[[], AgentFiles]) 
             agent: Its name.
             task: What it is to do, complete in itself: what is meant, and what the answer should say.
         """
-        if agents is None or not isinstance(ctx.model, Model):
-            raise ModelRetry("There are no agents here.")
-        sent = files().named(agent)
-        if sent is None:
+        if (named := files().named(agent)) is None:
             names = ", ".join(each.name for each in files().found) or "none"
             raise ModelRetry(f"There is no agent {agent!r:.80}. There are: {names}.")
-        return await agents.send(ctx.tool_call_id or DELEGATE.name, task, ctx.model, sent)
+        return await _sent(agents, ctx, task, named)
 
     tool = Tool(delegate, name=DELEGATE.name, description=_SENDS, docstring_format="google")
     return FunctionToolset([tool] if files().found else [], max_retries=2)
+
+
+async def _sent(
+    agents: SubAgents | None, ctx: RunContext[Any], task: str, agent: AgentFile | None = None
+) -> str:
+    if agents is None or not isinstance(ctx.model, Model):
+        raise ModelRetry("There are no sub-agents here.")
+    return await agents.send(ctx.tool_call_id or "", task, ctx.model, agent)

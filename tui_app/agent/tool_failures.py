@@ -277,12 +277,12 @@ def without_nulls(args: RawToolArgs, schema: Mapping[str, Any]) -> RawToolArgs:
     if not isinstance(given, dict):
         return args
     required, known = schema.get("required", ()), schema.get("properties", {})
-    left_out = {
-        name
+    kept = {
+        name: value
         for name, value in given.items()
-        if value is None and name in known and name not in required and not _takes_null(known[name])
+        if value is not None or name in required or name not in known or _takes_null(known[name])
     }
-    return {name: given[name] for name in given if name not in left_out} if left_out else args
+    return args if len(kept) == len(given) else kept
 
 
 def _takes_null(schema: Any) -> bool:

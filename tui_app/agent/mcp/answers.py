@@ -77,10 +77,11 @@ def _bounded(entry: Any) -> Any:
 def _why_long(entry: Any) -> str:
     if not isinstance(entry, dict):
         return ""
-    if len(json.dumps(entry.get("inputSchema"))) > SCHEMA_CHARS:
-        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
     rest = {key: value for key, value in entry.items() if key not in ("inputSchema", "description")}
-    return "" if len(json.dumps(rest)) <= SCHEMA_CHARS else f"it is longer than {SCHEMA_CHARS:,} characters"
+    for what, value in (("its schema", entry.get("inputSchema")), ("it", rest)):
+        if len(json.dumps(value)) > SCHEMA_CHARS:
+            return f"{what} is longer than {SCHEMA_CHARS:,} characters"
+    return ""
 
 
 def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
@@ -88,15 +89,11 @@ def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
     from mcp_types import ListPromptsResult, ListResourcesResult, ListToolsResult
     from mcp_types.methods import validate_server_result
 
-    models: dict[str, Any] = {
-        "tools": ListToolsResult,
-        "resources": ListResourcesResult,
-        "prompts": ListPromptsResult,
-    }
+    models: list[Any] = [ListToolsResult, ListResourcesResult, ListPromptsResult]
     try:
         with suppress(KeyError):  # a version without a schema of its own
             validate_server_result(method, version, page)
-        models[LISTS[method]].model_validate(page, by_name=False)
+        models[[*LISTS].index(method)].model_validate(page, by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(each) for each in first["loc"] if each not in (LISTS[method], 0))

@@ -130,16 +130,16 @@ class Auth(OAuthClientProvider):
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         context = self.context
-        entry: dict[str, Any] = {
+        known = {
             "tokens": tokens,
             "client": context.client_info,
             "issuer": context.oauth_metadata,
             "resource": context.protected_resource_metadata,
         }
-        entry = {
-            name: each and each.model_dump(mode="json", exclude_none=True) for name, each in entry.items()
+        entry: dict[str, Any] = {"expires_at": context.token_expiry_time}
+        entry |= {
+            name: each and each.model_dump(mode="json", exclude_none=True) for name, each in known.items()
         }
-        entry["expires_at"] = context.token_expiry_time
         # Once for each time that somebody asks.
         self._asked = None
         await asyncio.to_thread(self._tokens.keep, self._url, entry)

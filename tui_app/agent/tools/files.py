@@ -165,11 +165,7 @@ def _listing(folder: Path, rules: tuple[_Rules, ...]) -> tuple[list[Path], list[
             for entry in sorted(entries, key=lambda each: each.name):
                 is_folder = entry.is_dir(follow_symlinks=False)
                 path = folder / entry.name
-                said = (
-                    verdict(level.rules, path.relative_to(level.folder).parts, is_folder)
-                    for level in reversed(rules)
-                )
-                if not shown(entry, opened) or next((each for each in said if each is not None), False):
+                if not shown(entry, opened) or _is_ignored(path, rules, is_folder=is_folder):
                     continue
                 if is_folder:
                     folders.append(path)
@@ -192,11 +188,16 @@ def is_part(root: Path, folder: Path) -> bool:
     for part in folder.relative_to(root).parts:
         rules = (*rules, *_own_rules(at))
         at = at / part
-        said = (verdict(level.rules, at.relative_to(level.folder).parts, True) for level in reversed(rules))
         made = part in _SKIPPED_NAMES or any((at / name).exists() for name in (".git", "pyvenv.cfg"))
-        if made or next((each for each in said if each is not None), False):
+        if made or _is_ignored(at, rules, is_folder=True):
             return False
     return True
+
+
+def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
+    parts = ((level.rules, path.relative_to(level.folder).parts) for level in reversed(rules))
+    said = (verdict(own, inside, is_folder) for own, inside in parts)
+    return next((each for each in said if each is not None), False)
 
 
 def _own_rules(folder: Path) -> tuple[_Rules, ...]:
@@ -278,25 +279,30 @@ def grep(
 
 
 @dataclass(slots=True)
-class _Hits:
+class _Rows:
+    """Rows up to both bounds of a result."""
+
     limit: int
     rows: list[str] = field(default_factory=list)
+    bytes: int = 0
+    more: bool = False
+    """Whether one had to be left out."""
+
+    def add(self, row: str) -> bool:
+        self.bytes += byte_count(row) + 1
+        self.more = len(self.rows) >= self.limit or self.bytes > MAX_BYTES
+        if not self.more:
+            self.rows.append(row)
+        return not self.more
+
+
+@dataclass(slots=True)
+class _Hits(_Rows):
     files: int = 0
     large: int = 0
     long: int = 0
     """Lines whose end was not looked at."""
     withheld: int = 0
-    bytes: int = 0
-    more: bool = False
-
-    def add(self, row: str) -> bool:
-        size = byte_count(row) + 1
-        if len(self.rows) >= self.limit or self.bytes + size > MAX_BYTES:
-            self.more = True
-            return False
-        self.rows.append(row)
-        self.bytes += size
-        return True
 
     def render(self, pattern: str, cut: str) -> str:
         rows = self.rows or [f"[no line matches {pattern!r:.200} in {self.files:,} files]"]
@@ -407,39 +413,17 @@ def read_file(ws: Workspace, path: str, start: int = 1, lines: int = 400, *, sto
             raise ToolProblem(f"{name} is a binary file of {size:,} bytes and has no lines to read.")
     first, wanted = max(1, start), min(max(1, lines), MAX_LINES)
     stop = stop or Stop()
-    page = _Page(first, wanted)
+    page = _Rows(wanted)
     for number, text in enumerate(lines_of(real, stop), 1):
-        if number >= first and not page.add(number, text):
+        if number >= first and not page.add(f"{number}\t{clip(text, SHOWN_LINE_CHARS)}"):
             break
     if not page.rows and first > 1:
         raise ToolProblem(f"{ws.display(real)} ends before line {first}; start at 1 or lower.")
     if page.more:
-        page.rows.append(f"[more lines follow; read on with start={page.next}]")
+        page.rows.append(f"[more lines follow; read on with start={first + len(page.rows)}]")
     elif stop.late():
         page.rows.append("[reading took too long and was stopped here]")
     return "\n".join(page.rows) if page.rows else f"[{ws.display(real)} is empty]"
-
-
-class _Page:
-    """Numbered lines up to both bounds; ``more`` once a line had to be left out."""
-
-    def __init__(self, first: int, wanted: int) -> None:
-        self.rows: list[str] = []
-        self.more = False
-        self.next = first
-        self._wanted = wanted
-        self._bytes = 0
-
-    def add(self, number: int, text: str) -> bool:
-        row = f"{number}\t{clip(text, SHOWN_LINE_CHARS)}"
-        size = byte_count(row) + 1
-        if len(self.rows) >= self._wanted or self._bytes + size > MAX_BYTES:
-            self.more = True
-            return False
-        self.rows.append(row)
-        self._bytes += size
-        self.next = number + 1
-        return True
 
 
 def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:

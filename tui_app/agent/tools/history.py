@@ -81,6 +81,7 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
     return Page(rows, first, last, len(source), following, whole)
 
 
+MOST_HITS = 50
 HIT_CHARS = 600
 """Characters of one hit in a list."""
 _HANDLE = re.compile(r"(?:([0-9a-f]{4,32})?#)?(\d{1,12})")
@@ -173,7 +174,7 @@ def search_history(
         if hit is None:
             return f"[the conversation has no message {query.strip():.50}]"
         return paged(hit, start, lines, offset)
-    hits = history.search(query, most_hits(limit))
+    hits = history.search(query, min(max(1, limit), MOST_HITS))
     return listed(hits) if hits else f"[nothing in the conversation matches {query!r:.200}]"
 
 
@@ -197,13 +198,9 @@ async def search_project(
         if hit is None:
             return f"[this repository has no message {query.strip():.50}]"
         return f"[{hit}]" if isinstance(hit, str) else paged(hit, start, lines, offset)
-    hits, left_out = await project.search(query, most_hits(limit), call)
+    hits, left_out = await project.search(query, min(max(1, limit), MOST_HITS), call)
     found = listed(hits) if hits else f"[no session of this repository has all of {query!r:.200}]"
     return f"{found}\n\n[{left_out}]" if left_out else found
-
-
-def most_hits(limit: int) -> int:
-    return min(max(1, limit), 50)
 
 
 def paged(hit: HistoryHit, start: int, lines: int, offset: int) -> str:

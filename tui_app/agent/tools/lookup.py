@@ -11,7 +11,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.instructions import Skills, use_skill
 from tui_app.agent.tools import files
-from tui_app.agent.tools.calls import search_on_thread
+from tui_app.agent.tools.calls import search_on_thread, told
 from tui_app.agent.tools.commands import (
     Stop,
 )
@@ -54,7 +54,7 @@ class Looking:
         Returns:
             Why it must not, for the model to read; empty when it may.
         """
-        return await self.gate(await asyncio.to_thread(self._action, tool or _name(ctx), ctx, path, like))
+        return await self.gate(await asyncio.to_thread(self._action, ctx, path, like, tool))
 
     def shows(self, ctx: RunContext[Any], path: str, *like: str) -> ShowsFile:
         """Which files a tool that was let into a folder may show.
@@ -62,18 +62,16 @@ class Looking:
         What must be asked about was not asked about by opening a folder around it, unless by the same rule.
         Blocking.
         """
-        opened = self.gate.judged(self._action(_name(ctx), ctx, path, like))
+        opened = self.gate.judged(self._action(ctx, path, like))
 
         def shown(file: Path) -> bool:
-            verdict = self.gate.judged(_action(_name(ctx), ctx, self.workspace.display(file), (), like))
-            return verdict.ruling == "allow" or (verdict.ruling, verdict.because) == (
-                opened.ruling,
-                opened.because,
-            )
+            verdict = self.gate.judged(_action(ctx, self.workspace.display(file), like=like))
+            same = (verdict.ruling, verdict.because) == (opened.ruling, opened.because)
+            return verdict.ruling == "allow" or same
 
         return shown
 
-    def _action(self, tool: str, ctx: RunContext[Any], path: str, like: tuple[str, ...]) -> Action:
+    def _action(self, ctx: RunContext[Any], path: str, like: tuple[str, ...], tool: str = "") -> Action:
         """What is asked about: where a path leads, by its own name and by the one that was given."""
         try:
             shown = self.workspace.display(self.workspace.resolve(path))
@@ -85,18 +83,18 @@ class Looking:
         if given.is_relative_to(self.workspace.root):
             given = given.relative_to(self.workspace.root)
         spelled = () if given.is_absolute() or str(given) == shown else (str(given),)
-        return _action(tool, ctx, shown, spelled, like)
-
-
-def _name(ctx: RunContext[Any]) -> str:
-    return ctx.tool_name or READ_FILE.name
+        return _action(ctx, shown, spelled, like, tool)
 
 
 def _action(
-    tool: str, ctx: RunContext[Any], shown: str, spelled: tuple[str, ...], like: tuple[str, ...]
+    ctx: RunContext[Any],
+    shown: str,
+    spelled: tuple[str, ...] = (),
+    like: tuple[str, ...] = (),
+    tool: str = "",
 ) -> Action:
     return Action(
-        tool=tool,
+        tool=tool or ctx.tool_name or READ_FILE.name,
         kind="file",
         subject=shown,
         note="looks, changes nothing",
@@ -146,12 +144,9 @@ class ReadTools:
         like = (SEARCH_HISTORY.name,) if names_message(self.history, path) else ()
         if declined := await self.looking.declined(ctx, path, *like):
             return ToolDenied(declined)
-        try:
-            message = read_message(self.history, path, start, lines)
-        except ToolProblem as problem:
-            raise ModelRetry(str(problem)) from problem
-        if message is not None:
-            return message
+        with told():
+            if (message := read_message(self.history, path, start, lines)) is not None:
+                return message
 
         def noted(_: Stop) -> Picture | None:
             seen_files(ctx, self._files).remember(self._files.file(path))
@@ -159,10 +154,8 @@ class ReadTools:
 
         picture = await search_on_thread(noted)
         if picture is not None:
-            return [
-                f"[picture {path}, {picture.about}]",
-                BinaryContent(picture.data, media_type=picture.media_type),
-            ]
+            shown = BinaryContent(picture.data, media_type=picture.media_type)
+            return [f"[picture {path}, {picture.about}]", shown]
         return await search_on_thread(
             lambda stop: files.read_file(self._files, path, start, lines, stop=stop)
         )
@@ -264,31 +257,29 @@ def build_toolset(
         project: The sessions of the repository.
     """
     tools = ReadTools(search, Looking(ws, gate), project)
-    looking: list[Callable[..., Any]] = [tools.read_file, tools.ls, tools.glob, tools.grep]
-    return FunctionToolset(
-        [*looking, tools.search_history, *working], max_retries=MAX_RETRIES, docstring_format="google"
-    )
+    return _toolset(*_looks(tools), tools.search_history, *working)
 
 
 def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
     """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
-    tools = ReadTools(_NothingSaid(), looking)
-    return FunctionToolset(
-        [tools.read_file, tools.ls, tools.glob, tools.grep],
-        max_retries=MAX_RETRIES,
-        docstring_format="google",
-    )
+    return _toolset(*_looks(ReadTools(_NothingSaid(), looking)))
+
+
+def _looks(tools: ReadTools) -> list[Callable[..., Any]]:
+    return [tools.read_file, tools.ls, tools.glob, tools.grep]
+
+
+def _toolset(*tools: Callable[..., Any]) -> FunctionToolset[Any]:
+    return FunctionToolset(tools, max_retries=MAX_RETRIES, docstring_format="google")
 
 
 class _NothingSaid:
     """A conversation in which nothing was said."""
 
     def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
-        """No hits."""
         return []
 
     def fetch(self, seq: int, session: str = "") -> None:
-        """No message."""
         return
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from inspect import isfunction
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel
 from pydantic_ai import RunContext, ToolDenied
@@ -17,7 +18,7 @@ from tui_app.agent.tools.calls import on_thread, told
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.seen_files import seen_files
-from tui_app.agent.tools.workspace import FileLocks, ToolProblem, Workspace
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.files import write_atomic
 from tui_app.obeyed_places import obeyed
 from tui_app.records import frozen
@@ -58,7 +59,8 @@ class FileTools:
     keeper: Keeper
     written: MutableMapping[Path, str] = field(default_factory=dict)
     """SHA-256 of what was written, for whoever asks about what others write."""
-    locks: FileLocks = field(default_factory=FileLocks)
+    locks: WeakValueDictionary[Path, asyncio.Lock] = field(default_factory=WeakValueDictionary)
+    """One for each file that is being changed: calls at once must not write over each other."""
     arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
@@ -94,7 +96,7 @@ class FileTools:
             async with self.arriving:
                 real: Path = await on_thread(lambda: self.workspace.writable(path))
             # Held while the user thinks: the next change of this file is planned on what comes of this one.
-            async with self.locks.hold(real):
+            async with self.locks.setdefault(real, asyncio.Lock()):
                 # What the model is told of a change shows what the file held before.
                 looking = Looking(self.workspace, self.gate)
                 there = await on_thread(real.exists)
@@ -165,9 +167,7 @@ class NoteTools:
             if not all(item.text.strip() for item in items):
                 raise ToolProblem("Each item of a todo list needs a text.")
             text = "\n".join(f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items)
-            if len(text) > MAX_NOTE_CHARS:
-                raise ToolProblem(f"A todo list has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
-            await on_thread(lambda: write_atomic(self.todo_file, f"{text}\n" if text else ""))
+            await _keep(self.todo_file, text, "A todo list")
         return text or "The todo list is empty now."
 
     async def plan(self, text: str) -> str:
@@ -176,12 +176,16 @@ class NoteTools:
         Args:
             text: Short Markdown.
         """
+        kept = text.strip()
         with told():
-            if len(text) > MAX_NOTE_CHARS:
-                raise ToolProblem(f"A plan has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
-            kept = text.strip()
-            await on_thread(lambda: write_atomic(self.plan_file, f"{kept}\n" if kept else ""))
+            await _keep(self.plan_file, kept, "A plan")
         return "The plan is kept." if kept else "The plan is empty now."
+
+
+async def _keep(file: Path, text: str, what: str) -> None:
+    if len(text) > MAX_NOTE_CHARS:
+        raise ToolProblem(f"{what} has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
+    await on_thread(lambda: write_atomic(file, f"{text}\n" if text else ""))
 
 
 # Asking the user, who answers in words or by choosing.

@@ -1,11 +1,9 @@
 """Which files the tools may touch: a root folder, plus the session's own folders."""
 
-import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
@@ -248,27 +246,3 @@ def _mode(path: Path) -> int | None:
         return None
     except OSError as error:
         raise ToolProblem(f"{path.name!r:.200} cannot be reached: {error.strerror or error}.") from error
-
-
-# One at a time for each file: calls that a model makes in parallel must not write over each other.
-
-
-@dataclass(slots=True)
-class FileLocks:
-    """Locks by resolved path; a lock that nobody wants is forgotten. For one event loop."""
-
-    _locks: dict[Path, asyncio.Lock] = field(default_factory=dict)
-    _wanted: dict[Path, int] = field(default_factory=dict)
-
-    @asynccontextmanager
-    async def hold(self, path: Path) -> AsyncIterator[None]:
-        """Wait until nobody else works on a file, and keep others away meanwhile."""
-        lock = self._locks.setdefault(path, asyncio.Lock())
-        self._wanted[path] = self._wanted.get(path, 0) + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            self._wanted[path] -= 1
-            if not self._wanted[path]:
-                del self._wanted[path], self._locks[path]
