@@ -103,11 +103,11 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
             status = response.status_code
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return KeyCheck("refused", "it has characters that are not valid in a key")
-    except NoWay as error:
-        return KeyCheck("unknown", str(error).rstrip("."))
     except (httpx2.HTTPError, OSError, TimeoutError) as error:
-        untrusted = "the provider's certificate is not trusted here"
-        return KeyCheck("unknown", untrusted if is_untrusted(error) else "the provider did not answer")
+        why = str(error).rstrip(".") if isinstance(error, NoWay) else "the provider did not answer"
+        return KeyCheck(
+            "unknown", "the provider's certificate is not trusted here" if is_untrusted(error) else why
+        )
     if status in (401, 403) or ("googleapis" in url and status == 400):
         return KeyCheck("refused", f"HTTP {status}")
     if status == 200:

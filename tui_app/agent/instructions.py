@@ -186,12 +186,8 @@ def read_instructions(
     """
     folders = folders_of(folder) if folder is not None else []
     reading = _Reading(may_read, (*folders[:1], *added), config)
-    if config is not None:
-        reading.read(config / OWN_NAME)
-    for place in folders:
-        for name in NAMES:
-            reading.read(place / name)
-    return _fitted(reading.found)
+    own = [] if config is None else [config / OWN_NAME]
+    return reading.read_all([*own, *(place / name for place in folders for name in NAMES)])
 
 
 def read_folders(
@@ -212,10 +208,7 @@ def read_folders(
         known: Files that were read before, as they really are: they are left out.
     """
     reading = _Reading(may_read, (root, *added), seen=set(known))
-    for place in folders:
-        for name in NAMES:
-            reading.read(place / name)
-    return _fitted(reading.found)
+    return reading.read_all([place / name for place in folders for name in NAMES])
 
 
 @dataclass(slots=True)
@@ -230,6 +223,11 @@ class _Reading:
     seen: set[Path] = field(default_factory=set)
     """Files that were read, as they really are."""
     refused: set[str] = field(default_factory=set)
+
+    def read_all(self, files: Iterable[Path]) -> tuple[InstructionFile, ...]:
+        for file in files:
+            self.read(file)
+        return _fitted(self.found)
 
     def read(self, file: Path, importer: str = "", depth: int = 0) -> None:
         """Read a file, and in front of it what it imports: what imports says how to take it."""
@@ -310,8 +308,7 @@ def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
 
 def instructions_text(files: Sequence[InstructionFile]) -> str:
     """The files as the model reads them; empty when there are none."""
-    blocks = _blocks(files)
-    return f"<{TAG}>\n{_INTRO}\n\n{blocks}\n</{TAG}>" if blocks else ""
+    return _block(files, f"{_INTRO}\n\n")
 
 
 _SUMMARY_HEAD = re.compile(r"(#{1,6})\s+(summary|compact|compaction) instructions\s*#*\s*", re.IGNORECASE)
@@ -339,18 +336,18 @@ def summary_instructions(files: Sequence[InstructionFile]) -> str:
 
 def folder_instructions_text(files: Sequence[InstructionFile]) -> str:
     """Files of folders as the model reads them when it first reads there; empty when there are none."""
-    blocks = _blocks(files)
-    return f"<{TAG}>\n{blocks}\n</{TAG}>" if blocks else ""
+    return _block(files)
 
 
-def _blocks(files: Sequence[InstructionFile]) -> str:
-    said = [file for file in files if file.text]
+def _block(files: Sequence[InstructionFile], intro: str = "") -> str:
     # The text must not end the block that it is in.
-    return "\n\n".join(
+    said = [
         f"## {file.path}{f' ({file.about})' if file.about else ''}\n"
         f"{file.text.replace(f'</{TAG}', f'< /{TAG}')}"
-        for file in said
-    )
+        for file in files
+        if file.text
+    ]
+    return "\n".join([f"<{TAG}>", intro + "\n\n".join(said), f"</{TAG}>"]) if said else ""
 
 
 # What a folder brings along, for the user to say whether it counts.
@@ -372,14 +369,9 @@ class Brought:
 
     def rows(self) -> list[tuple[str, str]]:
         """Of each kind that there is its name and the names of its members."""
-        kinds = (
-            ("instructions", self.files),
-            ("skills", self.skills),
-            ("commands", self.commands),
-            ("agents", self.agents),
-            ("your rules", self.rules),
-        )
-        return [(kind, _some(names)) for kind, names in kinds if names]
+        kinds = ("instructions", "skills", "commands", "agents", "your rules")
+        named = (self.files, self.skills, self.commands, self.agents, self.rules)
+        return [(kind, _some(names)) for kind, names in zip(kinds, named, strict=True) if names]
 
     @property
     def notice(self) -> str:

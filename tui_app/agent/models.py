@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -69,13 +69,6 @@ def why_not(prefix: str, env: Mapping[str, str]) -> str:
     if not keys or any(env.get(name) for name in (*keys, provider.url_variable) if name):
         return ""
     return f"needs {' or '.join(keys)}"
-
-
-@runtime_checkable
-class _Repeating(Protocol):
-    """An SDK client that can be told how often to repeat a failed request."""
-
-    max_retries: int
 
 
 def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
@@ -232,9 +225,8 @@ def made_ready(
         client: What it was given to send with; None where it has made its own, which is sent our way.
         make: Makes another one like it.
     """
-    sdk = provider.client
-    if isinstance(sdk, _Repeating):
-        sdk.max_retries = 0
+    if hasattr(provider.client, "max_retries"):
+        provider.client.max_retries = 0
     own_client(provider, rerouted, client, make)
     return with_plain_streams(provider)
 
@@ -374,9 +366,8 @@ async def ask_window(
         if endpoint is not None:
             models = await ask_endpoint(endpoint, env)
         else:
-            client = provider.client
-            keyed = isinstance(client, _Keyed) and isinstance(client.api_key, str)
-            headers = key_headers(client.api_key) if keyed else None
+            key = getattr(provider.client, "api_key", None)
+            headers = key_headers(key) if isinstance(key, str) else None
             models = await ask_listing(server_address(url), protocol=provider.name, headers=headers)
     except (NoListing, ModelNotReady):
         return None
@@ -404,13 +395,6 @@ def endpoint_headers(endpoint: Endpoint, env: Mapping[str, str]) -> dict[str, st
         raise ModelNotReady(f"The endpoint {endpoint.name} needs a header in {lacking}, which is not set.")
     check_key(endpoint.headers_env.values(), env)
     return {header: env[name] for header, name in endpoint.headers_env.items()}
-
-
-@runtime_checkable
-class _Keyed(Protocol):
-    """An SDK client that knows its key."""
-
-    api_key: str | None
 
 
 def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> Model[Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
@@ -82,8 +83,7 @@ if TYPE_CHECKING:
 def without_secrets(response: ModelResponse, secrets: Secrets) -> ModelResponse:
     """An answer in which no part repeats a secret; what it was signed with goes where words of it go."""
     parts = [_part_without(part, secrets) for part in response.parts]
-    same = all(new is old for new, old in zip(parts, response.parts, strict=True))
-    return response if same else replace(response, parts=parts)
+    return response if all(map(is_, parts, response.parts)) else replace(response, parts=parts)
 
 
 def _part_without(part: ModelResponsePart, secrets: Secrets) -> ModelResponsePart:
@@ -207,16 +207,16 @@ class Recorder(AbstractCapability[Any]):
         ended = why_not_whole(response)
         # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
         own = replace(
-            response, parts=[part for part in response.parts if not isinstance(part, CompactionPart)]
+            response, parts=[each for each in response.parts if not isinstance(each, CompactionPart)]
+        )
+        # Two parts may be the halves of one.
+        text, thinking = (
+            self.secrets.masked("".join(part.content for part in response.parts if isinstance(part, kind)))
+            for kind in (TextPart, ThinkingPart)
         )
         message = AssistantMessage(
-            # Two parts may be the halves of one.
-            text=self.secrets.masked(
-                "".join(part.content for part in response.parts if isinstance(part, TextPart))
-            ),
-            thinking=self.secrets.masked(
-                "".join(part.content for part in response.parts if isinstance(part, ThinkingPart))
-            ),
+            text=text,
+            thinking=thinking,
             call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
             tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_IMODE, S_ISREG
 from typing import Literal
 
-from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.agent.tools.workspace import FOLDER_FLAGS, ToolProblem, Workspace, open_at, open_regular
 from tui_app.files import sync_folder
 from tui_app.records import frozen
 from tui_app.text import visible
@@ -526,13 +526,12 @@ def _folder_of(ws: Workspace, path: Path, *, make: bool) -> Iterator[int | None]
 
     None where it does not exist and is not to be made.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     root = ws.root_of(path)
-    open_now = os.open(root, flags)
+    open_now = os.open(root, FOLDER_FLAGS)
     try:
         for part in path.parent.relative_to(root).parts:
             try:
-                inner = _opened(open_now, part, flags, make=make)
+                inner = _opened(open_now, part, make=make)
             except FileNotFoundError:
                 yield None
                 return
@@ -545,9 +544,9 @@ def _folder_of(ws: Workspace, path: Path, *, make: bool) -> Iterator[int | None]
         os.close(open_now)
 
 
-def _opened(folder: int, name: str, flags: int, *, make: bool) -> int:
+def _opened(folder: int, name: str, *, make: bool) -> int:
     try:
-        return os.open(name, flags, dir_fd=folder)
+        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
     except FileNotFoundError:
         if not make:
             raise
@@ -556,7 +555,7 @@ def _opened(folder: int, name: str, flags: int, *, make: bool) -> int:
         raise NotADirectoryError(str(error)) from error
     with suppress(FileExistsError):
         os.mkdir(name, dir_fd=folder)
-    return os.open(name, flags, dir_fd=folder)
+    return os.open(name, FOLDER_FLAGS, dir_fd=folder)
 
 
 def _read_at(folder: int, name: str) -> bytes | None:
@@ -565,17 +564,13 @@ def _read_at(folder: int, name: str) -> bytes | None:
     Raises:
         ToolProblem: if something else stands there.
     """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        file = os.open(name, flags, dir_fd=folder)
+        with open_at(folder, name) as file:
+            return file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ToolProblem(f"{name!r:.200} cannot be written: {error.strerror or error}.") from error
-    with os.fdopen(file, "rb") as stream:
-        if not S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ToolProblem(f"{name!r:.200} is not a regular file and is not written.")
-        return stream.read(MAX_BYTES + 1)
 
 
 def _present(real: Path) -> tuple[bytes | None, int | None]:

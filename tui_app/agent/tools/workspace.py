@@ -222,15 +222,25 @@ def open_regular(path: Path) -> BinaryIO:
     Raises:
         ToolProblem: if it is not a regular file any more, or may not be read.
     """
-    name = readable_name(path.name)
     try:
         with open_folder(path.parent, listed=False) as folder:
-            descriptor = os.open(path.name, _FILE_FLAGS, dir_fd=folder)
+            return open_at(folder, path.name)
     except OSError as error:
+        name = readable_name(path.name)
         raise ToolProblem(f"{name!r:.200} cannot be read: {error.strerror or error}.") from error
+
+
+def open_at(folder: int, name: str) -> BinaryIO:
+    """Open a file of an open folder in the same way.
+
+    Raises:
+        OSError: if it is not there, or may not be read.
+        ToolProblem: if it is not a regular file.
+    """
+    descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ToolProblem(f"{name!r:.200} is not a regular file and is not read.")
+        raise ToolProblem(f"{readable_name(name)!r:.200} is not a regular file and is not read.")
     return os.fdopen(descriptor, "rb")
 
 
