@@ -8,8 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
 
 import tui_app
+from tui_app.agent.mcp.toolset import mcp_tool_search
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool
 from tui_app.agent.tools.lookup import ReadTools, skill_toolset
@@ -19,6 +25,7 @@ from tui_app.agent.tools.toolset import (
     NoteTools,
 )
 from tui_app.agent.tools.web import WebTool
+from tui_app.agent.turn import SwitchedOff
 from tui_app.context.compaction.compaction_tool import ContextTool
 from tui_app.tool_specs import TOOLS, tool_spec
 
@@ -79,3 +86,26 @@ def test_no_other_module_names_a_tool() -> None:
         if any(map(named.search, literals(ast.parse(path.read_text()))))
     }
     assert found == {"tool_specs.py"}
+
+
+async def test_a_tool_that_is_switched_off_is_neither_sent_nor_found() -> None:
+    sent: list[set[str]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        sent.append({tool.name for tool in info.function_tools})
+        if len(sent) == 1:
+            return ModelResponse(parts=[ToolCallPart("search_tools", {"queries": ["harbour"]})])
+        return ModelResponse(parts=[TextPart("Aye.")])
+
+    tools = ExternalToolset(
+        [
+            ToolDefinition(name="tide", description="The tide of the harbour", defer_loading=True),
+            ToolDefinition(name="berth", description="A berth of the harbour", defer_loading=True),
+            ToolDefinition(name="anchor"),
+        ]
+    )
+    off = SwitchedOff()
+    off.names |= {"berth", "anchor"}
+    agent = Agent(FunctionModel(answer), toolsets=[tools], capabilities=[mcp_tool_search()])
+    await agent.run("Where to?", capabilities=[off])
+    assert sent == [{"search_tools"}, {"search_tools", "tide"}]

@@ -222,6 +222,8 @@ COMMANDS += (
         Flow("memory.read_session_now", "session")),
     SlashCommand("mcp", "MCP servers: state, tools, tokens", Flow("extensions.show_mcp", _ALL),
         argument="[reload [name]]", opens="alone"),
+    SlashCommand("tools", "Tools: tokens, state, switch off", Flow("tools.show_tools"),
+        opens="always", writes=True),
     SlashCommand("skills", "List what the model can load", Flow("extensions.show_skills"), opens="always"),
     SlashCommand("agents", "List the agents the model can use", Flow("extensions.show_agents"),
         opens="always"),

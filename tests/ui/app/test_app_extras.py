@@ -36,6 +36,7 @@ from tui_app.ui.chat import pane
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.tools import ToolsScreen
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.reports import sub_agent_text
 
@@ -126,6 +127,43 @@ async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:
         assert "files: ready, 10 tools" in deck.text
         assert "AGENTS.md" in deck.text
         assert re.search(r"Added +/", deck.text)
+
+
+# Tools
+
+
+async def test_tools_are_listed_and_switched_off_for_the_session(
+    served: Desk, fake_openai: FakeOpenAI
+) -> None:
+    pytest.importorskip("mcp")
+    served.change(mcp={"files": program()}, read_only=False)
+    fake_openai.add(Text("Aye."), Text("Aye aye."))
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("ready, 10 tools")
+        await deck.press("escape")
+        await deck.send("/tools")
+        await deck.until(lambda: isinstance(deck.app.screen, ToolsScreen), "the tools")
+        assert re.search(r"edit_file +on +[\d.k]+", deck.text)
+        for name in ("edit_file", "files_echo"):
+            await deck.press(*name, "enter")
+            await deck.until(lambda name=name: re.search(rf"{name} +off", deck.text), f"{name} is off")
+            await deck.press("escape")
+        await deck.press("escape")
+        await deck.send("Look.")
+        await deck.says("Aye.")
+        names = {tool["function"]["name"] for tool in fake_openai.exchanges[-1].body["tools"]}
+        assert "write_file" in names
+        assert names.isdisjoint({"edit_file", "files_echo"})
+        await deck.send("/tools")
+        await deck.until(lambda: isinstance(deck.app.screen, ToolsScreen), "the tools")
+        await deck.press(*"edit_file", "enter")
+        await deck.until(lambda: re.search("edit_file +on", deck.text), "it is on again")
+        await deck.press("escape", "escape")
+        await deck.send("Again.")
+        await deck.says("Aye aye.")
+        assert "edit_file" in {tool["function"]["name"] for tool in fake_openai.exchanges[-1].body["tools"]}
 
 
 # Skills
