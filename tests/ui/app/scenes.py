@@ -51,6 +51,7 @@ from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.tools import ToolRow, ToolsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.text import UNICODE
@@ -437,6 +438,17 @@ SKILLS = (
 )
 
 
+TOOLS = (
+    ToolRow("read_file", "Plimsoll", "Read a text file as numbered lines.", 214, False, False),
+    ToolRow("plan", "Plimsoll", "Keep the plan of this session.", 98, True, False),
+    ToolRow("files_echo", "files", "Say it [b]again[/b].", 61, False, True),
+)
+
+
+async def same_tools(_name: str) -> Sequence[ToolRow]:
+    return TOOLS
+
+
 async def same_servers() -> Sequence[McpStatus]:
     return SERVERS
 
@@ -597,6 +609,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
     "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, same_servers, ask_nobody))),
+    "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS, same_tools))),
     "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
 }
 """What shows each dialog, and which it is."""
