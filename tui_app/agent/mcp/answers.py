@@ -89,11 +89,12 @@ def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
     from mcp_types import ListPromptsResult, ListResourcesResult, ListToolsResult
     from mcp_types.methods import validate_server_result
 
-    models: list[Any] = [ListToolsResult, ListResourcesResult, ListPromptsResult]
+    kinds = (ListToolsResult, ListResourcesResult, ListPromptsResult)
+    models: dict[str, Any] = dict(zip(LISTS, kinds, strict=True))
     try:
         with suppress(KeyError):  # a version without a schema of its own
             validate_server_result(method, version, page)
-        models[[*LISTS].index(method)].model_validate(page, by_name=False)
+        models[method].model_validate(page, by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(each) for each in first["loc"] if each not in (LISTS[method], 0))

@@ -10,7 +10,6 @@ from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.answer_schema import references
 from tui_app.agent.mcp.answers import DESCRIPTION_CHARS
-from tui_app.agent.mcp.status import SCHEMA_CHARS
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import TOOLS
@@ -102,10 +101,7 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
         schema: What a tool takes.
         left: Characters that are left for it.
     """
-    size = len(json.dumps(schema))
-    if size > SCHEMA_CHARS:
-        return f"its schema is longer than {SCHEMA_CHARS:,} characters"
-    if size > left:
+    if len(json.dumps(schema)) > left:
         return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

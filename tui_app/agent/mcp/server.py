@@ -173,8 +173,10 @@ class Server:
             self.status = replace(self.status, state="stopped", left_out=())
             self._changed(self)
         if self._task is not None and (await asyncio.wait([self._task], timeout=STOP_S))[1]:
-            self._task.cancel()
-            await asyncio.wait([self._task], timeout=STOP_S)
+            late = (self._task, *self._lingering)
+            for task in late:
+                task.cancel()
+            await asyncio.wait(late, timeout=STOP_S)
 
     async def call(self, own_name: str, args: dict[str, Any]) -> Any:
         """Call a tool; what a lost connection has not sent is sent again on the next one.

@@ -50,7 +50,8 @@ def _searching(turn: Turn) -> Iterator[Step]:
     asked, order = turn.question, _ranked(turn)
     if turn.rounds == 0:
         yield from (_read(path, 1, _HEAD) for path in asked.files)
-        yield from _greps(asked)
+        for pattern in filter(None, [*map(term_pattern, asked.terms), _phrases(asked)]):
+            yield Step(GREP.name, {"pattern": pattern, "ignore_case": True, "limit": HITS})
     elif turn.rounds == 1 and any(_fits(line.text, asked) for line in order):
         # The lines around the best hit of each of the two best files belong to it.
         best = {line.path: line.line for line in reversed(order) if _fits(line.text, asked)}
@@ -66,11 +67,6 @@ def _searching(turn: Turn) -> Iterator[Step]:
     elif turn.rounds == 2 and any(each.tool == GLOB.name for each in turn.found):
         listed = [row.rpartition("  ")[0] for each in turn.results(LS.name) for row in each.splitlines()]
         yield from (_read(path, 1, _HEAD) for path in [*_named(turn), *filter(None, listed)][:2])
-
-
-def _greps(asked: Question) -> list[Step]:
-    patterns = filter(None, [*map(term_pattern, asked.terms), _phrases(asked)])
-    return [Step(GREP.name, {"pattern": each, "ignore_case": True, "limit": HITS}) for each in patterns]
 
 
 def _read(path: str, start: int, lines: int) -> Step:
