@@ -17,7 +17,7 @@ PAGE = HERE / "keys.md"
 def keys_table() -> str:
     """Every key of the chat screen, with the name that the settings know it by."""
     rows = [
-        (f"`{key.key.replace('question_mark', '?')}`", f"{key.description}: {key.tooltip}", where_of(key))
+        (f"`{key.key.replace('question_mark', '?')}`", _said(key.description, key.tooltip), where_of(key))
         for key in KEYS
     ]
     names = [f"`{key.id}`" for key in KEYS]
@@ -27,7 +27,7 @@ def keys_table() -> str:
 
 def fixed_table() -> str:
     """Keys of other places, which cannot be changed."""
-    lines = [f"`{row.label}` | {row.text}: {row.more} | {row.where}" for row in fixed_rows()]
+    lines = [f"`{row.label}` | {_said(row.text, row.more)} | {row.where}" for row in fixed_rows()]
     return _table("Key | What it does | Where", lines)
 
 
@@ -42,6 +42,11 @@ def commands_table() -> str:
         waits = "waits for it" if command.busy == "queue" else "runs at once"
         lines.append(f"{written} | {others} | {command.summary} | {waits}")
     return _table("Command | Also | What it does | While an answer is written", lines)
+
+
+def _said(label: str, sentence: str) -> str:
+    """What a key does: without its label where the sentence begins with it."""
+    return sentence if sentence.startswith(label.split(maxsplit=1)[0]) else f"{label}: {sentence}"
 
 
 def _table(head: str, lines: list[str]) -> str:

@@ -4,7 +4,7 @@ Settings are read before the screen and must not load it. Keys of dialogs and of
 :mod:`tui_app.ui.keys`.
 
 Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
-``alt+enter``, ``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
+``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
 """
 
 import string
@@ -108,7 +108,7 @@ _DECLARED = (
         "Replace old history by a summary; it can be undone.", hint="compact", rank=1, changes=True,
     ),
     KeyBinding(
-        "chat.models", "ctrl+l", "slash('/model')", "Choose a model", "Pick the model that answers next.",
+        "chat.models", "ctrl+l", "slash('/model')", "Choose a model", "Choose the model.",
         hint="models", rank=2, changes=True,
     ),
     KeyBinding(
@@ -125,7 +125,7 @@ _DECLARED = (
     ),
     KeyBinding(
         "chat.mode", "shift+tab", "mode", "Next mode",
-        "ask, edit, plan: how far tools go without a question.", hint="mode", rank=5, changes=True,
+        "ask, edit, plan: what tools may do without asking.", hint="mode", rank=5, changes=True,
         command="/mode",
     ),
     KeyBinding(

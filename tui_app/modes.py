@@ -10,8 +10,8 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 ABOUT: Mapping[Mode, str] = MappingProxyType(
     {
         "ask": "Edits and commands ask first",
-        "edit": "Edits inside the workspace go ahead, commands ask",
-        "plan": "Read-only: the model proposes a plan, nothing is written or run",
+        "edit": "Edits in the folder are allowed, commands ask",
+        "plan": "Read-only: the model proposes a plan and changes nothing",
     }
 )
 """What each mode means, for the user."""

@@ -87,8 +87,8 @@ def test_next_request_is_cheap_until_its_prefix_is_forgotten() -> None:
     assert warm.warm_usd == pytest.approx((50_000 * 0.3 + 1_000 * 3.75 + 500 * 15) / 1e6)
     assert warm.cold_usd == pytest.approx((51_000 * 3.75 + 500 * 15) / 1e6)
     assert (warm.last_predicted, warm.last_read) == (None, 40_000)
-    assert next_turn_text(warm, 1_299.0) == ("next turn from about $0.026 warm (until 00:21), $0.20 cold")
-    assert next_turn_text(cold, 1_300.0) == "next turn from about $0.20: the prompt cache is cold"
+    assert next_turn_text(warm, 1_299.0) == ("next turn about $0.026 while cached (until 00:21), $0.20 after")
+    assert next_turn_text(cold, 1_300.0) == "next turn about $0.20: the prompt cache is cold"
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_what_broke_a_prefix_is_named() -> None:
     answers = [replace(ANSWER, changes=("compaction",)), replace(lost, asked=1_100.0)]
     outlook = cache_outlook(SONNET, RULE, answers, total=61_000, front=5_000, now=1_101.0)
     assert outlook.broken_by == "compaction"
-    assert next_turn_text(outlook, 1_101.0).endswith("; the last request missed it: compaction")
+    assert next_turn_text(outlook, 1_101.0).endswith("; the last request missed the cache: compaction")
 
 
 def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> None:

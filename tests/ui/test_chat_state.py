@@ -117,7 +117,7 @@ def test_a_stopped_compaction_that_a_request_waited_for_says_what_comes_next(sta
     state = after(*began, replace(STOPPED, trigger=start))
     assert not state.compacting
     assert state.notices == (
-        f"{WHAT_FOLLOWS}. Compaction is tried again later. ctrl+g compacts the conversation.",
+        f"{WHAT_FOLLOWS}. Compaction will be retried later. ctrl+g compacts the conversation.",
     )
     assert state.turn, "it goes on"
     assert (state.status.kind, state.status.notes) == ("connecting", (WHAT_FOLLOWS,))
@@ -172,7 +172,7 @@ def test_hooks_that_did_as_they_should_are_no_notice(outcome: HookOutcome) -> No
 @pytest.mark.parametrize("outcome", ["failed", "timeout", "missing", "overruled"])
 def test_hooks_that_failed_are_a_notice_that_says_that_nothing_changed(outcome: HookOutcome) -> None:
     ran = HookRan(hook="preTool", command="a\x1b[2Jb", outcome=outcome, reason="ended with\nexit code 7.")
-    said = "The preTool hook ab ended with exit code 7. It changed nothing."
+    said = "The preTool hook ab ended with exit code 7. Nothing changed."
     state = after(ran)
     assert (state.notices, state.status.text) == ((said,), said)
 
@@ -272,11 +272,11 @@ def test_a_reason_that_was_cut_has_no_full_stop_behind_it() -> None:
 
 @pytest.mark.parametrize(
     ("by", "model", "words"),
-    [("heuristic", "", "by extraction"), ("marker", "", "as a marker"), ("model", "gpt-5", "by gpt-5")],
+    [("heuristic", "", "without a model"), ("marker", "", "as a marker"), ("model", "gpt-5", "by gpt-5")],
 )
 def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words: str) -> None:
     done = replace(FAILED, outcome="success", performed_by=by, model=model, reason="The server is down")
-    assert after(done).notices == (f"The summary was written {words}: The server is down.",)
+    assert after(done).notices == (f"Summary written {words}: The server is down.",)
     assert after(replace(done, reason="")).notices == ()
 
 

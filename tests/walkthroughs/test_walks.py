@@ -80,7 +80,7 @@ def test_review_and_edit(harbour: Harbour) -> None:
     walk.send("/compact --review").read("Apply", "Edit", "Discard", "enter choose")
     walk.type("e").type("Mind the ebb. ").see("Mind the ebb.")
     walk.press("tab", "tab", "enter").see("Conversation compacted").not_see("Discard")
-    walk.see("look inside").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
+    walk.see("shows the summary").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
 
 
 def test_switch_to_a_small_model(harbour: Harbour) -> None:

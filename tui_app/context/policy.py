@@ -577,7 +577,7 @@ PLIMSOLL = Policy(
     user_share=0.08,
     facts_share=0.12,
     summary_share=0.10,
-    about="starts at 80% in the background, waits at 95%; ends at 25% with your words, deeds, newest turns",
+    about="compacts in the background at 80%, blocks at 95%; ends at 25% with prompts, deeds, newest turns",
     stages=Stages(
         normalise=NormaliseLimits(),
         offload=Offload(),
@@ -589,7 +589,7 @@ PLIMSOLL = Policy(
 )
 OFF = Policy(
     name="off",
-    about="only when asked, or when a request was refused; then the last 20% stay",
+    about="only when asked, or when a request was refused; then up to 20% of the window stays",
     automatic=False,
     model_compacts="ignore",
 )
@@ -635,7 +635,7 @@ RESERVE = Policy(
 )
 BACKGROUND = Policy(
     name="background",
-    about="starts at 80% in the background, waits at 95%; keeps your words and what came after",
+    about="compacts in the background at 80%, blocks at 95%; keeps your prompts and what came after",
     model_compacts="ignore",
     recent_share=0.0,
     facts_share=0.0,
@@ -644,7 +644,7 @@ BACKGROUND = Policy(
 )
 PROGRESSIVE = Policy(
     name="progressive",
-    about="large results to files, pointers at 85%, a summary at 95%; keeps the last 20%",
+    about="large results to files, pointers at 85%, a summary at 95%; keeps up to 20%",
     model_compacts="ignore",
     background_threshold=0.95,
     blocking_threshold=0.95,

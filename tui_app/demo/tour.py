@@ -78,7 +78,7 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             1,
             _Words(
                 "compact",
-                "compacts: the window is {percent} full, and what is old can become a summary.",
+                "compacts: the window is {percent} full, so replace old messages with a summary.",
                 "compacts: the window is {percent} full.",
             ),
         ),
@@ -86,8 +86,8 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             2,
             _Words(
                 "details",
-                "looks inside: the summary, the facts that were kept, and what left.",
-                "looks inside the summary.",
+                "shows the summary, the facts it kept, and what was removed.",
+                "shows the summary.",
             ),
         ),
         "undo": (
@@ -126,16 +126,16 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             6,
             _Words(
                 "compact",
-                "compacts again. This writer invents things: see what becomes of them.",
-                "compacts: this writer invents things.",
+                "compacts again. This time the summary invents things. Watch Plimsoll catch them.",
+                "compacts: the summary invents things.",
             ),
         ),
         "caught": (
             6,
             _Words(
                 "details",
-                "shows {marked} invented claims, each marked (not in the log): n leads to them.",
-                "shows {marked} invented claims: n leads to them.",
+                'shows {marked} invented claims, marked "not in the log". n jumps to the next.',
+                "shows {marked} invented claims: n jumps to each.",
             ),
         ),
         "undo again": (
@@ -146,7 +146,7 @@ _HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
             7,
             _Words(
                 "/rewind",
-                "goes back to before an earlier prompt; /undo would return from there.",
+                "goes back to an earlier prompt. /undo reverses it.",
                 "goes back to an earlier prompt.",
             ),
         ),
@@ -173,7 +173,9 @@ _SHORTENED = _Words(
     "/undo", "brings the full history back; then the tour continues.", "brings the history back first."
 )
 _TOO_LATE = _Words(
-    "/undo", "Too late, it was done. This undoes it; then try again.", "Too late: undo it, try again."
+    "/undo",
+    "Too late: it finished. This takes it back, then try again.",
+    "Too late: undo it, try again.",
 )
 STEPS = 8
 _NEEDS_ALL: frozenset[Step] = frozenset({"compact", "cancel", "stop", "invent", "rewind"})

@@ -320,9 +320,10 @@ class PlimsollApp(TellsFailures, Host):
         if opens or (worker.node is chat and worker.group == SESSION):
             ended = "Plimsoll could not start."
             if chat.is_ready:
-                ended = "Plimsoll has ended: this session can no longer be shown. What was said is kept."
+                why = "it can no longer display this session. The conversation is saved."
+                ended = f"Plimsoll quit because {why}"
             elif self.current_mode != self.DEFAULT_MODE:
-                ended = "Plimsoll has ended: the other session could not be opened."
+                ended = "Plimsoll quit because the other session could not be opened."
             self.ended_by = f"{ended} {why}"
             self.exit(1, 1)
         elif chat.is_ready:
@@ -370,4 +371,4 @@ class FaultConsole(Console):
         if not fault:
             return ""
         _LOG.error("the screen failed\n%s", fault)
-        return f"Plimsoll ended because of a bug. What was said is kept; see {log_file}."
+        return f"Plimsoll crashed. The conversation is saved. Details: {log_file}."

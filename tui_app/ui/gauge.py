@@ -83,9 +83,7 @@ class ContextGauge(Widget):
     DEFAULT_CSS = """
     ContextGauge { height: 1; width: 1fr; padding: 0 2; color: $foreground; pointer: pointer; }
     """
-    HELP = (
-        "How full the model's context is. The strokes mark where compaction starts and where sending waits."
-    )
+    HELP = "Context usage. The two marks: compaction starts, sending waits."
 
     usage: reactive[ContextUsage | None] = reactive(None)
     """The measured context; ``None`` while nothing is known."""
@@ -136,7 +134,7 @@ class ContextGauge(Widget):
         text = self.caption or self.text
         unknown = self.usage is not None and self.usage.window.stated <= 0
         if unknown and not self.caption and self.size.width >= EXPLAINED:
-            text = f"{text} · limit not known yet"
+            text = f"{text} · window not known yet"
         text = text.replace("·", self.glyphs.separator)
         field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
         bar_width = self.size.width - field - 1

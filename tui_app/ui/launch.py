@@ -79,4 +79,4 @@ def begun_elsewhere(begun: str, here: Path) -> str:
     """
     if not begun or Path(begun).resolve() == here.resolve():
         return ""
-    return f"This session was started in {begun}; it continues in {here}."
+    return f"Started in {begun}. Continuing in {here}."

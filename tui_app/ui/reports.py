@@ -62,12 +62,12 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
         f"{tokens(found['tokens_before'])} to {tokens(found['tokens_after'])} tokens, "
         f"{before:,} to {count(after, 'message')}"
     )
-    way = "what left can still be looked up" if found["way_back"] else "there is no way back to what left"
+    way = f"what was removed {'can still be looked up' if found['way_back'] else 'cannot be recovered'}"
     yield f"{percent(found['retention'])} of the facts by weight were kept; {way}"
     yield ""
     yield from _kinds(found["facts"])
-    yield from _list("Your words gone word for word", [fact["text"] for fact in found["rules_gone"]])
-    yield from _list("Open errors gone word for word", [fact["text"] for fact in found["errors_gone"]])
+    yield from _list("Your words lost", [fact["text"] for fact in found["rules_gone"]])
+    yield from _list("Open errors lost", [fact["text"] for fact in found["errors_gone"]])
     if found["statements"]:
         claims: Sequence[str] = found["claims"]
         yield from _list(f"Lines not in the log, of {found['statements']:,}", claims)
@@ -214,9 +214,9 @@ def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
     """Whose price is not known, and what a user can do about it."""
     for model, requests in models.items():
         name = one_line(model, _MODEL_CELLS) or _UNKNOWN
-        yield f"no price is known for {name}: {count(requests, 'request')} not counted"
+        yield f"no price for {name}: {count(requests, 'request')} not counted"
     if models:
-        yield "for a server of your own, set price_in and price_out in its endpoint"
+        yield "for your own server, set price_in and price_out in its endpoint"
 
 
 def _cache(stats: SessionStats) -> Iterable[str]:
@@ -251,7 +251,7 @@ def _compactions(stats: SessionStats) -> Iterable[str]:
     yield from _table([head, *rows], left=2)
     if stats.retention is not None and stats.retention_min is not None:
         mean, least = percent(stats.retention), percent(stats.retention_min)
-        yield f"facts kept by weight: {mean} on average, {least} at least"
+        yield f"facts kept (weighted): {mean} average, {least} minimum"
 
 
 def _sides(stats: SessionStats) -> Iterable[str]:

@@ -336,7 +336,7 @@ class StatusRow(Widget):
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
-PAUSED = "queued · enter sends the first one · a new prompt goes first"
+PAUSED = "queued (paused) · enter sends one · a new prompt is sent first"
 """How a paused queue goes on, behind how many wait."""
 LET_IN = "enter sends the first one after this step"
 _LET_IN_SHORT = "enter sends the first one"

@@ -597,5 +597,7 @@ def keys_text(keymap: Mapping[str, str]) -> str:
     """
     keys = next(key.key for key in in_force(keymap) if key.id == "prompt.newline").split(",")
     works = [key_labels(key) for key in keys if key not in _NEVER_APART]
-    way = f"{works[0]} starts a new line" if works else "give prompt.newline another key in /settings"
-    return f"tmux passes shift+enter on as enter: {way}. In tmux.conf, set -s extended-keys on changes that."
+    way = works[0] if works else "another key (prompt.newline in /settings)"
+    return (
+        f"tmux sends shift+enter as enter: use {way}. To fix it, put `set -s extended-keys on` in tmux.conf."
+    )

@@ -396,12 +396,13 @@ def turn_text(costs: "Costs") -> str:
     """``12.3k in, 80% cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
-    cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if costs.cached_tokens else ""
+    # A share of a sum that is not complete would be wrong: 120% cached.
+    share = costs.cached_tokens and not costs.unmeasured
+    cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if share else ""
     cached += f", {tokens(costs.written_tokens)} written" if costs.written_tokens else ""
-    sent = tokens(costs.input_tokens) if costs.input_tokens or not costs.unmeasured else ""
-    # With a sign where parts are not known.
-    sent = " + ".join(filter(None, (sent, "?" if costs.unmeasured else "")))
-    return f"{sent} in{cached} · {tokens(costs.output_tokens)} out · {price_text(costs.usd, costs.unpriced)}"
+    cached += f" ({count(costs.unmeasured, 'request')} not reported)" if costs.unmeasured else ""
+    sent = f"{tokens(costs.input_tokens)} in{cached}" if costs.input_tokens else "? in"
+    return f"{sent} · {tokens(costs.output_tokens)} out · {price_text(costs.usd, costs.unpriced)}"
 
 
 def next_turn_text(cache: "CacheOutlook", now: float) -> str:
@@ -416,19 +417,19 @@ def next_turn_text(cache: "CacheOutlook", now: float) -> str:
     cold = cost(cache.cold_usd) if cache.cold_usd else ""
     until = f"until {clock(cache.warm_until)}"
     if not cache.is_warm(now):
-        said = f"{f'next turn from about {cold}: ' if cold else ''}the prompt cache is cold"
+        said = f"{f'next turn about {cold}: ' if cold else ''}the prompt cache is cold"
     elif not cold or cache.warm_usd is None:
         said = f"the prompt cache is warm {until}"
     else:
-        said = f"next turn from about {cost(cache.warm_usd)} warm ({until}), {cold} cold"
-    return f"{said}; the last request missed it: {cache.broken_by}" if cache.broken_by else said
+        said = f"next turn about {cost(cache.warm_usd)} while cached ({until}), {cold} after"
+    return f"{said}; the last request missed the cache: {cache.broken_by}" if cache.broken_by else said
 
 
 def price_text(usd: float | None, unpriced: int) -> str:
     """A sum, with a word where parts of it are not known: never a false zero."""
     if usd is None:
-        return "price unknown" if unpriced else cost(0.0)
-    return f"{cost(usd)} + unknown" if unpriced else cost(usd)
+        return "cost unknown" if unpriced else cost(0.0)
+    return f"{cost(usd)} + unknown" if unpriced and usd else "cost unknown" if unpriced else cost(usd)
 
 
 def unpriced_text(requests: int, models: Sequence[str]) -> str:
@@ -441,7 +442,7 @@ def unpriced_text(requests: int, models: Sequence[str]) -> str:
     if not requests:
         return ""
     names = ", ".join(one_line(name, 60) or "an unnamed model" for name in models)
-    return f"The price of {names} is not known: {count(requests, 'request')} not counted; see /stats."
+    return f"No price for {names}. {count(requests, 'request')} not included in the total (/stats)."
 
 
 # The words of the context gauge: pure functions, one wording for footer, sidebar and context screen.
@@ -484,7 +485,7 @@ def window_text(limit: int) -> str:
     return tokens(limit).replace(".0", "")
 
 
-LOADING = "loading the model's window …"
+LOADING = "loading model …"
 NOT_OPEN = "no session is open"
 
 

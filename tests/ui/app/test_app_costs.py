@@ -55,13 +55,13 @@ async def test_an_unknown_price_is_said_as_unknown(served: Desk, fake_openai: Fa
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.send("hello")
-        await deck.says("1.0k in · 0.2k out · price unknown")
+        await deck.says("1.0k in · 0.2k out · cost unknown")
         assert "$" not in deck.widget(ChatHeader)
         assert "$0.00" not in deck.text
         tooltip = deck.app.chat.query_one(ChatHeader).tooltip
-        assert str(tooltip).startswith("The price of harbour:scripted is not known: 1 request ")
+        assert str(tooltip).startswith("No price for harbour:scripted. 1 request ")
         await deck.send("/stats")
-        await deck.says("no price is known for harbour:scripted: 1 request not counted")
+        await deck.says("no price for harbour:scripted: 1 request not counted")
 
 
 async def over(deck: Deck) -> None:

@@ -199,7 +199,7 @@ async def test_escape_while_a_prompt_waits_for_a_compaction_says_what_comes_next
         await deck.says("Sent as it was.")
         await deck.idle()
         await deck.press("f2")
-        await deck.says(f"{said}. Compaction is tried again later.")
+        await deck.says(f"{said}. Compaction will be retried later.")
         await deck.press("escape")
         await deck.send("once more")
         await deck.says("And this too.")

@@ -309,7 +309,7 @@ async def test_a_failing_hook_is_a_notice_and_a_row_and_the_compaction_goes_on(
         await deck.press("ctrl+g")
         await compacted(deck)
         assert [said in notice for notice in notices(deck)] == [True]
-        assert notices(deck)[0].endswith("It changed nothing.")
+        assert notices(deck)[0].endswith("Nothing changed.")
         assert deck.kinds[-3:] == ["hook", "compaction", "checkpoint"]
         assert "preCompact hook" in deck.text
 

@@ -51,7 +51,7 @@ async def test_estimates_carry_a_tilde_and_an_empty_context_is_no_false_zero(
     served: Desk, slow_start: threading.Event
 ) -> None:
     async with shown(served.app()) as deck:
-        assert deck.gauge == "loading the model's window …"
+        assert deck.gauge == "loading model …"
         slow_start.set()
         await deck.ready()
         # Instructions and tool definitions are there before anything is said.
@@ -78,7 +78,7 @@ async def test_a_limit_that_nobody_knows_is_called_so(
     served.serve(fake_openai, window=None)
     unasked = Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=0)
     async with shown(served.app(served.store(unasked)), USUAL) as deck:
-        await deck.says("of ? · limit not known yet")
+        await deck.says("of ? · window not known yet")
         slow_start.set()
         await deck.ready()
 

@@ -176,4 +176,4 @@ async def test_the_audit_of_an_imported_session(desk: Desk, tmp_path: Path) -> N
         deck.app.chat.work(open_entry(deck.app, deck.app.chat.session, compacted))
         await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
         await deck.press("left_square_bracket")
-        await deck.says("Your words gone word for word: ")
+        await deck.says("Your words lost: ")

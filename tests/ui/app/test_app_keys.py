@@ -366,7 +366,7 @@ async def test_what_stood_there_before_stands_there_again(served: Desk, session:
 # A tmux that does not tell shift+enter from enter: said once, with the key that works instead.
 
 
-NOTICE = "tmux passes shift+enter on as enter: ctrl+j starts a new line."
+NOTICE = "tmux sends shift+enter as enter: use ctrl+j."
 
 
 def notices(deck: Deck) -> list[str]:
@@ -405,5 +405,5 @@ async def test_outside_of_tmux_nobody_is_asked(desk: Desk, env: dict[str, str]) 
 
 def test_the_key_is_the_one_in_force() -> None:
     assert keys_text({}).startswith(NOTICE)
-    assert "f6 starts a new line" in keys_text({"prompt.newline": "f6"})
-    assert "give prompt.newline another key" in keys_text({"prompt.newline": "shift+enter"})
+    assert "use f6." in keys_text({"prompt.newline": "f6"})
+    assert "use another key (prompt.newline" in keys_text({"prompt.newline": "shift+enter"})

@@ -48,7 +48,7 @@ async def test_a_key_goes_through_the_modes(
         assert beside(deck) == "ask"
         await deck.press("shift+tab")
         await in_mode(deck, "edit")
-        await deck.says("edit mode: edits inside the workspace go ahead, commands ask")
+        await deck.says("edit mode: edits in the folder are allowed, commands ask")
         assert beside(deck) == "edit"
         assert deck.editor.has_focus
         await deck.type("hello")
@@ -81,7 +81,7 @@ async def test_a_mode_is_chosen_by_name_and_from_a_list(served: Desk) -> None:
         await in_mode(deck, "plan")
         await deck.send("/mode")
         await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the list")
-        await deck.says("Read-only: the model proposes a plan, nothing is written or run.")
+        await deck.says("Read-only: the model proposes a plan and changes nothing.")
         await deck.press("up", "enter")
         await in_mode(deck, "edit")
 

@@ -333,7 +333,7 @@ async def test_a_session_that_goes_on_in_another_folder_says_so(
     session = served.store(Story(cwd="/home/ada/elsewhere").turns(1))
     async with shown(served.app(session), (120, 40)) as deck:
         await deck.ready()
-        said = f"This session was started in /home/ada/elsewhere; it continues in {served.cwd}."
+        said = f"Started in /home/ada/elsewhere. Continuing in {served.cwd}."
         assert deck.app.chat.session.state.notices == (said,)
         await deck.send("/memory")
         await deck.until(lambda: isinstance(deck.app.screen, MemoryScreen), "the board")

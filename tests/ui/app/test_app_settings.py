@@ -404,7 +404,7 @@ async def test_a_policy_is_picked_with_what_it_would_do_here(served: Desk) -> No
         await deck.send("/policy")
         await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the policies")
         await deck.says("plimsoll current")
-        await deck.says("starts at 80% in the background")
+        await deck.says("compacts in the background at 80%")
         await deck.says("Here: compacts from")
         await deck.press(*"mine")
         await deck.says("your own, made from reserve")

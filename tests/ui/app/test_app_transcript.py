@@ -852,7 +852,7 @@ async def test_quotations_are_read_from_the_best_one_on(served: Desk) -> None:
             await deck.idle()
             assert "Best first" in deck.text, "the next prompt went to the end, and its answer begins again"
         await deck.send("/compact")
-        await deck.says("ctrl+o look inside · /undo")
+        await deck.says("ctrl+o shows the summary · /undo")
         assert "shows the summary" not in deck.status, "the line in sight says it"
 
 

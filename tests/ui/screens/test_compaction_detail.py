@@ -656,7 +656,7 @@ async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) 
     async with Host(replace(VIEW, done=bare, audit=read)).run_test(size=(100, 30)) as pilot:
         screen = pilot.app.screen
         area = screen.query_one("#audit", TextArea)
-        while "Your words gone" not in area.text:
+        while "Your words lost" not in area.text:
             await pilot.pause()
         assert f"\n- {RULE}" in area.text
         assert f"Lines not in the log, of 4: 1\n- {INVENTED}" in area.text

@@ -131,7 +131,7 @@ class Host(ThemedApp):
 
 
 async def test_what_the_next_turn_costs_has_a_row_only_where_it_is_known() -> None:
-    said = "next turn from about $0.02 warm (until 14:32), $0.19 cold"
+    said = "next turn about $0.02 while cached (until 14:32), $0.19 after"
     for text in (said, ""):
         screen = ContextScreen(Source(), replace(VIEW, cache=text))
         async with Host(screen).run_test(size=(100, 30)):
@@ -227,7 +227,7 @@ async def test_nothing_known_is_said_and_closes(key: str) -> None:
     empty = ContextView()
     app = Host(ContextScreen(Source(empty), empty))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Context   loading the model's window …" in words(pilot)
+        assert "Context   loading model …" in words(pilot)
         await pilot.press("enter", "p", "a", "s", key)
         assert app.results == [None]
 

@@ -47,7 +47,7 @@ def test_words_of_a_measured_context(total: int, exact: bool, text: str) -> None
 def test_words_of_what_is_not_known() -> None:
     window = ContextWindow(limit=128_000, source="model")
     assert gauge_text(None, window=window) == "?% of 128k"
-    assert gauge_text(None) == "loading the model's window …"
+    assert gauge_text(None) == "loading model …"
     assert gauge_text(usage(91_500, exact=True), window_known=False) == "91.5k of ?"
     assert gauge_text(usage(91_500), window_known=False) == "~91.5k of ?"
 

@@ -226,7 +226,7 @@ def test_queue_rows() -> None:
     assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
     assert (
         queue_lines(("one", "two"), True, 80)[-1]
-        == "2 queued · enter sends the first one · a new prompt goes first"
+        == "2 queued (paused) · enter sends one · a new prompt is sent first"
     )
     assert len(queue_lines(("one", "two"), True, 40)[-1]) <= 40
     assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"
@@ -302,7 +302,7 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
 
 @pytest.mark.parametrize(
     ("paused", "said"),
-    [(False, "enter sends the first one"), (True, "1 queued · enter sends the first one")],
+    [(False, "enter sends the first one"), (True, "1 queued (paused) · enter sends one")],
 )
 def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
     assert queue_lines(("one",), paused, 38, steerable=True)[-1] == said

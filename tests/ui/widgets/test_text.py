@@ -221,10 +221,10 @@ def lines(stats: SessionStats) -> list[str]:
 
 
 def test_a_request_of_unknown_size_is_no_request_of_nothing() -> None:
-    assert turn_text(Costs().after(CUT)) == "? in · 6 out · price unknown"
-    assert turn_text(Costs().after(WHOLE)) == "1.2k in · 0.2k out · price unknown"
+    assert turn_text(Costs().after(CUT)) == "? in · 6 out · cost unknown"
+    assert turn_text(Costs().after(WHOLE)) == "1.2k in · 0.2k out · cost unknown"
     both = Costs().after(WHOLE).after(replace(CUT, cost_usd=0.5))
-    assert turn_text(both) == "1.2k + ? in · 0.2k out · $0.50 + unknown"
+    assert turn_text(both) == "1.2k in (1 request not reported) · 0.2k out · $0.50 + unknown"
     assert turn_text(Costs()) == ""
 
 
@@ -246,10 +246,10 @@ def test_whose_price_is_not_known_is_said() -> None:
     costs = costs.after(replace(WHOLE, model="harbour:scripted"))
     assert (costs.unpriced, costs.unpriced_models) == (2, ("harbour:scripted",))
     told = unpriced_text(costs.unpriced, costs.unpriced_models)
-    assert told.startswith("The price of harbour:scripted is not known: 2 requests")
+    assert told.startswith("No price for harbour:scripted. 2 requests")
     assert unpriced_text(0, ()) == ""
     said = lines(SessionStats(unpriced_models={"harbour:scripted": 2}))
-    assert "no price is known for harbour:scripted: 2 requests not counted" in said
+    assert "no price for harbour:scripted: 2 requests not counted" in said
 
 
 # The words of a question about a tool.

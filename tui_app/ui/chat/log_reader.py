@@ -103,7 +103,7 @@ async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], No
 
 # A session that another window writes, shown as it grows.
 
-DELETED = "This session was deleted in another window. What is shown is all that is left of it."
+DELETED = "This session was deleted in another window. Only what you see here is left."
 _SLICE_S = 0.25
 """Seconds after which the thread looks whether it is still wanted."""
 _WRITER_S = 1.0
@@ -127,8 +127,8 @@ class News:
 
 
 WRITTEN_ELSEWHERE = "This session is open in {}, so it is read-only here. /fork continues in a copy."
-FREE = "This session is free again: you can continue here."
-TAKEN_OVER = "The other window has closed this session: you can continue here."
+FREE = "This session is no longer in use elsewhere. You can continue here."
+TAKEN_OVER = "The other window has closed this session. You can continue here."
 
 
 _MOST_RESULTS = 50

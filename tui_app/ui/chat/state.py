@@ -62,8 +62,8 @@ from tui_app.ui.text import one_line, tokens, turn_text
 from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
-KEPT_FROM_MODEL = "The model is not shown this output."
-LOADING = "Loading the model; what you sent is next."
+KEPT_FROM_MODEL = "Not sent to the model."
+LOADING = "Loading the model. Your prompt is next."
 NOTICES = 200
 """So many of the newest notices are kept."""
 EARLIER = "From an earlier session: "
@@ -312,8 +312,8 @@ def stand_in_text(done: CompactionComplete) -> str:
     """Say why a stand-in wrote the summary; empty where none did."""
     if done.outcome != "success" or not done.reason:
         return ""
-    by = {"heuristic": "by extraction", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
-    return f"The summary was written {by}: {_sentence(one_line(done.reason, NOTICE_CELLS))}"
+    by = {"heuristic": "without a model", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
+    return f"Summary written {by}: {_sentence(one_line(done.reason, NOTICE_CELLS))}"
 
 
 def _sentence(reason: str) -> str:
@@ -323,7 +323,7 @@ def _sentence(reason: str) -> str:
 
 # How each event changes the state of the chat screen: one fold, in parts.
 
-LATER = "Compaction is tried again later."
+LATER = "Compaction will be retried later."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
@@ -592,7 +592,7 @@ def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, 
             text = state.worded(text, *actions)
             return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
-            text = f"The {one_line(payload.headline(), 400).rstrip('.')}. It changed nothing."
+            text = f"The {one_line(payload.headline(), 400).rstrip('.')}. Nothing changed."
             return noting(saying(state, text), text)
         case MemoryPressure():
             text = payload.headline()

@@ -141,7 +141,7 @@ def kept_text(kept: Kept) -> str:
     if kept.number:
         one = kept.number == 1
         which, brings = ("1 prompt was", "it") if one else (f"{kept.number} prompts were", "them")
-        told.append(f"{which} not sent; the up arrow brings {brings} back in this folder.")
+        told.append(f"{which} not sent. Press up to get {brings} back (in this folder).")
     if kept.lost:
         told.append(f"Not sent, and not kept for the next time ({kept.why}):")
         told += [clean(text) for text in kept.lost]

@@ -236,9 +236,7 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
 def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
     """Yield the row below an answer that was cut off."""
     if entry.state in ("interrupted", "cancelled", "failed"):
-        yield RowPiece(
-            wording.glyphs.cross, f"{STATE_WORDS[entry.state]}: the answer ends here", Tone.WARNING
-        )
+        yield RowPiece(wording.glyphs.cross, STATE_WORDS[entry.state], Tone.WARNING)
 
 
 # All kinds of entries: order, what is folded, and how events are worded.
@@ -493,7 +491,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
         yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
     if entry.state == "ok":
-        yield KeysPiece(((label_of("chat.details", wording.keymap), "look inside"), ("/undo", "")))
+        yield KeysPiece(((label_of("chat.details", wording.keymap), "shows the summary"), ("/undo", "")))
     else:
         key = label_of("chat.details", wording.keymap)
         said = f"undone: the full history is back{between}{key} shows what it was"
