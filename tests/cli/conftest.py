@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.context.schema_check import problems
 from tui_app.__main__ import main
+from tui_app.cli.program import load_command, parse
+from tui_app.cli.schema import output_names, output_schema
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,15 +52,31 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def output_name(argv: list[str]) -> str:
+    """Which output a command prints: by its action, or by the option that makes it another one."""
+    args = parse(load_command(argv[0]), argv[1:])
+    action = getattr(args, "action", "")
+    if argv[0] == "import" and not args.files:
+        return "import --list"
+    variants = [each for each in argv if each.startswith("-") and f"{argv[0]} {each}" in output_names()]
+    return " ".join(filter(None, (argv[0], action, *variants[:1])))
+
+
 @pytest.fixture
 def plimsoll(project: Path, capsys: pytest.CaptureFixture[str]) -> Plimsoll:
-    """Run a command in this process; an exception that gets out fails the test."""
+    """Run a command in this process; an exception that gets out fails the test, as does undescribed JSON."""
 
     def run(*args: object) -> Result:
         capsys.readouterr()
         code = main([str(arg) for arg in args])
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
+        if code == 0 and "--json" in args and args[0] not in ("run", "schema"):
+            schema = output_schema(output_name([str(arg) for arg in args]))
+            wrong = [
+                each for line in captured.out.splitlines() for each in problems(json.loads(line), schema)
+            ]
+            assert wrong == []
         return Result(code, captured.out, captured.err)
 
     return run

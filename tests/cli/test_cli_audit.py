@@ -28,7 +28,7 @@ def test_the_table(plimsoll: Plimsoll, tmp_path: Path) -> None:
     assert (result.code, result.err) == (0, "")
     assert "1 compaction" in result.out
     assert re.search(r"^Requests +1 +0 +2$", result.out, re.MULTILINE)
-    assert f"gone word for word: 2\n- {REQUEST}\n- {RULE}\n" in result.out
+    assert f"lost: 2\n- {REQUEST}\n- {RULE}\n" in result.out
     assert f"Lines not in the log, of 4: 1\n- {INVENTED}" in result.out
     assert all(re.search(rf"^{name} +\d", result.out, re.MULTILINE) for name in PRESETS)
 

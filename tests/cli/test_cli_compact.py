@@ -445,8 +445,8 @@ def test_context_says_what_the_next_turn_costs(
     assert cache["predicted_tokens"] > 1_024
     assert 0 < cache["warm_usd"] < cache["cold_usd"]
     said = plimsoll("context", session).out.splitlines()[-1]
-    assert said.startswith("Next turn from about $0.0")
-    assert said.endswith(" cold.")
+    assert said.startswith("Next turn about $0.0")
+    assert said.endswith(" after.")
     cold = plimsoll("context", session, "--model", "anthropic:claude-sonnet-4-5", "--json").json["cache"]
     assert (cold["warm_until"], cold["predicted_tokens"]) == (None, 0)
 

@@ -243,6 +243,10 @@ def test_what_stands_behind_two_dashes_is_a_word() -> None:
         (("stats", "--json", "a1b2", "b2c3"), "Unrecognized arguments: b2c3"),
         (("export",), "The following arguments are required: ID"),
         (("sessions", "--yes", "burn", "a1b2"), "invalid choice: 'burn'"),
+        (("sessions", "list", "--at", "3"), "--at is for sessions fork. See: plimsoll sessions --help"),
+        (("sessions", "show", "a1b2", "--yes"), "--yes is for sessions delete, prune. "),
+        (("memory", "--kind", "rule"), "--kind is for memory add. "),
+        (("mcp", "list", "--scope", "project"), "--scope is for mcp add. "),
     ],
 )
 def test_what_nobody_knows_is_refused(plimsoll: Plimsoll, argv: tuple[str, ...], told: str) -> None:

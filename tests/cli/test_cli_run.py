@@ -1089,3 +1089,22 @@ def test_commands_out_of_files_and_prompts_of_servers_are_what_they_stand_for(
     fake_openai.add(Text("Seen."))
     assert "/compact is a command of the screen" in plimsoll("run", "/compact", "--model", "own:scripted").err
     assert len(fake_openai.journal) == asked + 1
+
+
+def test_what_would_go_unheard_is_told(
+    plimsoll: Plimsoll, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command of a folder without trust, a rule about no tool, an effort that the model does not have."""
+    monkeypatch.delenv("PLIMSOLL_TRUST")
+    commands = tmp_path / "work" / ".plimsoll" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "look.md").write_text("Look at $1.")
+    at = ("--model", "offline:extractive", "--cwd", str(tmp_path / "work"))
+    assert "/look is a command of this folder, which is not trusted" in plimsoll("run", "/look x", *at).err
+    assert "not trusted" not in plimsoll("run", "/look x", "--trust", *at).err
+    told = plimsoll("run", "hello", "--allow", "run_comand ls", "--allow", "run_command ls", *at).err
+    assert "--allow run_comand ls: No tool is called run_comand: is run_command meant?" in told
+    assert "--allow run_command ls" not in told
+    done = plimsoll("run", "hello", "--effort", "high", "--json", *at)
+    assert "is not known to think" in done.err
+    assert any(row["type"] == "notice" for row in map(json.loads, done.out.splitlines()))

@@ -5,11 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.cli.conftest import Plimsoll
 from tests.context.schema_check import problems
+from tests.docs.pages import command_parser
 from tests.servers.behaviours import error
 from tests.servers.fake_openai import FakeOpenAI
+from tui_app.cli.program import COMMANDS
+from tui_app.cli.schema import output_names
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.paths import Paths
 from tui_app.session.sqlite_store import SqliteStore
@@ -57,9 +61,11 @@ def test_schema_of_one_event_is_complete_in_itself(plimsoll: Plimsoll, printed: 
 
 
 def test_list_has_a_line_for_each_event(plimsoll: Plimsoll) -> None:
-    lines = plimsoll("schema", "--list").out.splitlines()
+    every = plimsoll("schema", "--list").out.splitlines()
+    lines, outputs = every[: len(PAYLOADS)], every[len(PAYLOADS) :]
     assert [line.split()[0] for line in lines] == [payload.TYPE for payload in PAYLOADS]
     assert {line.split()[1] for line in lines} == {"log", "live"}
+    assert [line.split("  ")[0] for line in outputs] == list(output_names())
     events = plimsoll("schema", "--list", "--json").json["events"]
     assert [event["stored"] for event in events] == [payload.STORED for payload in PAYLOADS]
     for line, event in zip(lines, events, strict=True):
@@ -71,15 +77,33 @@ def test_list_has_a_line_for_each_event(plimsoll: Plimsoll) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("tool.cal",), "There is no event tool.cal. Did you mean tool.call?"),
-        (("fact",), "There is no event fact. To see them all: plimsoll schema --list"),
-        (("usage",), "There is no event usage. To see them all: plimsoll schema --list"),
-        (("--list", "error"), "--list names all events. For the schema of one: plimsoll schema TYPE"),
+        (("tool.cal",), "There is no schema tool.cal. Did you mean tool.call?"),
+        (("sessions", "lits"), "There is no schema sessions lits. Did you mean sessions list?"),
+        (("fact",), "There is no schema fact. To see them all: plimsoll schema --list"),
+        (("usage",), "There is no schema usage. To see them all: plimsoll schema --list"),
+        (("--list", "error"), "--list names all schemas. For one of them: plimsoll schema NAME"),
     ],
 )
 def test_wrong_use_is_one_sentence(plimsoll: Plimsoll, args: tuple[str, ...], words: str) -> None:
     result = plimsoll("schema", *args)
     assert (result.code, result.out, result.err) == (2, "", f"{words}\n")
+
+
+def test_every_json_output_has_a_schema(plimsoll: Plimsoll) -> None:
+    """What tests print is held against it where they run a command, in the fixture."""
+    outputs = output_names()
+    assert plimsoll("schema", "--list", "--json").json["outputs"] == list(outputs)
+    for name in COMMANDS:
+        options = command_parser(name)
+        if "--json" not in options.format_help() or name == "run":
+            continue
+        actions = [each.choices for each in options._actions if each.dest == "action" and each.choices]
+        expected = {f"{name} {action}" for action in actions[0]} if actions else {name}
+        assert expected - {"schema"} <= set(outputs), name
+    for name in outputs:
+        schema = plimsoll("schema", name, "--json").json
+        Draft202012Validator.check_schema(schema)
+        assert schema["title"] == f"plimsoll {name} --json"
 
 
 def test_schema_reads_and_writes_nothing(plimsoll: Plimsoll, plimsoll_home: Path) -> None:

@@ -357,7 +357,7 @@ def test_tables_for_a_person(plimsoll: Plimsoll, paths: Paths) -> None:
     assert "  $0.42 with summaries" in lines
     assert "  harbour:scripted        1    91.5k        0       20    $0.42" in lines
     assert "  model switch  success        1    85.3k    0.0 s   $0.004" in lines
-    assert "  facts kept by weight: 98% on average, 98% at least" in lines
+    assert "  facts kept (weighted): 98% average, 98% minimum" in lines
     assert "  compact        1             85.3k" in lines
     assert max(map(len, lines)) < 80
 

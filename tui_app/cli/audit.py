@@ -153,7 +153,7 @@ COMMANDS = (
     Command(
         name="audit",
         usage="FILE|ID…",
-        summary="Show what the compactions of a conversation lost, also those of other programs.",
+        summary="Show what compactions lost, including those made by other tools.",
         configure=configure,
         execute=execute,
     ),

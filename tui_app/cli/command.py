@@ -212,6 +212,8 @@ class Command:
     configure: Callable[[argparse.ArgumentParser], None]
     execute: Callable[[Program, argparse.Namespace], int]
     """Does it and returns the exit code; raises ``WrongUsage`` and ``CommandFailed``, see ``exits``."""
+    only: tuple[tuple[str, str], ...] = ()
+    """Options that some actions alone take, with these actions."""
 
 
 def setting(key: str) -> Callable[[str], object]:
@@ -253,7 +255,7 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
         "--policy",
         metavar="P",
         type=setting("policy"),
-        help=f"policy: {', '.join(POLICIES)}, or one of your own from the settings file",
+        help=f"policy: {', '.join(POLICIES)}, or your own from the settings file",
     )
 
 
@@ -262,7 +264,7 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
         "--effort",
         metavar="E",
         type=setting("thinking"),
-        help=f"how much the model thinks: {', '.join(EFFORTS)}",
+        help=f"reasoning effort: {', '.join(EFFORTS)}",
     )
 
 
@@ -295,7 +297,7 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="trust the folder this time: use its instructions, skills and commands, and rules that allow",
+        help="trust the folder for this run: use its instructions, skills, commands and allow rules",
     )
 
 
@@ -325,7 +327,7 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         action="append",
         default=[],
-        help="a further folder in which tools and commands may read and write; may be repeated",
+        help="an additional folder tools and commands may read and write; may be repeated",
     )
 
 

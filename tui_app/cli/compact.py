@@ -55,9 +55,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     parser.add_argument("--focus", metavar="T", default="", help="what matters most in the summary")
-    parser.add_argument(
-        "--extract", action="store_true", help="write the summary by extraction, without a model"
-    )
+    parser.add_argument("--extract", action="store_true", help="write the summary without a model")
     ends = (
         ("--from", "first", "compact only from this message on; #N as in exports"),
         ("--up-to", "last", "compact only up to this message; #N as in exports"),
@@ -68,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_window(parser)
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--dry-run", action="store_true", help="say what would be done; nothing is written")
+    which.add_argument("--dry-run", action="store_true", help="show what would happen; write nothing")
     which.add_argument("--undo", action="store_true", help="undo the newest compaction")
     which.add_argument("--redo", action="store_true", help="redo the compaction undone last")
     which.add_argument(
@@ -432,9 +430,7 @@ _NO_GOAL = "What is the new session for? plimsoll handoff {} GOAL"
 def configure_handoff(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     parser.add_argument("goal", metavar="GOAL", nargs="*", help="what the new session is for")
-    parser.add_argument(
-        "--extract", action="store_true", help="write the brief by extraction, without a model"
-    )
+    parser.add_argument("--extract", action="store_true", help="write the brief without a model")
     parser.add_argument(
         "--brief", metavar="FILE", default=None, help="use the text of a file as the brief; - reads stdin"
     )
@@ -549,7 +545,7 @@ COMMANDS = (
     Command(
         name="handoff",
         usage="ID GOAL",
-        summary="Start a new session with a brief of another one.",
+        summary="Start a new session from a brief of another one.",
         configure=configure_handoff,
         execute=execute_handoff,
     ),

@@ -30,7 +30,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "key", metavar="KEY", nargs="?", help="a setting, such as theme or keymap.chat.compact"
     )
     parser.add_argument(
-        "value", metavar="VALUE", nargs="?", help="its new value; tables as in the environment"
+        "value",
+        metavar="VALUE",
+        nargs="?",
+        help="its new value (tables: same syntax as environment variables)",
     )
     add_json(parser)
 
@@ -139,9 +142,9 @@ def settings_json(settings: Settings) -> dict[str, object]:
 def configure_trust(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", nargs="?", help="folder (default: the current one)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--no", action="store_true", help="do not trust it, and do not ask again")
+    which.add_argument("--no", action="store_true", help="mark it untrusted and never ask")
     which.add_argument("--forget", action="store_true", help="ask again")
-    which.add_argument("--list", action="store_true", help="only show what was answered so far")
+    which.add_argument("--list", action="store_true", help="list trusted and untrusted folders")
     add_json(parser)
 
 
@@ -169,7 +172,7 @@ COMMANDS = (
     Command(
         name="trust",
         usage="[PATH]",
-        summary="Trust a folder: use its instructions, skills and commands, and rules that allow.",
+        summary="Trust a folder: use its instructions, skills, commands and allow rules.",
         configure=configure_trust,
         execute=answer_trust,
     ),

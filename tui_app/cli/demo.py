@@ -41,7 +41,7 @@ COMMANDS = (
     Command(
         name="demo",
         usage="",
-        summary="Try everything on a recorded session, without key or network.",
+        summary="Guided demo on a recorded session, without key or network.",
         configure=configure,
         execute=execute,
     ),

@@ -1,16 +1,12 @@
-"""``plimsoll export``: a session as a file; ``plimsoll schema``: the JSON Schema of events."""
+"""``plimsoll export``: a session as a file."""
 
 import argparse
-import json
 import os
 import sys
-from difflib import get_close_matches
 from pathlib import Path
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, add_session
-from tui_app.cli.output import ProgressLine, print_document, print_json, say, say_table, tell
-from tui_app.events import BY_TYPE, PAYLOADS
-from tui_app.events.schema import event_schema, events_schema, summary_of
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_session
+from tui_app.cli.output import ProgressLine, print_document, tell
 from tui_app.session.exports.export import FORMATS, VIEWS, NoSuchView, export_session
 
 
@@ -105,51 +101,12 @@ def write_private(path: Path, data: bytes, *, overwrite: bool = False) -> None:
         raise
 
 
-def configure_schema(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("type", metavar="TYPE", nargs="?", help="one event only, for example tool.call")
-    parser.add_argument("--list", action="store_true", help="the events by name, one a line")
-    add_json(parser)
-
-
-def print_schema(program: Program, args: argparse.Namespace) -> int:
-    """Print one schema: of all events, of one, or only what there is."""
-    if args.list:
-        if args.type:
-            raise WrongUsage("--list names all events. For the schema of one: plimsoll schema TYPE")
-        if args.json:
-            events = [
-                {"type": payload.TYPE, "stored": payload.STORED, "summary": summary_of(payload)}
-                for payload in PAYLOADS
-            ]
-            print_json({"events": events})
-        else:
-            say_table([(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS])
-        return OK
-    if args.type and args.type not in BY_TYPE:
-        close = get_close_matches(args.type, BY_TYPE, n=1)
-        hint = f"Did you mean {close[0]}?" if close else "To see them all: plimsoll schema --list"
-        raise WrongUsage(f"There is no event {args.type}. {hint}")
-    schema = event_schema(args.type) if args.type else events_schema()
-    if args.json:
-        print_json(schema)
-    else:
-        say(json.dumps(schema, indent=2))
-    return OK
-
-
 COMMANDS = (
     Command(
         name="export",
         usage="ID",
-        summary="Write a session as messages, for reading, or as its events.",
+        summary="Export a session (messages, Markdown/HTML, or events).",
         configure=configure,
         execute=execute,
-    ),
-    Command(
-        name="schema",
-        usage="[TYPE]",
-        summary="Print the JSON Schema of the events.",
-        configure=configure_schema,
-        execute=print_schema,
     ),
 )

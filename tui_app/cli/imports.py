@@ -97,17 +97,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files",
         metavar="FILE",
         nargs="*",
-        help="transcript to import; without any, those of other programs on this machine are offered",
+        help="transcript to import; without one, those that other tools left on this machine are offered",
     )
     parser.add_argument(
         "--format", choices=("auto", *FORMATS), default="auto", help="format of the files (default: auto)"
     )
     parser.add_argument(
-        "--list", action="store_true", help="list the transcripts of other programs on this machine"
+        "--list", action="store_true", help="list the transcripts that other tools left on this machine"
     )
-    parser.add_argument(
-        "--again", action="store_true", help="import a file that was imported before and has not changed"
-    )
+    parser.add_argument("--again", action="store_true", help="import again even if the file has not changed")
     add_json(parser)
 
 
@@ -191,7 +189,7 @@ COMMANDS = (
     Command(
         name="import",
         usage="[FILE…]",
-        summary="Import transcripts of other programs as sessions.",
+        summary="Import transcripts from other tools as sessions.",
         configure=configure,
         execute=execute,
     ),

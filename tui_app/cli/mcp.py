@@ -35,12 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="what the server is called")
     parser.add_argument(
-        "command", metavar="COMMAND", nargs="*", help="program with its arguments, behind -- for add"
+        "command", metavar="COMMAND", nargs="*", help="program with its arguments, after -- for add"
     )
     parser.add_argument("--url", metavar="URL", help="address of a server that speaks streamable HTTP")
     parser.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[],
-        help="an environment variable for the program; $NAME takes the value of yours; may be repeated",
+        help="an environment variable for the program; $NAME takes the value of your own; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--header", metavar="NAME=VARIABLE", action="append", default=[],
@@ -57,7 +57,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     """Do what is asked for; a server's name is needed for all but the list."""
     if (args.name is not None) != (args.action != "list"):
         raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
-    if args.action != "add" and (args.command or args.url or args.env or args.header):
+    if args.action != "add" and args.command:
         raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
     match args.action:
         case "add":
@@ -324,5 +324,6 @@ COMMANDS = (
         summary="Add, list, test and remove MCP servers, or sign in to one.",
         configure=configure,
         execute=execute,
+        only=tuple((option, "add") for option in ("--url", "--env", "--header", "--scope")),
     ),
 )

@@ -44,11 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "words", nargs="*", metavar="WORD",
         help="add: what to remember; edit: number and new text; forget: number; run: id of a session",
     )  # fmt: skip
-    parser.add_argument("--folder", metavar="PATH", help="board of another folder's repository and branch")
-    parser.add_argument("--all", action="store_true", help="list: all boards, not only this one")
+    parser.add_argument("--folder", metavar="PATH", help="use the board of this folder instead")
+    parser.add_argument("--all", action="store_true", help="list: every board")
     parser.add_argument("--pruned", action="store_true", help="list: include removed entries")
     parser.add_argument("--kind", choices=KINDS, default="note", help="add: default note")
-    parser.add_argument("--everywhere", action="store_true", help="add: for every branch of the repository")
+    parser.add_argument("--everywhere", action="store_true", help="add: apply to all branches")
     parser.add_argument("--yes", action="store_true", help="forget without asking")
     add_model(parser)
     add_json(parser)
@@ -242,5 +242,9 @@ COMMANDS = (
         summary="See and change what is remembered about a repository.",
         configure=configure,
         execute=execute,
+        only=(
+            *(("--all", "list"), ("--pruned", "list"), ("--kind", "add"), ("--everywhere", "add")),
+            *(("--yes", "forget"), ("--model", "run")),
+        ),
     ),
 )

@@ -13,7 +13,7 @@ from tui_app.ui.text import window_text
 
 
 def configure_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="all known names, not only a few per vendor")
+    parser.add_argument("--all", action="store_true", help="every known model, not just a few per vendor")
     add_json(parser)
 
 

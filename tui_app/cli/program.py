@@ -40,7 +40,7 @@ COMMANDS: Mapping[str, str] = {
     "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
     "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit", "models": "models",
     "keys": "models", "doctor": "doctor",
-    "schema": "export", "mcp": "mcp", "serve": "servers", "acp": "servers",
+    "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip
 """The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
@@ -116,7 +116,12 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
     parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
     command.configure(parser)
     # Intermixed: else an action takes only the words next to it, none after the next option.
-    return parser.parse_intermixed_args(argv)
+    args = parser.parse_intermixed_args(argv)
+    for option, actions in command.only:
+        name = option.strip("-").replace("-", "_")
+        if args.action not in actions.split() and getattr(args, name) != parser.get_default(name):
+            parser.error(f"{option} is for {command.name} {actions.replace(' ', ', ')}")
+    return args
 
 
 def screen_parser() -> Parser:

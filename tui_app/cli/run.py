@@ -62,6 +62,7 @@ from tui_app.files import Refused
 from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.references import mentions
+from tui_app.settings.tables import misnamed, parse_rule
 from tui_app.text import is_large, plain_text
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.slash_commands import built_in_words
@@ -102,7 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yes",
         action="store_true",
-        help="allow every tool call that no rule denies or may deny (default: what would ask is denied)",
+        help="allow every tool call unless a rule denies it (default: calls that would ask are denied)",
     )
     parser.add_argument(
         "--schema",
@@ -135,6 +136,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes, answers=answers)
     if prompt.startswith("!"):
         tell(NO_SHELL)
+    for rule in () if args.agent else args.allow:
+        if wrong := misnamed(parse_rule("allow", rule, "command line"), settings.mcp):
+            tell(f"--allow {one_line(rule, 200)}: {wrong}")
     view = JsonView() if args.json else AnswerView(only_result=answers is not None)
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
@@ -154,6 +158,11 @@ def command_prompt(opening: Opening, typed: str) -> str:
     if found is None:
         if name[1:].lower() in built_in_words():
             tell(f"{name} is a command of the screen: the prompt is sent as it is.")
+        elif not opening.trusted and named(
+            find_commands(opening.cwd, opening.paths.config, built_in_words(), may_read), typed
+        ):
+            tell(f"{name} is a command of this folder, which is not trusted: the prompt is sent as it is.")
+            tell("To use it: plimsoll trust, or --trust for this run.")
         return typed
     try:
         text = prompt_of(*found, may_read)

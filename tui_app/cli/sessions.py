@@ -254,7 +254,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
     parser.add_argument(
         "words", metavar="ID | WORDS | FILE", nargs="*",
-        help="id of the session, or its beginning; what to search for; where a backup goes",
+        help="id of the session, or its beginning; search words; backup file",
     )  # fmt: skip
     parser.add_argument(
         "--at", type=int, metavar="N",
@@ -505,6 +505,7 @@ COMMANDS = (
         summary="List, search, rename, fork, copy or delete sessions.",
         configure=configure,
         execute=execute,
+        only=(("--at", "fork"), ("--yes", "delete prune"), ("--dry-run", "prune")),
     ),
     Command(
         name="stats",

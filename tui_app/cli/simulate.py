@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help=f"policies: {', '.join(POLICIES)}, those of your own from the settings file, or all (default)",
+        help=f"policies: {', '.join(POLICIES)}, your own from the settings file, or all (default)",
     )
     add_model(parser)
     parser.add_argument("--verbose", action="store_true", help="show every request")

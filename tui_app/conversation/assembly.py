@@ -139,6 +139,7 @@ class OpenSession:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
         await self.conversation.prepare(tokenizer=tokenizer)
+        await self.conversation.efforts.tell(self.effort_before)
         self.extras.servers.start()
         await self.writers.prepare()
         # Behind everything that waits: whoever watches from now on misses nothing of the hooks.

@@ -264,6 +264,10 @@ class Conversation:
         return self._runner.modes
 
     @property
+    def efforts(self) -> EffortSwitch:
+        return self._runner.efforts
+
+    @property
     def usage(self) -> ContextUsage:
         return self.history.usage()
 

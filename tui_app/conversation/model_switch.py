@@ -324,13 +324,21 @@ class EffortSwitch:
             return
         self.runner.manner = replace(self.runner.manner, thinking=effort)
         history.append(EffortChange(old=old, new=effort))
+        await self.tell(old)
+
+    async def tell(self, before: str) -> None:
+        """Say so where the effort in force is another one than before, and the model makes nothing of it."""
+        history = self.models.history
+        if self.current == before:
+            return
         try:
             profile = (await self.models.current()).profile
         except Exception:  # whatever an SDK raises; the next prompt says it
             return
-        if profile.get("thinking_always_enabled") and effort == "off":
+        always = profile.get("thinking_always_enabled")
+        if always and self.current == "off":
             text = f"{history.model} cannot answer without thinking: it thinks as little as it can."
             history.append(Notice(text=text))
-        elif not (profile.get("supports_thinking") or profile.get("thinking_always_enabled")):
+        elif not (always or profile.get("supports_thinking")):
             text = f"{history.model} is not known to think: effort applies to models that do."
             history.append(Notice(text=text))
