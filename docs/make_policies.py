@@ -11,7 +11,7 @@ from docs.tables import fill  # noqa: E402
 from tui_app.context.policy import PRESETS, Policy, policy_keys  # noqa: E402
 from tui_app.events.schema import docstrings  # noqa: E402
 
-PAGES = tuple(HERE / name for name in ("settings.md", "context-governance.md", "context-package.md"))
+PAGES = tuple(HERE / name for name in ("settings.md", "context-package.md"))
 _STANDS_IN = {"heuristic": "an extract", "marker": "a marker", "none": "nothing changes"}
 
 

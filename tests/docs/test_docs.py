@@ -154,6 +154,8 @@ def test_envelope_of_events_is_the_documented_one(capsys: pytest.CaptureFixture[
     keys = re.findall(r'"(\w+)":', capsys.readouterr().out)[:5]
     [example] = code_blocks(section(page("docs/commands.md"), "Events"), "json")
     assert re.findall(r'"(\w+)":', example)[:5] == keys
+    assert code_blocks(page("docs/events.md"), "json")[0] == example
+    assert problems(json.loads(example), event_schema("tool.call")) == []
 
 
 def test_usage_names_are_described() -> None:
@@ -464,6 +466,14 @@ def test_table_of_keys_is_fresh() -> None:
     for path in script.PAGES:
         text = path.read_text(encoding="utf-8")
         assert script.filled(text) == text, "run: python docs/make_policies.py"
+
+
+def test_long_pages_have_contents() -> None:
+    script = load_script(DOCS / "make_contents.py")
+    assert len(script.pages()) > 10
+    for path in script.pages():
+        text = path.read_text(encoding="utf-8")
+        assert script.filled(text) == text, "run: python docs/make_contents.py"
 
 
 # The example on the page about simulating is what the program prints and draws.
