@@ -110,7 +110,7 @@ def test_damaged_sessions_file(
     assert result.code == 1
     assert result.err == (
         f"Not a readable Plimsoll database: {database} (file is not a database). Nothing was deleted. "
-        "Move it away, with any -wal and -shm file beside it, and start again.\n"
+        "Move it away, with any -wal and -shm file next to it, and start again.\n"
     )
     assert database.read_bytes() == before
 

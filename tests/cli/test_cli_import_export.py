@@ -494,7 +494,7 @@ def test_nothing_is_asked_without_a_terminal(plimsoll: Plimsoll, home: Path) -> 
 
 def test_nothing_found(plimsoll: Plimsoll, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "empty"))
-    assert "No transcripts of other programs were found." in plimsoll("import").out
+    assert "No transcripts of other tools were found." in plimsoll("import").out
     assert json.loads(plimsoll("import", "--json").out) == {"transcripts": []}
 
 

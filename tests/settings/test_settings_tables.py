@@ -200,7 +200,7 @@ def test_a_program_and_an_address(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("[mcp.a]\nargs = []", "mcp.a.command is missing; allowed: either command or url"),
-        ('[mcp.a]\ncommand = "x"\nurl = "http://h/"', "mcp.a.command is given beside url"),
+        ('[mcp.a]\ncommand = "x"\nurl = "http://h/"', "mcp.a.command is given with url"),
         (
             '[mcp.a]\nurl = "http://h/"\nenv = {A = "b"}',
             "mcp.a.env is given; allowed: only for",

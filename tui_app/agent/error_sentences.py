@@ -182,12 +182,12 @@ MISCONFIGURED = Sentence("input", "{model} cannot be used as it is configured.",
 NO_SUCH_NAME = Sentence(
     "input",
     "There is no model named {model}.",
-    "{meant}For a server of your own, check its base URL.",
+    "{meant}For your own server, check its base URL.",
 )
 UNKNOWN_MODEL = Sentence(
     "input",
     "The provider has no model named {model}{reason}.",
-    "{meant}For a server of your own, check its base URL.",
+    "{meant}For your own server, check its base URL.",
 )
 NOTHING_THERE = Sentence(
     "input",

@@ -112,7 +112,7 @@ def check_folders(paths: Paths) -> Check:
         if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
             refused.append(folder)
     if refused:
-        hint = "Give yourself write access, or set PLIMSOLL_HOME to a folder of your own."
+        hint = "Give yourself write access, or set PLIMSOLL_HOME to your own folder."
         return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
     if trouble := sessions_folder_trouble(paths):
         return fail("folders", *trouble)

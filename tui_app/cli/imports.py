@@ -63,7 +63,7 @@ def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
         print_json({"transcripts": [row.to_json() for row in rows]})
     elif not rows:
-        say("No transcripts of other programs were found. To import a file: plimsoll import FILE")
+        say("No transcripts of other tools were found. To import a file: plimsoll import FILE")
     else:
         lines = []
         for number, row in enumerate(rows, 1):

@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL", help="address of a server that speaks streamable HTTP")
     parser.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[],
-        help="an environment variable for the program; $NAME takes the value of your own; may be repeated",
+        help="an environment variable for the program; $NAME takes it from your environment; may be repeated",
     )  # fmt: skip
     parser.add_argument(
         "--header", metavar="NAME=VARIABLE", action="append", default=[],

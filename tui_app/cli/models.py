@@ -74,7 +74,7 @@ def change_keys(program: Program, args: argparse.Namespace) -> int:
         # What was typed is not repeated: it may be a key.
         raise WrongUsage(
             "No provider's key has that name; docs/api-keys.md lists the names. "
-            "A server of your own names its key in key_env."
+            "Your own server names its key in key_env."
         )
     match args.action:
         case "set":

@@ -402,7 +402,7 @@ class Policy:
     """Whether a compaction by hand keeps what an automatic one keeps; else all of it is summarised."""
     user_share: Share = 0.05
     facts_share: Share = 0.03
-    """Shares of the window for your own words and for facts beside the summary, 0 to 0.5."""
+    """Shares of the window for your own words and for facts in addition to the summary, 0 to 0.5."""
     target_share: Share = 0.0
     """Share of the window at which a compaction ends, 0 to 0.5: what your words, the facts and the summary do
     not need of it goes to the newest messages and to names. At 0 each part has its own share."""
@@ -412,10 +412,10 @@ class Policy:
     """Share of the window that pinned messages may take, 0 to 0.5; with more of them the oldest leave as if
     they were not pinned."""
     plan_share: Share = 0.05
-    """Share of the window for the session's plan and todo list beside the summary, 0 to 0.5."""
+    """Share of the window for the session's plan and todo list in addition to the summary, 0 to 0.5."""
     restore_files_share: Share = 0.0
-    """Share of the window for the files worked on last, as they are on disk by then, beside the summary, 0 to
-    0.5."""
+    """Share of the window for the files worked on last, as they are on disk by then, in addition to the
+    summary, 0 to 0.5."""
     summary_share: SummaryShare = 0.06
     """Share of the window the summary may take, 0.01 to 0.5."""
     summary_by: Annotated[SummaryBy, "summary_by"] = "llm"

@@ -110,7 +110,7 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
         return StorageError(
             f"Not a readable Plimsoll database: {database or file} ({error}).",
             f"Nothing was deleted. {saving if code == sqlite3.SQLITE_CORRUPT else ''}"
-            "Move it away, with any -wal and -shm file beside it, and start again.",
+            "Move it away, with any -wal and -shm file next to it, and start again.",
         )
     if str(error).startswith(_NOT_READ):
         told = f"Something in {file} is damaged, and its session with it."

@@ -492,7 +492,7 @@ class MemoryGuard:
 ANTHROPIC_LEAST = 50_000
 """Tokens below which Anthropic lets no compaction start."""
 PROVIDER_COMPACTION_SEALED = "The provider has encrypted its summary: only the provider can read it."
-UNSUPPORTED = "{model} is not known to compact by itself: Plimsoll compacts, in spite of provider_compaction."
+UNSUPPORTED = "{model} is not known to compact: Plimsoll does it, in spite of provider_compaction."
 GIVEN_BACK = "The provider's own compaction can no longer be used: the model is sent the messages themselves."
 Kind = Literal["openai", "anthropic"]
 

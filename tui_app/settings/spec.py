@@ -197,7 +197,7 @@ class Settings:
                 + ", ".join(TAKEN_NAMES),
             ),
         ),
-        "Model servers of your own.",
+        "Your own model servers.",
         allowed=_TABLE,
     )
     """By name."""

@@ -163,7 +163,7 @@ def tables_of(table: Mapping[str, Any], root: Path) -> tuple[str, ...]:
     return tuple(name for name in table.get(REPOSITORIES, {}) if from_home(name).resolve() == real)
 
 
-UNLESS_YOURS = "Such a rule does nothing, unless an agent of yours (--agent) has a tool of that name."
+UNLESS_YOURS = "Such a rule does nothing, unless your own agent (--agent) has a tool of that name."
 _WILD = "*?["
 
 
@@ -510,7 +510,7 @@ class _Server(NamedTuple):
     def check(self, value: object) -> dict[str, object]:
         checked = self.keys.check(value)
         if ("command" in checked) == ("url" in checked):
-            shown = "given beside url" if "url" in checked else "missing"
+            shown = "given with url" if "url" in checked else "missing"
             raise Refused(shown, "either command or url", "command")
         meant, others = ("command", _OF_PROGRAMS) if "url" in checked else ("url", _OF_ADDRESSES)
         for key in others:
@@ -572,10 +572,10 @@ COLOURS: Mapping[str, str] = {
     "success": "what went well",
     "foreground": "text",
     "muted": "text that matters less",
-    "background": "behind the chat",
-    "surface": "behind dialogs and lists",
-    "panel": "behind inputs",
-    "selection": "behind the marked row",
+    "background": "of the chat",
+    "surface": "of dialogs and lists",
+    "panel": "of inputs",
+    "selection": "of the selected row",
     "border": "lines without focus, scroll bars",
 }
 """Colours of ``[themes.NAME]`` and what each is for."""

@@ -56,7 +56,7 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     """
     trigger = f", {found['trigger']}" if found["trigger"] else ""
     undone = ", undone later" if found["undone"] else ""
-    yield _line(f"{name}, behind message {found['message']:,}{trigger}{undone}")
+    yield _line(f"{name}, after message {found['message']:,}{trigger}{undone}")
     before, after = found["messages_before"], found["messages_after"]
     yield (
         f"{tokens(found['tokens_before'])} to {tokens(found['tokens_after'])} tokens, "

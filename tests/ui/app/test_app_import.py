@@ -152,7 +152,7 @@ async def test_nothing_found(desk: Desk, tmp_path: Path) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
         await deck.send("/import")
-        await deck.says("No transcripts of other programs were found.")
+        await deck.says("No transcripts of other tools were found.")
         await deck.press("escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
 

@@ -308,7 +308,7 @@ class Compactor:
         if self._job is not None or self.asked is not None:
             return "a compaction is already running."
         if not self.wanted("model"):
-            return "the last attempts did not help, or the provider compacts by itself. Continue without it."
+            return "the last attempts did not help, or the provider compacts itself. Continue without it."
         plan = plan_of(self.history, self.policy, "model", "", WHOLE, self.host.additions())
         return refuse_asked(plan, self.history.usage(), self._left)
 

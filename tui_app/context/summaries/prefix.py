@@ -163,7 +163,7 @@ class PrefixSummariser:
 
     async def _read(self, answer: ModelResponse, task: SummaryTask, budget: int) -> Summary:
         if any(isinstance(part, ToolCallPart) for part in answer.parts):
-            raise SummaryFailed("the model went on working instead of summarising")
+            raise SummaryFailed("the model continued working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         notes = checked_notes(said, why_not_whole(answer))
         refuse_wordy(self.count(notes), max(1_024, 4 * budget))

@@ -633,7 +633,7 @@ class ModelSummariser:
 # Summaries without any model: extraction, and as the last resort a marker.
 
 NO_NOTES = "No model wrote notes: what follows comes from the log."
-NO_ROOM = "there is no room for the earlier summary beside what must stay"
+NO_ROOM = "there is no room for the earlier summary with what must stay"
 
 
 @frozen

@@ -105,7 +105,7 @@ def _totals(total: Mapping[str, Any], heading: str) -> str:
 def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | None) -> Iterator[str]:
     trigger = f" · {found['trigger']}" if found["trigger"] else ""
     undone = " · undone later" if found["undone"] else ""
-    place = f"behind message {found['message']:,}{undone}"
+    place = f"after message {found['message']:,}{undone}"
     yield f"<h3>Compaction {number} of {of} · {place}{_text(trigger)}</h3>"
     reported = [
         f"{thousands(found[key])} {when}"
@@ -203,7 +203,7 @@ def _plot(audit: Mapping[str, Any], width: int, height: int, name: str) -> str:
     line = " ".join(f"{x(message)},{y(size)}" for message, size in _thinned(points))
     parts = [
         f'<svg class="{name}" viewBox="0 0 {width} {height}" role="img">',
-        "<title>Tokens of the context behind each message; dashed lines are compactions</title>",
+        "<title>Tokens of the context after each message; dashed lines are compactions</title>",
         f'<path class="axis" d="M{_LEFT} {_TOP}V{bottom}H{right}"/>',
     ]
     for quarter in range(5):
