@@ -41,7 +41,7 @@ async def working(
 ) -> AsyncIterator[OpenSession]:
     """An open session whose tools may do everything that is allowed."""
     desk.server("local", server.base_url, 100_000)
-    given = {name: more.pop(name) for name in ("allow", "yes") if name in more}
+    given = {name: more.pop(name) for name in ("allow", "yes", "guards") if name in more}
     opening = desk.opening(session=session, **{"read_only": False, **more})
     opened = open_session(replace(opening, attended=attended, **given))
     try:

@@ -314,6 +314,28 @@ def add_allow(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_guard(parser: argparse.ArgumentParser) -> None:
+    """``--guard``: what no call of the session may do from now on."""
+    parser.add_argument(
+        "--guard",
+        metavar="GUARD",
+        action="append",
+        default=[],
+        type=_guard,
+        help='what no call may do, such as "edits legacy/", "command git push" or "writes"; may be repeated, '
+        "and holds in the session from now on",
+    )
+
+
+def _guard(text: str) -> str:
+    from tui_app.conversation.guards import parse_guard
+
+    try:
+        return parse_guard(text).text
+    except Refused as refused:
+        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
+
+
 def _rule(text: str) -> str:
     try:
         return parse_rule("allow", text, "command line").text

@@ -23,6 +23,7 @@ from tui_app.cli.command import (
     add_allow,
     add_effort,
     add_folders,
+    add_guard,
     add_json,
     add_mode,
     add_model,
@@ -45,6 +46,7 @@ from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Error,
+    GuardSet,
     HookRan,
     MemoryPressure,
     ModeChange,
@@ -100,6 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_trust(parser)
     add_folders(parser)
     add_allow(parser)
+    add_guard(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -133,7 +136,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if notice:
         tell(notice)
     opening = replace(program, paths=paths).opening(settings, args, session)
-    opening = replace(opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes, answers=answers)
+    opening = replace(
+        opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes, answers=answers, guards=tuple(args.guard)
+    )
     if prompt.startswith("!"):
         tell(NO_SHELL)
     for rule in () if args.agent else args.allow:
@@ -390,7 +395,8 @@ def _aside(payload: Payload) -> str:
         case Error():
             return f"{payload.message} {payload.hint}".strip()
         case ApprovalDecided(decision="denied"):
-            how = "; allow it with --allow or --yes" if payload.by == "unattended" else ""
+            can_be = payload.by == "unattended" and not payload.origin
+            how = "; allow it with --allow or --yes" if can_be else ""
             return f"  {payload.headline()}{how}"
         case HookRan(outcome=outcome) if outcome != "ok":
             return f"  {payload.headline()}"
@@ -401,7 +407,7 @@ def _aside(payload: Payload) -> str:
             return f"  The model asks: {one_line(question, _QUESTION_CELLS)} There is no user to answer."
         case Notice():
             return payload.text
-        case MemoryPressure() | TaskEnded():
+        case MemoryPressure() | TaskEnded() | GuardSet():
             return payload.headline()
         case _:
             return ""
@@ -491,14 +497,14 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
 
 @dataclass(slots=True)
 class Early:
-    """Notices, and the mode, that come before the turn is watched."""
+    """Notices, the mode and guards that come before the turn is watched."""
 
     notices: list[Record] = field(default_factory=list)
     over: bool = False
     """Whether the turn is watched now."""
 
     def hear(self, record: Record) -> None:
-        if not self.over and isinstance(record.data, Notice | ModeChange):
+        if not self.over and isinstance(record.data, Notice | ModeChange | GuardSet):
             self.notices.append(record)
 
 

@@ -24,6 +24,7 @@ from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.command_line import ANYWHERE, Folder
+from tui_app.agent.approvals.guards import breaks
 from tui_app.agent.approvals.rules import (
     PERHAPS,
     Action,
@@ -44,6 +45,7 @@ from tui_app.events import (
     ApprovalsAhead,
     ApprovalScope,
     DecidedBy,
+    GuardSet,
     ModeChange,
     ModeTold,
     Notice,
@@ -169,6 +171,8 @@ class CallsAhead:
 _NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
 _NO = "the user said no"
 _NOBODY = "no rule allows it, and there is no user to ask"
+_NOT_YOURS = "{}, and the user never wrote it; no rule covers that, and there is no user to ask"
+_BROKEN = "it breaks a guard of the user, {}"
 _PERHAPS_DENIED = 'the rule "{}" may forbid it, and there is no user to ask'
 _NOT_ASKED = "the user could not be asked: {}"
 _REASON_CHARS = 2_000
@@ -208,6 +212,10 @@ class Approvals:
     """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
     session_rules: tuple[ApprovalRule, ...] = ()
     """Rules that the user has added with "always"."""
+    guards: Sequence[GuardSet] = ()
+    """Rules of the user that stop a call whatever allows it."""
+    traced: Callable[[Action], Action] = lambda action: action
+    """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
     _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
@@ -229,12 +237,18 @@ class Approvals:
 
     async def _answer(self, action: Action) -> str:
         verdict = self.judged(action)
+        if verdict.ruling != "deny" and not action.looks:
+            action = self.traced(action)
+            verdict = self.judged(action)
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
+            if action.reaches:
+                self._note(action, "denied", "unattended", reason=verdict.because)
+                return _NOT_DONE.format(_NOT_YOURS.format(_first_stood(action)))
             if verdict.firm:
                 self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
-                return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule))
+                return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule or verdict.because))
             if self.yes:
                 self._note(action, "allowed", "unattended", reason="--yes")
                 return ""
@@ -290,11 +304,17 @@ class Approvals:
         self.rules = (*rules, *kept)
 
     def judged(self, action: Action) -> Verdict:
+        for guard in self.guards:
+            if (found := breaks(guard, action, self.folder)) != "no":
+                # What only may break it is for the user to say.
+                is_sure = found == "surely"
+                why = _BROKEN.format(guard.words)
+                return Verdict("deny" if is_sure else "ask", why, firm=not is_sure, guard=True)
         rules = (*self.rules, *self.session_rules)
         return judge(action, rules, read_only=self.read_only, mode=self.mode, folder=self.folder)
 
     def _ruled(self, action: Action, verdict: Verdict, id: str = "") -> str:
-        by: DecidedBy = "rule" if verdict.rule else "mode"
+        by: DecidedBy = "guard" if verdict.guard else "rule" if verdict.rule else "mode"
         rule, why = (verdict.because, "") if verdict.rule else ("", verdict.because)
         if verdict.ruling == "allow":
             if action.looks:
@@ -310,7 +330,7 @@ class Approvals:
         id = f"{action.call or action.tool}.{self._count}"
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
-        pattern = "" if verdict.rule else proposed_pattern(action, self.folder)
+        pattern = "" if verdict.rule or verdict.guard else proposed_pattern(action, self.folder)
         self._shown = ApprovalRequested(
             id=id,
             tool_call_id=action.call,
@@ -322,6 +342,9 @@ class Approvals:
             pattern=pattern,
             prefix=proposed_prefix(action, self.folder) if pattern else "",
             because=verdict.because,
+            origin=_first_stood(action) if action.reaches else "",
+            origin_seq=action.origin_key,
+            reaches=action.reaches,
             waiting=self.ahead.waiting,
         )
         self.report(self._shown)
@@ -374,8 +397,13 @@ class Approvals:
                 scope=scope,
                 rule=rule,
                 reason=reason,
+                origin=action.origin,
             )
         )
+
+
+def _first_stood(action: Action) -> str:
+    return f"{action.traced} first stood in {action.origin}"
 
 
 def session_rule(action: Action, text: str, folder: Folder = ANYWHERE) -> ApprovalRule | None:

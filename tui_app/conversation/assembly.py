@@ -31,6 +31,7 @@ from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
+from tui_app.conversation.guards import Guards, parse_guard
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory import SessionMemory, remembering_of
@@ -93,6 +94,7 @@ class OpenSession:
     """None where nobody is there who could come back."""
     remembering: SessionMemory
     extras: Extras
+    guards: Guards
     policy_before: str
     """Name of the policy it followed until another one was asked for; empty where none was."""
     effort_before: str
@@ -135,6 +137,7 @@ class OpenSession:
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out))
         self._tell_folders()
+        self.guards.set(*self.guards.wanted)
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
@@ -369,6 +372,9 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     compactions = Compactions(history, compactor, reviews)
     tooling = make_tooling(replace(opening, mode=place.mode), history, place.folder, compactor)
     host.tasks = tooling.tasks
+    guards = Guards(history, tooling.approvals, tuple(map(parse_guard, opening.guards)))
+    if opening.attended:
+        bus.listen(guards.heard)
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
@@ -445,6 +451,6 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
-        memory, idle if opening.attended else None, remembering, extras, place.policy_before,
+        memory, idle if opening.attended else None, remembering, extras, guards, place.policy_before,
         known, opening.missing,
     )  # fmt: skip

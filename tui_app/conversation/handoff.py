@@ -17,6 +17,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.view import is_prompt
+from tui_app.conversation.guards import guards_in
 from tui_app.conversation.inspection import Inspection, inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
@@ -217,7 +218,11 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         title=draft.title,
     )
     with closing(open_store(opening.database)) as store:
-        return store.create(start, time=now, events=[(said, stored, now), (SessionEnd(), None, now)])
+        # The user's guards hold there too, with the place of their words.
+        held = guards_in(store, source.id).values()
+        guards = [(replace(each, session=each.session or source.id), None, now) for each in held]
+        events = [(said, stored, now), *guards, (SessionEnd(), None, now)]
+        return store.create(start, time=now, events=events)
 
 
 # For the screen, which cannot know what may be raised here: why not, in words.

@@ -55,6 +55,8 @@ class Opening:
     """Whether a user can be asked before a tool changes something; else what asks is denied."""
     allow: tuple[str, ...] = ()
     """Rules given for this opening alone: what tools may do without being asked about."""
+    guards: tuple[str, ...] = ()
+    """Guards that hold in the session from now on: ``edits legacy/``."""
     yes: bool = False
     """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False

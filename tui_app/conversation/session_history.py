@@ -23,6 +23,7 @@ from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
 from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.origins import Origins
 from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.summaries.prompt import transcript_lines
 from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
@@ -54,7 +55,7 @@ from tui_app.events import (
     ViewRewrite,
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
-from tui_app.session.event_heads import LATER, MESSAGES, STAGES, Head, head_of, is_private
+from tui_app.session.event_heads import CARRYING, LATER, MESSAGES, STAGES, Head, head_of, is_private
 from tui_app.session.model_state import Basis, excluded_in, known_of, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
@@ -372,16 +373,21 @@ class SessionHistory:
             self._ledger = Ledger.loaded(self.store.kept_ledger(self.session))
         return self._ledger.catch_up(list(heads), lambda keys: self._read([heads[key] for key in keys]))
 
+    def inform(self, origins: Origins) -> None:
+        """Let what is folded hold the messages of the view, as they were said, and what the program gave."""
+        heads = {head.seq: head for head in self._said(CARRYING)}
+        origins.grow(self._read([heads[key] for key in sorted(origins.missing(list(heads)))]))
+
     def circumstances(self) -> Sequence[str]:
         record = self.store.record(self.session, 1)
         start = record.data if record is not None and isinstance(record.data, SessionStart) else None
         return (start.cwd, start.branch, self.model) if start else (self.model,)
 
-    def _said(self) -> list[Head]:
+    def _said(self, kinds: Collection[str] = MESSAGES) -> list[Head]:
         return [
             head
             for head in self.view.held()
-            if head.type in MESSAGES
+            if head.type in kinds
             or (head.type == CompactionComplete.TYPE and not self.view.hidden_by(head.seq))
         ]
 

@@ -297,7 +297,7 @@ ApprovalDecision = Literal["allowed", "denied", "cancelled"]
 ApprovalScope = Literal["once", "always", "rule"]
 
 
-DecidedBy = Literal["person", "rule", "mode", "unattended"]
+DecidedBy = Literal["person", "rule", "mode", "unattended", "guard"]
 
 
 @event("approval.decided", row="approval")
@@ -317,6 +317,8 @@ class ApprovalDecided(Payload):
     """The rule that decided or was added, as it is written."""
     reason: str = ""
     """What the user gave as the reason, or the program."""
+    origin: str = ""
+    """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
 
     def headline(self) -> str:
         """What was decided about a call, by whom, and why."""
@@ -329,11 +331,79 @@ class ApprovalDecided(Payload):
         elif self.by == "person" and self.decision == "allowed":
             said = "allowed once"
         why = f" · {' '.join(self.reason.split())}" if self.reason else ""
+        if self.origin and self.origin not in why:
+            why = f" · not from you: {self.origin}{why}"
         return f"{said}: {self.tool} {subject[:60]}{why}"
 
     def light(self) -> dict[str, Any]:
         quiet = self.by in ("rule", "mode") and self.decision == "allowed"
-        return {"ids": (self.tool_call_id,), "state": "quiet" if quiet else self.decision}
+        # Its call's row carries the mark.
+        return {
+            "ids": (self.tool_call_id,),
+            "state": "quiet" if quiet else self.decision,
+            "model": self.origin,
+        }
+
+
+GuardKind = Literal["edits", "command", "writes"]
+"""What a guard stops: changes below a path, a command, or whatever writes."""
+
+
+@event("guard.set", row="notice")
+class GuardSet(Payload):
+    """From here on a call that does this is stopped, until the guard is lifted."""
+
+    forbids: GuardKind
+    what: str = ""
+    """The path or the first words of the command; empty for all that writes."""
+    quote: str = ""
+    """The user's words that it comes from."""
+    source: int = 0
+    """Log number of the prompt with them; 0 where they were typed for the guard alone."""
+    session: str = ""
+    """Session of that prompt, where this one was handed over; empty for this one."""
+
+    @property
+    def text(self) -> str:
+        """As it is typed: ``edits legacy/``."""
+        return f"{self.forbids} {self.what}".strip()
+
+    @property
+    def words(self) -> str:
+        """The words that a call breaks, with their number."""
+        place = f"{self.session[:8]}#{self.source}" if self.source else ""
+        return ": ".join(filter(None, (place, f'"{" ".join((self.quote or self.text).split())}"')))
+
+    def headline(self) -> str:
+        """What it stops."""
+        said = {"edits": f"{self.what} stays as it is", "command": f"no {self.what}"}
+        return f"guard: {said.get(self.forbids, 'nothing is written')}"
+
+
+@event("guard.offered", row="notice")
+class GuardOffered(Payload):
+    """A sentence of the user names something that code can check: they may make a guard of it."""
+
+    quote: str
+    source: int
+    """Log number of the prompt."""
+
+    def headline(self) -> str:
+        """The sentence, and what makes a guard of it."""
+        return f'#{self.source}: "{" ".join(self.quote.split())}" can be a guard: /guard'
+
+
+@event("guard.lifted", row="notice")
+class GuardLifted(Payload):
+    """A guard stops nothing any more."""
+
+    guard: int
+    """Log number of its ``guard.set``."""
+    text: str
+
+    def headline(self) -> str:
+        """Which one."""
+        return f"guard lifted: {self.text}"
 
 
 @event("file.changed")

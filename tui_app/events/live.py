@@ -115,6 +115,12 @@ class ApprovalRequested(Payload):
     """A wider rule that may be added instead, ending in `` …``; empty where none is sensible."""
     because: str = ""
     """Why it is asked."""
+    origin: str = ""
+    """What of the call first stood in a text that the user did not write, and where; empty for nothing."""
+    origin_seq: int = 0
+    """Log number of that text in this session; 0 where it is not known, or in another one."""
+    reaches: str = ""
+    """With that: what cannot be taken back."""
     waiting: int = 0
     """Further calls that wait to be asked about."""
 

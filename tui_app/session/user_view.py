@@ -73,6 +73,8 @@ class Entry:
     """Tokens that sub-agent has read and written."""
     cost: float = 0.0
     """US dollars that it has cost, once it is at its end; 0 where no price is known."""
+    origin: str = ""
+    """Where what a call acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
 
     @property
     def message(self) -> int:
@@ -185,21 +187,22 @@ class UserView:
                 return (*self._restate(head.ref, state="undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE | SessionRestored.TYPE:
                 return self._restated(head)
-            case SubAgentStep.TYPE:
-                call = self._open_calls.get(head.ids[0])
-                if call is None:
-                    return ()
-                row = self.entries[self._places[call]]
-                # What a sub-agent does counts for the row of the call that has sent it.
-                used = row.used + head.reported
-                return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=used))
-            case SubAgentEnd.TYPE if head.ids[1:] and head.ids[0] in self._open_calls:
-                row = self.entries[self._places[self._open_calls[head.ids[0]]]]
-                return self._put(replace(row, cost=float(head.ids[1])))
+            case ApprovalDecided.TYPE | SubAgentStep.TYPE | SubAgentEnd.TYPE:
+                return (*self._of_call(head), *self._started(head))
             case MessagePinned.TYPE:
                 return self._restate(head.ref, pinned=head.state == "pinned")
             case _:
                 return self._started(head)
+
+    def _of_call(self, head: Head) -> Sequence[Change]:
+        """What a sub-agent does, and where its words come from, is told in the row of the call."""
+        if (row := self.row_of_call((*head.ids, "")[0])) is None:
+            return ()
+        if head.type == SubAgentStep.TYPE:
+            return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
+        if head.type == SubAgentEnd.TYPE:
+            return self._put(replace(row, cost=float(head.ids[1]))) if head.ids[1:] else ()
+        return self._put(replace(row, origin=head.model)) if head.model else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:
         """Mark what has left; one that stands again has its row already."""

@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from itertools import groupby, islice, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
@@ -111,12 +112,20 @@ def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tu
 
 
 def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator[QuestionRow]:
-    """What would be done, whole: remarks on it, then the diff, the command, or the arguments.
+    """What would be done, whole: remarks on it, the diff, command or arguments, and where that comes from.
 
     Args:
         asked: The question.
         named: Whether the title has the whole name of a file, an address or a tool.
     """
+    yield from _subject_rows(asked, named=named)
+    if asked.origin:
+        yield QuestionRow("")
+        yield QuestionRow(f"not from you   {asked.origin}", "remark")
+        yield QuestionRow(f"{asked.reaches}   no rule covers it", "remark")
+
+
+def _subject_rows(asked: "ApprovalRequested", *, named: bool) -> Iterator[QuestionRow]:
     if asked.kind != "other":
         remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), MOST_REMARKS + 1))
         yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks[:MOST_REMARKS])
@@ -457,6 +466,7 @@ def question_hints(
             *((Hint("w", f'always "{wide}"', 4, "widen"),) if asked.prefix else ()),
             Hint("n", no, 1, "refuse"),
             *((Hint("e", change, 5, "edit"),) if asked.pattern else ()),
+            *((Hint("o", f"open #{asked.origin_seq}", 2, "origin"),) if asked.origin_seq else ()),
             stop,
         )
         if cell_len(SEPARATOR.join(map(str, hints))) <= width:
@@ -575,6 +585,13 @@ class ApprovalBox(AskBox, can_focus=True):
     question: "reactive[ApprovalRequested | None]" = reactive(None)
     glyphs: reactive[Glyphs] = reactive(UNICODE)
 
+    class OriginWanted(Message):
+        """The user wants to see a text, by its log number."""
+
+        def __init__(self, seq: int) -> None:
+            super().__init__()
+            self.seq = seq
+
     class Answered(Message):
         """The user has decided."""
 
@@ -635,7 +652,8 @@ class ApprovalBox(AskBox, can_focus=True):
         wide = f'always "{rule_text(asked, asked.prefix)}"'
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
         # Where no rule is offered, it is said why.
-        facts: tuple[str, ...] = (said or ("" if asked.pattern else one_line(asked.because, 200)),)
+        because = "" if asked.pattern or asked.origin else one_line(asked.because, 200)
+        facts: tuple[str, ...] = (said or because,)
         if asked.prefix and not in_keys and detail.end_seen and not said:
             facts = (*facts, f"w {wide}")
         note = self.query_one("#approval-note", Static)
@@ -683,7 +701,9 @@ class ApprovalBox(AskBox, can_focus=True):
         """Letters answer only where nothing else is written with them."""
         if action == "widen" and (self.question is None or not self.question.prefix or not self._wide_shown):
             return False
-        if action in {"once", "always", "widen", "edit", "refuse"}:
+        if action == "origin" and (self.question is None or not self.question.origin_seq):
+            return False
+        if action in {"once", "always", "widen", "edit", "refuse", "origin"}:
             return not (self._early or self._lone.waits or self.has_class("-typing"))
         return super().check_action(action, parameters)
 
@@ -704,11 +724,16 @@ class ApprovalBox(AskBox, can_focus=True):
         if self.question is not None and (rule := self.question.pattern):
             self._press("edit", lambda: self._open_line(rule, editing=True))
 
-    def _press(self, key: str, act: Callable[[], None]) -> None:
+    def action_origin(self) -> None:
+        """Show the text that it comes from; the question stays."""
+        if self.question is not None and (seq := self.question.origin_seq):
+            self._press("origin", partial(self.post_message, self.OriginWanted(seq)), decides=False)
+
+    def _press(self, key: str, act: Callable[[], object], *, decides: bool = True) -> None:
         """Do what a letter means once nothing follows it; before all of the question was seen, read on."""
 
         def answer() -> None:
-            if self._detail is not None and not self._detail.end_seen:
+            if decides and self._detail is not None and not self._detail.end_seen:
                 self._detail.move(1, pages=True)
             elif in_sight(self):
                 act()

@@ -253,6 +253,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def on_approval_box_answered(self, event: "ApprovalBox.Answered") -> None:
         self.session.answer(event.id, event.decision)
 
+    def on_approval_box_origin_wanted(self, event: "ApprovalBox.OriginWanted") -> None:
+        self.session.presenter.jump_to(event.seq)
+
     def on_ask_box_replied(self, event: "AskBox.Replied") -> None:
         self.session.reply(event.id, event.text)
 

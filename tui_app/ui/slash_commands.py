@@ -209,6 +209,8 @@ COMMANDS += (
         opens="always"),
     SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),
         opens="always"),
+    SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes",
+        Flow("approvals.set_guard", _ALL), argument="[edits|command|writes …]", opens="alone", writes=True),
     SlashCommand("settings", "Show and change settings and keys", _settings,
         argument="[words]", opens="always"),
     SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),

@@ -300,7 +300,7 @@ _NO_OPERAND = re.compile(r"^@|^[\w.-]+[:?+!]*=(?!=)|[\s;|&<>()$`\\\"']")
 
 def _target(use: Use, given: Sequence[Given], folder: Folder, inside: Sequence[str]) -> str:
     """Why no rule lets a command write where it would; empty where it may."""
-    targets = _written_by(given, folder.root, inside, is_contents="rsync" in use.program.name)
+    targets = written_by(given, folder.root, inside, is_contents="rsync" in use.program.name)
     for number, target in enumerate(targets):
         if number >= _MOST_ENTRIES:
             return f"{use.program.name} writes more files than can be looked at"
@@ -318,7 +318,7 @@ _PACKED = (
 )  # fmt: skip
 
 
-def _written_by(
+def written_by(
     given: Sequence[Given], root: Path | None, inside: Sequence[str], *, is_contents: bool = False
 ) -> Iterator[str]:
     """The files that a command makes of others, as paths relative to the root.

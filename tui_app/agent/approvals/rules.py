@@ -52,6 +52,16 @@ class Action:
     """Tools that would show the same: what is asked or denied of them is asked or denied of this call too."""
     spelled: tuple[str, ...] = ()
     """Other names of the subject, such as that of a link: what is asked or denied by them counts too."""
+    agent: str = ""
+    """The sub-agent that wants it."""
+    origin: str = ""
+    """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
+    origin_key: int = 0
+    """Log number of that text, where it stands in this session."""
+    traced: str = ""
+    """What of it stood there: ``address and command``."""
+    reaches: str = ""
+    """With an origin: what cannot be taken back."""
 
 
 class Gate(Protocol):
@@ -88,6 +98,8 @@ class Verdict:
     """The rule that decided, as it is written; empty where none did."""
     firm: bool = False
     """Whether nobody but the user may allow it, because it may be what a rule denies."""
+    guard: bool = False
+    """Whether a guard decided."""
 
 
 class Judge(Gate, Protocol):
@@ -107,7 +119,7 @@ class AgentGate:
 
     async def __call__(self, action: Action) -> str:
         note = f"{action.note}, by agent {self.agent}" if action.note else f"by agent {self.agent}"
-        return await self.gate(replace(action, note=note))
+        return await self.gate(replace(action, note=note, agent=self.agent))
 
     def judged(self, action: Action) -> Verdict:
         return self.gate.judged(action)
@@ -171,7 +183,7 @@ def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]
             ruling: Ruling = "ask" if denied else rule.ruling
             said.append(Verdict(ruling, f"{rule.text}, {PERHAPS}", rule.text, firm=denied))
     for ruling in RULINGS:
-        if ruling == "allow" and action.guarded:
+        if ruling in ("allow", "looks") and action.guarded:
             break
         if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
             decided = max(fitting, key=lambda verdict: verdict.firm)
@@ -217,7 +229,7 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
             return _sure(any(each.matches(parts) for each in _compiled(rule.pattern)))
         case "file":
             names = (action.subject, *action.spelled)
-            return _sure(any(_path_concerns(rule.pattern, each) for each in names))
+            return _sure(any(path_concerns(rule.pattern, each) for each in names))
         case "command":
             return find_in(action.subject, without_more(rule.pattern))
         case "address":
@@ -232,6 +244,15 @@ def _fit(rule: ApprovalRule, action: Action) -> Found:
 
 def _sure(fitting: bool) -> Found:
     return "surely" if fitting else "no"
+
+
+def path_concerns(pattern: str, path: str) -> bool:
+    """Whether a path, or a folder that it is in, fits a pattern that is read widely."""
+    pattern, path = _plain(pattern), _plain(path)
+    choices = _compiled(pattern if "/" in pattern else f"**/{pattern}")
+    parts = PurePosixPath(path).parts
+    ends = range(min(1, len(parts)), len(parts) + 1)
+    return any(each.matches(parts[:end]) for each in choices for end in ends)
 
 
 def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
@@ -267,15 +288,6 @@ def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
         if len(rule.text) <= LONGEST_RULE and fits(rule, action, folder):
             return rule.text
     return ""
-
-
-def _path_concerns(pattern: str, path: str) -> bool:
-    """Whether a path, or a folder that it is in, fits a pattern that is read widely."""
-    pattern, path = _plain(pattern), _plain(path)
-    choices = _compiled(pattern if "/" in pattern else f"**/{pattern}")
-    parts = PurePosixPath(path).parts
-    ends = range(min(1, len(parts)), len(parts) + 1)
-    return any(each.matches(parts[:end]) for each in choices for end in ends)
 
 
 def _plain(path: str) -> str:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.conversation import Conversation
+    from tui_app.events import GuardSet
 
 T = TypeVar("T")
 
@@ -381,6 +382,11 @@ class ChatSession:
         """Let what waits go on after the step under way, or now if nothing is under way."""
         if self.conversation is not None:
             self.engine.call(self.conversation.steer)
+
+    @property
+    def guards(self) -> "Sequence[GuardSet]":
+        """What the user lets no call do in this session."""
+        return self.conversation.tooling.approvals.guards if self.conversation is not None else ()
 
     def answer(self, id: str, decision: "Decision") -> None:
         if self.conversation is not None:

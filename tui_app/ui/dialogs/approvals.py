@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
 
-from tui_app.events import ApprovalDecided
+from tui_app.events import ApprovalDecided, GuardSet
 from tui_app.files import repository_root
 from tui_app.records import frozen
 from tui_app.settings import SettingsError
@@ -29,7 +29,7 @@ from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog
 from tui_app.ui.dialogs.settings import SettingsDesk
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import clock, count, one_line
@@ -60,6 +60,8 @@ class ApprovalsView:
     read_only: bool = False
     misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
     """What is wrong with rules that name no tool there can be."""
+    guards: Mapping[int, GuardSet] = field(default_factory=dict)
+    """By their log numbers."""
 
 
 @frozen
@@ -68,6 +70,8 @@ class RuleWish:
 
     what: Literal["add", "remove", "keep", "widen"]
     rule: ApprovalRule | None = None
+    guard: int = 0
+    """Log number of a guard that is meant instead."""
 
 
 @frozen
@@ -76,6 +80,7 @@ class _Row:
     words: str
     note: str
     rule: ApprovalRule | None = field(default=None)
+    guard: int = 0
 
 
 class ApprovalsScreen(FilterDialog[_Row, None]):
@@ -121,6 +126,7 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         self._at = self.options.highlighted or 0
         self.offer(
             [
+                *(guard_row(seq, each, width) for seq, each in self._view.guards.items()),
                 *(rule_row(each, width, wrong.get(each, "")) for each in self._view.rules),
                 default_row(width),
                 *(decision_row(each, width) for each in self._view.decisions),
@@ -159,10 +165,10 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
 
     def _wish(self, what: Literal["remove", "keep", "widen"]) -> None:
         row = self.marked
-        if row is None or row.rule is None:
+        if row is None or (row.rule is None and not (row.guard and what == "remove")):
             self.note("Mark a rule first.")
         else:
-            self._wishes.ask(RuleWish(what, row.rule))
+            self._wishes.ask(RuleWish(what, row.rule, row.guard))
 
     def action_close(self) -> None:
         self._wishes.close()
@@ -193,6 +199,20 @@ def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
     return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
 
 
+def guard_row(seq: int, guard: GuardSet, width: int) -> _Row:
+    """One guard: what it stops, and the words that it comes from."""
+    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
+    text = one_line(visible(guard.text), room - 1)
+    line = Content.assemble(
+        (f"{'guard':<{_RULING_CELLS}}", "$text-error"),
+        (text, "bold"),
+        " " * max(0, room - Content(text).cell_length),
+        ("this session", "$text-muted"),
+    )
+    note = f"Your words, {one_line(visible(guard.words), 200)}. Whatever breaks it is stopped. f8 lifts it."
+    return _Row(line, f"guard {guard.text} {guard.quote}".lower(), note, guard=seq)
+
+
 def default_row(width: int) -> _Row:
     """Say what holds where no rule fits."""
     text = one_line("anything else that writes, runs or fetches", width - _RULING_CELLS - _SOURCE_CELLS)
@@ -213,6 +233,7 @@ def decision_row(decided: Decided, width: int) -> _Row:
     by = {
         "person": "You decided.",
         "rule": "A rule decided.",
+        "guard": "A guard stopped it.",
         "mode": "The mode decided.",
         "unattended": "No one was there to answer.",
     }[decided.event.by]
@@ -261,7 +282,8 @@ async def _view(session: ChatSession) -> ApprovalsView:
         decided = [
             Decided(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)
         ]
-        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, _misnamed(session, rules))
+        wrong, guards = _misnamed(session, rules), opened.guards.standing
+        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, wrong, guards)
 
     return await session.ask(read)
 
@@ -279,6 +301,9 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
     match wish:
         case RuleWish("add"):
             return await _add(app, session, desk)
+        case RuleWish("remove", guard=seq) if seq:
+            await session.ask(lambda opened: opened.guards.lift(seq))
+            return "The guard is lifted."
         case RuleWish("remove", ApprovalRule(source="session") as rule):
             await _forget(session, rule)
             return f"{rule.text} will ask again."
@@ -368,3 +393,32 @@ def _write(
 
 async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
     await session.ask(lambda opened: opened.conversation.tooling.approvals.forget(rule))
+
+
+_GUARD = "What may no call do?"
+
+
+async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
+    """Make a guard of what is typed, or of a sentence of the user that names something code can check."""
+    from tui_app.conversation.guards import USAGE, parse_guard
+
+    if argument:
+        try:
+            guard = parse_guard(argument)
+        except Refused as wrong:
+            session.say(f"{wrong.shown} is no guard. Allowed: /guard {wrong.allowed}.")
+            return
+    else:
+        offers = await session.ask(lambda opened: opened.guards.offers())
+        if not offers:
+            session.say(f"None of your words names a path or command. Type one: /guard {USAGE}.")
+            return
+        sets = [*offers, replace(offers[0], forbids="writes", what="")]
+        known = {each.text: each for each in reversed(sets)}
+        about = {text: f"Your words, {each.words}" for text, each in known.items()}
+        texts = list(dict.fromkeys(each.text for each in sets))
+        chosen = await app.push_screen_wait(ChoiceDialog(_GUARD, texts, "", about))
+        if not chosen:
+            return
+        guard = known[chosen]
+    await session.ask(lambda opened: opened.guards.set(guard))

@@ -144,6 +144,8 @@ class ContextView:
     """What the next turn costs, with a warm cache and with a cold one; empty where that is not known."""
     cached: int = 0
     """Tokens of the next request that its provider has in its cache."""
+    guards: tuple[str, ...] = ()
+    """What no call may do."""
 
 
 @frozen
@@ -283,6 +285,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
         parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
     if out := [row for row in view.rows if row.state == "excluded"]:
         parts.append(f"{len(out)} excluded, {tokens(sum(row.tokens for row in out))}")
+    parts += view.guards
     if outlook.floor:
         parts.append(f"at least {tokens(outlook.floor)} always stays")
     return f" {glyphs.separator} ".join(parts)
@@ -792,6 +795,7 @@ class SessionContext:
             shares=shares,
             cache=cache,
             cached=cached,
+            guards=tuple(each.headline() for each in session.guards),
         )
 
     def _cache(self) -> tuple[str, int]:

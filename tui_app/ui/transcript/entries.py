@@ -407,6 +407,10 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
     mark = f"{glyphs.check} {note}" if passed else mark
     note = "" if mark else note
+    # Its number is enough, where it has one: the row is narrow.
+    place = entry.origin.partition(" ")[0] if "#" in entry.origin else entry.origin
+    traced = f"not from you: {place}" if place else ""
+    note = f" {glyphs.separator} ".join(filter(None, (note, traced)))
     ended = Tone.OK if passed else Tone.ERROR
     tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
     yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)

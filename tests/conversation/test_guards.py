@@ -1,0 +1,167 @@
+"""Guards: words of the user that code checks, offered once, set by the user, in force after compactions."""
+
+from itertools import product
+
+import pytest
+
+from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.test_approvals import command, decided, results, working
+from tests.servers.behaviours import Text, tool
+from tests.servers.fake_openai import FakeOpenAI
+from tui_app.agent.approvals.command_line import Folder
+from tui_app.agent.approvals.guards import breaks
+from tui_app.agent.approvals.rules import Action
+from tui_app.conversation.guards import checkable, parse_guard
+from tui_app.conversation.handoff import begin_session, write_brief
+from tui_app.conversation.work import Compact
+from tui_app.events import ApprovalDecided, GuardLifted, GuardOffered, GuardSet, UserMessage
+from tui_app.session.rewind_fork import fork_session
+from tui_app.settings.rules import Refused
+
+LONG = "The tide tables of the north harbour say when the water is high. " * 40
+FREE = ("run_command", "write_file", "edit_file")
+EDITS = (
+    "sed -i s/a/b/ legacy/x.py", "rm legacy/x.py", "rm -rf legacy", "rm legacy/*.py", "echo x > legacy/a",
+    "cd legacy && rm x.py", "mv legacy/a b", "cp b legacy/", "tee legacy/x", "git checkout -- legacy/x.py",
+    "git rm legacy/x", "bash -c 'rm legacy/x'", "cat a >> ./legacy/b", "git restore legacy",
+    "sudo rm legacy/a",
+    "find legacy -name x -delete", "ruff format legacy", "git mv legacy/a b", "truncate -s 0 legacy/a",
+    "cd legacy; echo a > b",
+)  # fmt: skip
+LOOKS = (
+    "cat legacy/x", "grep -r foo legacy/", "pytest legacy/", "git diff legacy/", "cp legacy/a b", "ls legacy",
+    "ruff check legacy", "rm src/x", "sed s/a/b/ legacy/x > out", "head legacy/x | tee out", "git add legacy",
+    "python legacy/run.py", "cat legacy/x > /dev/null", "rm notlegacy/x", "git checkout legacy-2",
+    "git stash",
+    "find legacy -name '*.py'", "npm test -- legacy", "diff legacy/a b", "docker build .",
+)  # fmt: skip
+
+
+def run(line: str) -> Action:
+    return Action(tool="run_command", kind="command", subject=line)
+
+
+@pytest.mark.parametrize(
+    ("guard", "broken", "kept"),
+    [
+        ("edits legacy/", EDITS, LOOKS),
+        ("edits *.lock", ("rm uv.lock", "echo > a/poetry.lock"), ("cat uv.lock", "rm locks")),
+        ("command git commit", ("git commit -m x", "git -C a commit", "ls && git commit"), ("git log", "ls")),
+        ("writes", EDITS, ("cat a", "grep -r x .", "git log -3", "ls; git status", "cd a && ls", "rg x")),
+    ],
+)  # fmt: skip
+def test_what_breaks_a_guard_and_what_does_not(
+    guard: str, broken: tuple[str, ...], kept: tuple[str, ...]
+) -> None:
+    found = parse_guard(guard)
+    assert [line for line in broken if breaks(found, run(line), Folder()) != "surely"] == []
+    assert [line for line in kept if breaks(found, run(line), Folder()) != "no"] == []
+
+
+def test_tools_of_servers_are_stopped_by_what_their_arguments_say() -> None:
+    guard = parse_guard("edits legacy/")
+    for tool_name, args, stopped in (
+        ("fs__write_file", '{"path": "legacy/x", "content": "a"}', True),
+        ("fs__move_file", '{"source": "legacy/x", "destination": "y"}', True),
+        ("fs__read_file", '{"path": "legacy/x"}', False),
+        ("jira__close", '{"id": 1}', False),
+    ):
+        action = Action(tool=tool_name, kind="other", subject=args)
+        assert (breaks(guard, action, Folder()) == "surely") is stopped
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Never touch legacy/, other teams call it.", ["edits legacy/"]),
+        ("Fass `alt/*.py` nicht an. Dann los.", ["edits alt/*.py"]),
+        ("`git commit` は実行しないで。", ["command git commit"]),
+        ("I never want to see git push here.", ["command git push"]),
+        ("Only 3 km/h and/or less, please.", []),
+        ("```\nrm -rf legacy/\n```", []),
+        ("Use the name `legacy` for it.", []),
+    ],
+)
+def test_what_can_be_checked_is_known_by_form_in_any_language(text: str, found: list[str]) -> None:
+    offers = list(checkable(text, 7, lambda path: False))
+    assert [one.text for one in offers] == found
+    assert {one.source for one in offers} <= {7}
+    assert all(one.quote in text for one in offers)
+
+
+@pytest.mark.parametrize("text", ["edits", "command ", "writes all", "never legacy/", ""])
+def test_what_is_no_guard_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        parse_guard(text)
+
+
+async def test_it_is_offered_once_with_quote_and_number_and_lifted_again(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    (desk.cwd / "legacy").mkdir()
+    async with working(desk, fake_openai, allow=FREE) as opened:
+        conversation, guards = opened.conversation, opened.guards
+        fake_openai.add(Text("Yes."), Text("Yes."))
+        records = await turn(conversation, "Never touch legacy/ please. And go on.")
+        [prompt] = [record.seq for record in records if isinstance(record.data, UserMessage)]
+        [told] = of(records, GuardOffered)
+        assert told.headline() == f'#{prompt}: "Never touch legacy/ please." can be a guard: /guard'
+        assert not of(await turn(conversation, "I said legacy/ stays as it is."), GuardOffered)
+        [offer] = guards.offers()
+        assert (offer.text, offer.source) == ("edits legacy/", prompt)
+        guards.set(offer)
+        assert not guards.offers()
+        write = tool("write_file", path="legacy/a.txt", content="a")
+        fake_openai.add(write, Text("All right."), write, Text("Done."))
+        [(outcome, text)] = results(await turn(conversation, "Go."))
+        assert outcome == "denied"
+        assert f'guard of the user, #{prompt}: "Never touch legacy/ please."' in text
+        guards.lift(next(iter(guards.standing)))
+        assert [outcome for outcome, _ in results(await turn(conversation, "Go."))] == ["success"]
+        assert (desk.cwd / "legacy/a.txt").exists()
+        kinds = (GuardSet, GuardLifted)
+        log = [record for record, _ in opened.store.records(conversation.session)]
+        assert [type(each) for each in of(log, *kinds)] == [*kinds]
+
+
+async def test_a_hundred_sessions_stop_what_breaks_a_guard_after_a_compaction_and_nothing_else(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    (desk.cwd / "legacy").mkdir(exist_ok=True)
+    pairs = list(zip(EDITS, LOOKS, strict=True))
+    stopped = let = 0
+    for number, (guard, (bad, good)) in enumerate(
+        product(
+            ("edits legacy/", "edits ./legacy", "edits legacy/**", "edits leg?cy/", "edits LEGACY"), pairs
+        )
+    ):
+        async with working(desk, fake_openai, allow=FREE, attended=False, guards=(guard,)) as opened:
+            fake_openai.add(Text(f"Well. {LONG}"))
+            await turn(opened.conversation, f"Work on {number}, and leave legacy alone. {LONG}")
+            await done(opened.conversation, Compact(extract=True))
+            fake_openai.add(command(bad), Text("All right."))
+            records = await turn(opened.conversation, "Go on.")
+            stopped += [by for _, by, _, _ in decided(records)] == ["guard"]
+            gate = opened.conversation.tooling.approvals
+            let += gate.judged(run(good)).ruling == "allow"
+    assert (stopped, let) == (100, 100)
+
+
+async def test_it_survives_resuming_forks_and_handovers(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with working(desk, fake_openai, allow=FREE) as opened:
+        fake_openai.add(Text("Yes."))
+        await turn(opened.conversation, "Never run `git commit` here.")
+        [offer] = opened.guards.offers()
+        opened.guards.set(offer)
+        session, sessions = opened.conversation.session, desk.opening().paths.sessions_dir
+        fork = fork_session(opened.store, sessions, session, now=1.0).session
+    opening = desk.opening(session=session)
+    draft = await write_brief(opening, "Finish it", extract=True)
+    after = begin_session(opening, draft, draft.brief.text)
+    for resumed, place in ((session, "#"), (fork, "#"), (after, f"{session[:8]}#")):
+        async with working(desk, fake_openai, session=resumed, allow=FREE) as opened:
+            fake_openai.add(command("git commit -m done"), Text("All right."))
+            records = await turn(opened.conversation, "Go on.")
+            [one] = [each for each in of(records, ApprovalDecided) if isinstance(each, ApprovalDecided)]
+            assert (one.decision, one.by) == ("denied", "guard")
+            assert f'{place}{offer.source}: "Never run `git commit` here."' in one.reason

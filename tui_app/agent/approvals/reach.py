@@ -1,0 +1,185 @@
+"""Which calls leave this machine or cannot be taken back, and with what: addresses, paths, commands."""
+
+import ipaddress
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tui_app.agent.approvals.command_line import Folder
+from tui_app.agent.approvals.denials import find_in, read
+from tui_app.agent.approvals.programs import UNKNOWN, program_of, roles
+from tui_app.agent.approvals.rules import Action
+from tui_app.context.ledger.origins import Operand, normal
+from tui_app.context.ledger.tools import Command, argument_texts, operations
+from tui_app.context.shell_line import simple_commands
+from tui_app.hosts import plain_host
+from tui_app.records import frozen
+from tui_app.tool_specs import TOOLS
+
+_TABLE = Path(__file__).with_name("reach.toml")
+_LEAVES, _OUTSIDE = "leaves this machine", "leads out of the folder"
+_WHY = {
+    "network": _LEAVES, "packages": _LEAVES, "publish": _LEAVES,
+    "credentials": "shows or changes keys", "deletes": "cannot be taken back",
+}  # fmt: skip
+_URL = re.compile(r"(?i)\b[a-z][a-z0-9+.-]{1,20}://([^\s\"'`<>|\\^{}\x00-\x1f]+)")
+_AT_HOST = re.compile(r"(?<![\w./-])[\w.+-]+@([\w-]+(?:\.[\w-]+)+)")
+_BARE = re.compile(r"(?:(?:[\w-]+\.)+[a-zA-Z][\w-]*|\d{1,3}(?:\.\d{1,3}){3})(?:[:/].*)?")
+_TOKENS = re.compile(r"[\s|&;<>()$`\"'=]+")
+_PATH = re.compile(r"(?:^|(?<=[=@:,]))(?:~|/|\.\.(?=/|$))[^\s:,]*")
+_HARMLESS = re.compile(r"/dev/(?:null|std\w+|tty|fd/\d+)")
+
+
+@frozen
+class Reach:
+    """What a call acts on or with."""
+
+    why: str = ""
+    """What cannot be taken back, in words; empty for ordinary work."""
+    operands: tuple[Operand, ...] = ()
+
+
+def reach_of(action: Action, folder: Folder) -> Reach:
+    """What a call reaches, as far as its arguments say."""
+    match action.kind:
+        case "address":
+            return Reach(_LEAVES, tuple(_addresses([action.subject], hosts_only=True)))
+        case "command":
+            return _command_reach(action.subject, folder)
+        case "file":
+            paths = tuple(_paths([action.subject], folder))
+            return Reach(_OUTSIDE if paths else "", paths)
+        case "other" if action.tool not in TOOLS:
+            return _call_reach(action, folder)
+        case _:
+            return Reach()
+
+
+def _call_reach(action: Action, folder: Folder) -> Reach:
+    """Of a tool of a server, or of somebody's own agent."""
+    args = arguments_of(action)
+    texts = list(argument_texts(args))
+    addresses, paths = tuple(_addresses(texts)), tuple(_paths(texts, folder))
+    lines = [each.line for each in operations(action.tool, args) if isinstance(each, Command)]
+    run = [_command_reach(line, folder) for line in lines]
+    why = next(filter(None, (each.why for each in run)), "")
+    why = why or (_LEAVES if addresses else _OUTSIDE if paths else "")
+    return Reach(why, (*addresses, *paths, *chain.from_iterable(each.operands for each in run)))
+
+
+def arguments_of(action: Action) -> Mapping[str, Any]:
+    """The arguments of a call that is asked about with them as JSON."""
+    try:
+        args = json.loads(action.subject)
+    except (ValueError, RecursionError):
+        return {"": action.subject}
+    return args if isinstance(args, dict) else {"": args}
+
+
+def _command_reach(line: str, folder: Folder) -> Reach:
+    kinds = list(kinds_of(line))
+    commands = [each for each in simple_commands(line) if each.words]
+    words = [word for each in commands for word in (*each.words, *(to for to, _ in each.writes), *each.reads)]
+    reaching = any(_WHY[kind] == _LEAVES for kind in kinds)
+    # What nobody knows may ask an address that it is given.
+    asks = reaching or any(program_of(each.words).program is UNKNOWN for each in commands)
+    bare = bool({"network", "publish"} & {*kinds})
+    addresses = tuple(_addresses([line, *words], bare=bare)) if asks else ()
+    others = (*addresses, *_paths(words, folder))
+    if others and not kinds:
+        return Reach(_LEAVES if addresses else _OUTSIDE, others)
+    # Those between quotes too, as behind `bash -c`.
+    whole = [each.words for each in commands] + [each.words for each in read(line).parts if each.runs]
+    gone = [
+        form for each in whole if "deletes" in kinds_of(" ".join(each), surely=True) for form in _named(each)
+    ]
+    others += tuple(Operand("path", (form,)) for form in dict.fromkeys(gone))
+    spelled = dict.fromkeys(normal(" ".join(each)) for each in whole if _is_telling(each, kinds))
+    why = _WHY[kinds[0]] if kinds else ""
+    return Reach(why, (*others, *(Operand("command", (form,)) for form in spelled)))
+
+
+def kinds_of(line: str, *, surely: bool = False) -> Iterator[str]:
+    """In which ways a line reaches out or destroys, or may do so, by the names of the table."""
+    unwanted = ("no", "perhaps") if surely else ("no",)
+    bare = re.sub(r"[\"'\\]", "", line.casefold())
+    for kind, patterns in _table().items():
+        # Only what may be there is looked for.
+        if any(first in bare and find_in(line, pattern) not in unwanted for first, pattern in patterns):
+            yield kind
+
+
+@cache
+def _table() -> Mapping[str, Sequence[tuple[str, str]]]:
+    table: dict[str, list[str]] = tomllib.loads(_TABLE.read_text("utf-8"))
+    return {kind: [(each.split()[0], each) for each in patterns] for kind, patterns in table.items()}
+
+
+def _is_telling(words: Sequence[str], kinds: Sequence[str]) -> bool:
+    """Whether a command says as a whole where it comes from: two words that only fetch are everybody's."""
+    own = list(kinds_of(" ".join(words))) if kinds else []
+    if own != ["packages"]:
+        return len(words) > (1 + (own == ["network"])) and (bool(own) or not kinds)
+    # What only fetches what the project lists names nothing.
+    use = program_of(words)
+    return any(each.role in ("package", "argument") for each in roles(use.program, words[use.at :]))
+
+
+def _named(words: Sequence[str]) -> Iterator[str]:
+    """What a command destroys, where its name is that of a file or in a folder: others are words like any."""
+    for word in words[program_of(words).at :]:
+        form = normal(os.path.normpath(word))
+        if not word.startswith("-") and re.search(r"\w[./]\w", form):
+            yield form
+
+
+def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = False) -> Iterator[Operand]:
+    """Hosts with the wider names that they are part of, and pages of them, each once."""
+    places = [found[1] for text in texts for pattern in (_URL, _AT_HOST) for found in pattern.finditer(text)]
+    tokens = [token for text in texts for token in _TOKENS.split(text)] if bare else []
+    found: dict[Operand, None] = {}
+    for written in (*places, *filter(_BARE.fullmatch, tokens)):
+        place = re.split(r"[?#]", written, maxsplit=1)[0]
+        name = place.partition("/")[0].rpartition("@")[2]
+        host = plain_host(name if name.startswith("[") else name.partition(":")[0])
+        if not host or _is_here(host):
+            continue
+        labels = host.split(".") if re.search(r"[^\d.:]", host.replace(":", "")) else []
+        wider = (".".join(labels[at:]) for at in range(1, len(labels) - 1))
+        forms = (host, normal(name.partition(":")[0]), *wider)
+        found[Operand("address", tuple(dict.fromkeys(filter(None, forms))))] = None
+        page = normal(place.rpartition("@")[2]).rstrip("/.,;)")
+        if "/" in page and not hosts_only:
+            found[Operand("address", (page,))] = None
+    yield from found
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback or host == "0.0.0.0"
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:
+    """Paths outside of the folder, as they are written and as they lead."""
+    home, root = str(Path.home()), os.path.realpath(folder.root or ".")
+    for word in dict.fromkeys(words):
+        for found in _PATH.finditer(word) if "://" not in word else ():
+            path = found[0].rstrip("/")
+            real = os.path.normpath(Path(root) / _from_home(path, home))
+            if len(path) < 2 or _HARMLESS.fullmatch(path) or f"{real}/".startswith(f"{root}/"):
+                continue
+            forms = [path, real, real.replace(home, "~", 1) if real.startswith(f"{home}/") else real]
+            yield Operand("path", tuple(dict.fromkeys(map(normal, forms))))
+
+
+def _from_home(path: str, home: str) -> str:
+    """With the user's own folder written out; that of another user is outside anyway."""
+    return f"{home}{path[1:]}" if path == "~" or path.startswith("~/") else path

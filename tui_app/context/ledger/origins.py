@@ -1,0 +1,169 @@
+"""Where the words of a call first stood: with the user, with the model, or in a text that neither wrote."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic_ai.messages import (
+    BaseToolCallPart,
+    BaseToolReturnPart,
+    CompactionPart,
+    RetryPromptPart,
+    TextContent,
+    TextPart,
+    UserPromptPart,
+)
+
+from tui_app.context.counting.attachments import file_name, file_text
+from tui_app.context.ledger.ledger import result_text
+from tui_app.context.ledger.passages import LONGEST
+from tui_app.context.ledger.tools import Question, argument_texts, operations
+from tui_app.context.message_marks import (
+    is_given_part,
+    is_inbox_part,
+    is_shell_part,
+    shell_command,
+    shell_result,
+)
+from tui_app.context.user_text import said_in_refusal, typed_text
+from tui_app.context.view import Item
+from tui_app.records import frozen
+
+OperandKind = Literal["address", "path", "command"]
+_USER, _MODEL = "user", "model"
+"""Authors; any other one is how somebody else's text is told."""
+_BOUNDS: Mapping[OperandKind, tuple[str, str]] = {
+    "address": (r"(?<![\w.-])", r"(?![\w-]|\.\w)"),
+    "path": (r"(?<![\w./~-])", r"(?![\w-]|[./]\w)"),
+    "command": (r"(?<![\w./-])", r"(?![\w-]|[./=:]\w)"),
+}
+"""What may not stand beside it."""
+
+
+@frozen
+class Operand:
+    """What a call acts on or with, in the spellings by which it is looked for."""
+
+    kind: OperandKind
+    forms: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        before, after = _BOUNDS[self.kind]
+        return re.compile(f"{before}(?:{'|'.join(map(re.escape, self.forms))}){after}")
+
+
+@frozen
+class Origin:
+    """A text that neither the user nor the model wrote."""
+
+    key: int
+    """Its log number; 0 where it is not known."""
+    told: str
+    """What it is: a call whose result it is, a file, the memory."""
+    session: str = ""
+    """The session it stands in; empty for this one."""
+
+    @property
+    def text(self) -> str:
+        """``#45 read_file README.md``."""
+        return f"{self.session[:8]}#{self.key} {self.told}" if self.key else self.told
+
+
+@dataclass(slots=True)
+class Origins:
+    """The texts of one session, folded message by message, each with who wrote it."""
+
+    title: Callable[[str, str], str]
+    """How a call is told, by its tool and its arguments as JSON."""
+    session: str = ""
+    """Empty for the one that goes on."""
+    _texts: dict[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    _calls: dict[str, str] = field(default_factory=dict)
+    """Who writes the answer of each call, by its id."""
+    _keys: Sequence[int] = ()
+
+    def missing(self, keys: Sequence[int]) -> set[int]:
+        """Let these messages count, oldest first, and no others; those that were never read."""
+        self._keys = keys
+        return {key for key in keys if key not in self._texts}
+
+    def grow(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self._texts[item.key] = [(who, normal(text[:LONGEST])) for who, text in self._read(item) if text]
+
+    def _read(self, item: Item) -> Iterator[tuple[str, str]]:
+        for part in item.message.parts:
+            match part:
+                case BaseToolCallPart():
+                    asks = any(isinstance(each, Question) for each in operations(part.tool_name, {}))
+                    title = self.title(part.tool_name, part.args_as_json_str())
+                    self._calls[part.tool_call_id] = _USER if asks else title
+                    yield _MODEL, "\n".join(argument_texts(part.args_as_dict()))
+                case BaseToolReturnPart() | RetryPromptPart() if part.tool_name:
+                    text = result_text(part)
+                    if isinstance(part, BaseToolReturnPart) and part.outcome == "denied":
+                        yield _USER, said_in_refusal(text)
+                    else:
+                        yield self._calls.get(part.tool_call_id, part.tool_name), text
+                case TextPart(content=text):
+                    yield _MODEL, text
+                case CompactionPart(content=str(text)):
+                    yield "a summary", text
+                case UserPromptPart():
+                    yield from _prompt(part)
+                case _:
+                    pass
+
+    def authors(self, operand: Operand) -> Iterator[tuple[int, str]]:
+        """Who wrote it, in order of the messages."""
+        pattern = operand.pattern
+        for key in self._keys:
+            for who, text in self._texts.get(key, ()):
+                if any(form in text for form in operand.forms) and pattern.search(text):
+                    yield key, who
+
+
+def _prompt(part: UserPromptPart) -> Iterator[tuple[str, str]]:
+    if is_shell_part(part):
+        yield _USER, shell_command(part)
+        yield "a command of yours", shell_result(part)
+        return
+    given = "a note of the program" if is_given_part(part) else ""
+    given = "the memory" if is_inbox_part(part) else given
+    for piece in [part.content] if isinstance(part.content, str) else part.content:
+        if name := file_name(piece):
+            yield name, file_text(piece)
+            continue
+        text = piece.content if isinstance(piece, TextContent) else piece
+        if isinstance(text, str):
+            yield _USER, "" if given else typed_text(text)
+            yield given or "what programs wrote into a prompt", text
+
+
+def first_origin(lineage: Sequence[Origins], operand: Operand, agent: str = "") -> Origin | None:
+    """Where something first stood, if neither user nor model had it first, and the user never wrote it.
+
+    Args:
+        lineage: This session, behind those that were handed over to it.
+        operand: What is looked for.
+        agent: The sub-agent that acts: what it reads stands in no log.
+    """
+    found = [(each.session, key, who) for each in lineage for key, who in each.authors(operand)]
+    if any(who == _USER for _, _, who in found):
+        return None
+    if not found:
+        return Origin(0, f"what agent {agent} read") if agent else None
+    session, key, who = found[0]
+    return None if who == _MODEL else Origin(key, who, session)
+
+
+def normal(text: str) -> str:
+    """A text as it is compared: without quotes and case, in one kind of letters, with single blanks."""
+    plain = unicodedata.normalize("NFKC", text.replace("\\\n", " ")).translate(_SIGNS)
+    return " ".join(plain.replace("[.]", ".").casefold().split())
+
+
+_SIGNS: Mapping[int, None] = dict.fromkeys(map(ord, "`'\"\u200b\u200c\u200d\u2060\ufeff\u00ad"))

@@ -1,0 +1,180 @@
+"""What holds for calls whatever the model still knows: the user's guards, and who wrote what they act on."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from tui_app.agent.approvals.programs import known_programs
+from tui_app.agent.approvals.reach import reach_of
+from tui_app.agent.approvals.rules import Action
+from tui_app.context.ledger.origins import Origin, Origins, first_origin
+from tui_app.context.shell_line import plain_words
+from tui_app.context.tool_titles import call_title
+from tui_app.context.user_text import own_words, sentences
+from tui_app.conversation.approvals import Approvals
+from tui_app.conversation.recall import brief_in
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import GuardKind, GuardLifted, GuardOffered, GuardSet, Record, UserMessage
+from tui_app.session.store import SessionNotFound, SessionStore
+from tui_app.settings.rules import Refused, show
+
+USAGE = "edits PATH, command WORDS, or writes"
+_MOST_SESSIONS = 8
+"""Handovers that are followed back."""
+_MARKED = re.compile(r"`([^`\n]{2,120})`")
+_SLASHED = re.compile(r"(?<![\w:/@.\-`])(?:[\w.*?~\-]+/)+(?:[\w.*?\-]*[\w*?])?(?![\w/`])")
+_WORDS = re.compile(r"[\w.\-]+")
+
+
+def parse_guard(text: str) -> GuardSet:
+    """Read a guard as it is typed: ``edits legacy/``, ``writes``. Raises ``Refused``."""
+    word, _, what = " ".join(text.split()).partition(" ")
+    kinds: tuple[GuardKind, ...] = ("edits", "command", "writes")
+    kind = next((each for each in kinds if each == word), None)
+    if kind is None or bool(what) == (kind == "writes"):
+        raise Refused(show(text), USAGE)
+    return GuardSet(forbids=kind, what=what.strip("`"))
+
+
+def guards_in(store: SessionStore, session: str) -> dict[int, GuardSet]:
+    """The guards that hold in a session, by the log number at which each was set."""
+    found: dict[int, GuardSet] = {}
+    heads = list(store.newest(session, (GuardSet.TYPE, GuardLifted.TYPE)))
+    for record in (store.record(session, head.seq) for head in reversed(heads)):
+        match record:
+            case Record(data=GuardSet() as guard, seq=seq):
+                found[seq] = guard
+            case Record(data=GuardLifted(guard=seq)):
+                found.pop(seq, None)
+            case _:
+                pass
+    return found
+
+
+def checkable(text: str, source: int, exists: Callable[[str], bool]) -> Iterator[GuardSet]:
+    """The guards that sentences of the user can become: paths, globs and commands, by their form alone.
+
+    Args:
+        text: What was typed.
+        source: Its log number.
+        exists: Whether there is such a file or folder.
+    """
+    for quote in sentences(own_words(text)):
+        marked = _MARKED.findall(quote)
+        slashed = [each for each in _SLASHED.findall(quote) if each[-1] == "/" or "*" in each or exists(each)]
+        pairs = [" ".join(pair) for pair in pairwise(_WORDS.findall(_MARKED.sub("\0", quote)))]
+        for what in dict.fromkeys((*marked, *slashed, *pairs)):
+            words = plain_words(what) or ()
+            is_command = what in marked and words[:1] and f"{words[0]} " in _named_programs()
+            is_path = what in slashed or (what in marked and " " not in what and bool({"/", "*"} & {*what}))
+            if is_path or (what in marked and exists(what)):
+                yield GuardSet(forbids="edits", what=what, quote=quote, source=source)
+            elif is_command or (what in pairs and what in known_programs()):
+                yield GuardSet(forbids="command", what=what, quote=quote, source=source)
+
+
+def _named_programs() -> set[str]:
+    return {f"{name.split()[0]} " for name in known_programs()}
+
+
+@dataclass(slots=True)
+class Guards:
+    """Sets and lifts the guards of one conversation, and offers them once. Belongs to one event loop."""
+
+    history: SessionHistory
+    approvals: Approvals
+    wanted: tuple[GuardSet, ...] = ()
+    """Those that the opening asks for."""
+    _own: Origins = field(default_factory=lambda: Origins(call_title))
+    _earlier: list[Origins] | None = None
+    """The sessions that were handed over to this one."""
+
+    def __post_init__(self) -> None:
+        """Let the gate obey."""
+        self.approvals.traced = self.traced
+        self._renew()
+
+    @property
+    def standing(self) -> dict[int, GuardSet]:
+        """Those that hold, by their log numbers."""
+        return guards_in(self.history.store, self.history.session)
+
+    def offers(self, before: int = 0) -> list[GuardSet]:
+        """What of the user's words can be a guard and is none, the newest first.
+
+        Args:
+            before: Log number of the prompt that ends what is looked at; 0 for none.
+        """
+        folder, held = self.approvals.folder.root or Path(), {each.text for each in self.standing.values()}
+        found: dict[str, GuardSet] = {}
+        for prompt in self.history.ledger().prompts():
+            if not before or prompt.key < before:
+                for each in checkable(prompt.text, prompt.key, lambda path: (folder / path).exists()):
+                    found.setdefault(each.text, each)
+        return [each for each in reversed(found.values()) if each.text not in held]
+
+    def set(self, *guards: GuardSet) -> None:
+        """Let guards hold from now on, those that do not already."""
+        held = {each.text for each in self.standing.values()}
+        for guard in guards:
+            if guard.text not in held:
+                self.history.report(guard)
+        self._renew()
+
+    def lift(self, seq: int) -> None:
+        """Take a guard away, by its log number."""
+        if (guard := self.standing.get(seq)) is not None:
+            self.history.report(GuardLifted(guard=seq, text=guard.text))
+            self._renew()
+
+    def heard(self, record: Record) -> None:
+        """Offer what a new prompt names, behind all that hears of the prompt."""
+        if isinstance(record.data, UserMessage) and record.seq:
+            asyncio.get_running_loop().call_soon(self._offer, record.seq)
+
+    def _offer(self, seq: int) -> None:
+        known = {each.text for each in self.offers(seq)}
+        new = [each for each in self.offers() if each.source == seq and each.text not in known]
+        for quote in dict.fromkeys(each.quote for each in reversed(new)):
+            self.history.report(GuardOffered(quote=quote, source=seq))
+
+    def _renew(self) -> None:
+        self.approvals.guards = tuple(self.standing.values())
+
+    def traced(self, action: Action) -> Action:
+        """The action with its origin, if the user never wrote it; no rule covers what reaches out then."""
+        reach = reach_of(action, self.approvals.folder)
+        if not reach.operands:
+            return action
+        if self._earlier is None:
+            self._earlier = list(self._handed_over())
+        self.history.inform(self._own)
+        found: dict[Origin, dict[str, None]] = {}
+        for operand in reach.operands:
+            origin = first_origin((*self._earlier, self._own), operand, action.agent if reach.why else "")
+            if origin is not None:
+                found.setdefault(origin, {})[operand.kind] = None
+        if not found:
+            return action
+        origin, kinds = max(found.items(), key=lambda each: len(each[1]))
+        key, what = 0 if origin.session else origin.key, " and ".join(kinds)
+        traced = replace(action, origin=origin.text, origin_key=key, traced=what, reaches=reach.why)
+        guarded = "; ".join(filter(None, (action.guarded, f"not from you: {origin.text}")))
+        return replace(traced, guarded=guarded) if reach.why else traced
+
+    def _handed_over(self) -> Iterable[Origins]:
+        """The texts of earlier sessions, the oldest first."""
+        store, session, found = self.history.store, self.history.session, list[Origins]()
+        while (handed := brief_in(store, session)) is not None and len(found) < _MOST_SESSIONS:
+            session = handed.from_session
+            earlier = SessionHistory(store, session, self.history.archive, self.history.counter, print, "")
+            try:
+                earlier.view = store.agent_view(session)
+            except SessionNotFound:
+                break
+            found.insert(0, Origins(call_title, session))
+            earlier.inform(found[0])
+        return found
