@@ -507,6 +507,9 @@ RUN = ("run", "run: echo high water", "--model", "offline:extractive")
         (("--mode", "edit"), True),
         (("--mode", "plan", "--yes"), False),
         (("--mode", "plan", "--allow", "write_file"), False),
+        (("--yes", "--guard", "edits notes/"), False),
+        (("--yes", "--guard", "command git push", "--guard", "edits docs/"), True),
+        (("--yes", "--guard", "writes"), False),
     ],
 )
 def test_a_file_is_written_only_where_that_was_allowed(
@@ -547,6 +550,24 @@ def test_a_mode_is_in_the_events_and_stays_with_the_session(
     wrong = plimsoll(*WRITE, "--mode", "yolo")
     assert wrong.code == 2
     assert "allowed: one of ask, edit, plan" in wrong.err
+
+
+def test_a_guard_is_said_and_holds_in_the_session_from_then_on(plimsoll: Plimsoll, project: Path) -> None:
+    first = plimsoll(*WRITE, "--yes", "--guard", "edits notes/")
+    assert "guard: notes/ stays as it is" in first.err
+    assert 'it breaks a guard of the user, "edits notes/"' in first.err
+    result = plimsoll(*WRITE, "--yes", "--json", "--guard", "edits notes/")
+    events = [json.loads(line) for line in result.out.splitlines()]
+    [event] = [each for each in events if each["type"] == "guard.set"]
+    assert event["data"]["forbids"] == "edits"
+    assert event["data"]["what"] == "notes/"
+    [by] = [each["data"]["by"] for each in events if each["type"] == "approval.decided"]
+    assert by == "guard"
+    plimsoll(*WRITE, "--yes", "--session", event["session"])
+    assert not (project / "notes/tide.txt").exists()
+    wrong = plimsoll(*WRITE, "--guard", "never notes/")
+    assert wrong.code == 2
+    assert "allowed: edits PATH, command WORDS, or writes" in wrong.err
 
 
 def test_a_command_is_run_and_quoted(plimsoll: Plimsoll) -> None:

@@ -106,7 +106,7 @@ def make_tooling(
     approvals = Approvals(
         history.append,
         rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
-        folder=Folder(opening.cwd, opening.paths.own_folders),
+        folder=Folder(opening.cwd, opening.paths.own_folders, opening.added),
         read_only=settings.read_only,
         mode=opening.first_mode,
         attended=opening.attended,

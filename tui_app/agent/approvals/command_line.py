@@ -52,6 +52,8 @@ class Folder:
     """Links are followed from here; None where nothing is known but the names."""
     closed: tuple[Path, ...] = ()
     """The program's own folders."""
+    added: tuple[Path, ...] = ()
+    """Further folders that the user has opened: what is there comes from them."""
 
     def outside(self, word: str, inside: Sequence[str], *, follows: bool = False) -> str:
         """Why a rule has to name a word; empty where it may be any operand.

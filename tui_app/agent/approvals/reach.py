@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ _AT_HOST = re.compile(r"(?<![\w./-])[\w.+-]+@([\w-]+(?:\.[\w-]+)+)")
 _BARE = re.compile(r"(?:(?:[\w-]+\.)+[a-zA-Z][\w-]*|\d{1,3}(?:\.\d{1,3}){3})(?:[:/].*)?")
 _TOKENS = re.compile(r"[\s|&;<>()$`\"'=]+")
 _PATH = re.compile(r"(?:^|(?<=[=@:,]))(?:~|/|\.\.(?=/|$))[^\s:,]*")
+_NAMES = re.compile(r"[a-z0-9_]+")
 _HARMLESS = re.compile(r"/dev/(?:null|std\w+|tty|fd/\d+)")
 
 
@@ -83,7 +84,7 @@ def arguments_of(action: Action) -> Mapping[str, Any]:
 
 
 def _command_reach(line: str, folder: Folder) -> Reach:
-    kinds = list(kinds_of(line))
+    kinds = kinds_of(line)
     commands = [each for each in simple_commands(line) if each.words]
     words = [word for each in commands for word in (*each.words, *(to for to, _ in each.writes), *each.reads)]
     reaching = any(_WHY[kind] == _LEAVES for kind in kinds)
@@ -96,36 +97,42 @@ def _command_reach(line: str, folder: Folder) -> Reach:
         return Reach(_LEAVES if addresses else _OUTSIDE, others)
     # Those between quotes too, as behind `bash -c`.
     whole = [each.words for each in commands] + [each.words for each in read(line).parts if each.runs]
-    gone = [
-        form for each in whole if "deletes" in kinds_of(" ".join(each), surely=True) for form in _named(each)
-    ]
-    others += tuple(Operand("path", (form,)) for form in dict.fromkeys(gone))
-    spelled = dict.fromkeys(normal(" ".join(each)) for each in whole if _is_telling(each, kinds))
-    why = _WHY[kinds[0]] if kinds else ""
-    return Reach(why, (*others, *(Operand("command", (form,)) for form in spelled)))
+    for each in whole:
+        if "deletes" in kinds_of(" ".join(each), surely=True):
+            others += tuple(Operand("path", (form,)) for form in _named(each))
+    told = dict.fromkeys(_as_a_whole(each) for each in whole if _is_telling(each, kinds))
+    return Reach(_WHY[kinds[0]] if kinds else "", (*others, *told))
 
 
-def kinds_of(line: str, *, surely: bool = False) -> Iterator[str]:
+def _as_a_whole(words: Sequence[str]) -> Operand:
+    exact, bare = (normal(" ".join(each)) for each in (words, [word for word in words if word[:1] != "-"]))
+    return Operand("command", (bare if " " in bare else exact,), exact)
+
+
+@lru_cache(maxsize=256)  # of a line, and of each of its commands
+def kinds_of(line: str, *, surely: bool = False) -> tuple[str, ...]:
     """In which ways a line reaches out or destroys, or may do so, by the names of the table."""
     unwanted = ("no", "perhaps") if surely else ("no",)
-    bare = re.sub(r"[\"'\\]", "", line.casefold())
-    for kind, patterns in _table().items():
+    names = set(_NAMES.findall(re.sub(r"[\"'\\]", "", line.casefold())))
+    return tuple(
+        kind
+        for kind, patterns in _table().items()
         # Only what may be there is looked for.
-        if any(first in bare and find_in(line, pattern) not in unwanted for first, pattern in patterns):
-            yield kind
+        if any(first in names and find_in(line, pattern) not in unwanted for first, pattern in patterns)
+    )
 
 
 @cache
 def _table() -> Mapping[str, Sequence[tuple[str, str]]]:
     table: dict[str, list[str]] = tomllib.loads(_TABLE.read_text("utf-8"))
-    return {kind: [(each.split()[0], each) for each in patterns] for kind, patterns in table.items()}
+    return {kind: [(_NAMES.findall(each)[0], each) for each in patterns] for kind, patterns in table.items()}
 
 
 def _is_telling(words: Sequence[str], kinds: Sequence[str]) -> bool:
     """Whether a command says as a whole where it comes from: two words that only fetch are everybody's."""
-    own = list(kinds_of(" ".join(words))) if kinds else []
-    if own != ["packages"]:
-        return len(words) > (1 + (own == ["network"])) and (bool(own) or not kinds)
+    own = kinds_of(" ".join(words)) if kinds else ()
+    if own != ("packages",):
+        return len(words) > (1 + (own == ("network",))) and (bool(own) or not kinds)
     # What only fetches what the project lists names nothing.
     use = program_of(words)
     return any(each.role in ("package", "argument") for each in roles(use.program, words[use.at :]))
@@ -170,11 +177,16 @@ def _is_here(host: str) -> bool:
 def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:
     """Paths outside of the folder, as they are written and as they lead."""
     home, root = str(Path.home()), os.path.realpath(folder.root or ".")
+    inside = (root, *map(str, folder.added))
     for word in dict.fromkeys(words):
         for found in _PATH.finditer(word) if "://" not in word else ():
             path = found[0].rstrip("/")
             real = os.path.normpath(Path(root) / _from_home(path, home))
-            if len(path) < 2 or _HARMLESS.fullmatch(path) or f"{real}/".startswith(f"{root}/"):
+            if (
+                len(path) < 2
+                or _HARMLESS.fullmatch(path)
+                or any(f"{real}/".startswith(f"{each}/") for each in inside)
+            ):
                 continue
             forms = [path, real, real.replace(home, "~", 1) if real.startswith(f"{home}/") else real]
             yield Operand("path", tuple(dict.fromkeys(map(normal, forms))))

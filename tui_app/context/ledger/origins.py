@@ -48,11 +48,20 @@ class Operand:
 
     kind: OperandKind
     forms: tuple[str, ...]
+    """Of a command its words without options: those may differ."""
+    exact: str = ""
+    """Of a command all of it: only that is the user's where they wrote it."""
 
     @property
     def pattern(self) -> re.Pattern[str]:
         before, after = _BOUNDS[self.kind]
-        return re.compile(f"{before}(?:{'|'.join(map(re.escape, self.forms))}){after}")
+        between = r"(?: -\S+)* " if self.exact else " "
+        forms = (between.join(map(re.escape, form.split(" "))) for form in self.forms)
+        return re.compile(f"{before}(?:{'|'.join(forms)}){after}")
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether it is worth a closer look."""
+        return any(all(word in text for word in form.split(" ")) for form in self.forms)
 
 
 @frozen
@@ -122,7 +131,8 @@ class Origins:
         pattern = operand.pattern
         for key in self._keys:
             for who, text in self._texts.get(key, ()):
-                if any(form in text for form in operand.forms) and pattern.search(text):
+                is_whole = who != _USER or operand.exact in text
+                if is_whole and operand.may_be_in(text) and pattern.search(text):
                     yield key, who
 
 
@@ -155,7 +165,8 @@ def first_origin(lineage: Sequence[Origins], operand: Operand, agent: str = "") 
     if any(who == _USER for _, _, who in found):
         return None
     if not found:
-        return Origin(0, f"what agent {agent} read") if agent else None
+        # Whole commands are its own, as those of the model are.
+        return Origin(0, f"what agent {agent} read") if agent and not operand.exact else None
     session, key, who = found[0]
     return None if who == _MODEL else Origin(key, who, session)
 
