@@ -185,8 +185,7 @@ async def list_models(
         if moved and any(same_server(each.base_url, moved[0].base_url) for each in servers):
             listed.pop()
         own = [choice for choices in listed for choice in choices]
-    known = known_model_names()
-    names = known if everything else [name for name in SHORTLIST if name in known]
+    names = known_model_names() if everything else SHORTLIST
     vendors = [_vendor_choice(name, env) for name in names if ":" in name and name not in ready]
     return [
         *(_ready_choice(name, model) for name, model in ready.items()),
