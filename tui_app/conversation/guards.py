@@ -11,7 +11,7 @@ from tui_app.agent.approvals.programs import known_programs
 from tui_app.agent.approvals.reach import reach_of
 from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Origin, Origins, first_origin
-from tui_app.context.shell_line import plain_words
+from tui_app.context.shell_line import simple_commands
 from tui_app.context.tool_titles import call_title
 from tui_app.context.user_text import own_words, sentences
 from tui_app.conversation.approvals import Approvals
@@ -67,8 +67,8 @@ def checkable(text: str, source: int, exists: Callable[[str], bool]) -> Iterator
         slashed = [each for each in _SLASHED.findall(quote) if each[-1] == "/" or "*" in each or exists(each)]
         pairs = [" ".join(pair) for pair in pairwise(_WORDS.findall(_MARKED.sub("\0", quote)))]
         for what in dict.fromkeys((*marked, *slashed, *pairs)):
-            words = plain_words(what) or ()
-            is_command = what in marked and words[:1] and f"{words[0]} " in _named_programs()
+            found = simple_commands(what) if what in marked else ()
+            is_command = len(found) == 1 and f"{' '.join(found[0].words[:1])} " in _named_programs()
             is_path = what in slashed or (what in marked and " " not in what and bool({"/", "*"} & {*what}))
             if is_path or (what in marked and exists(what)):
                 yield GuardSet(forbids="edits", what=what, quote=quote, source=source)
