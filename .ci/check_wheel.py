@@ -9,7 +9,12 @@ NEEDED = ("o200k_base.tiktoken", "cl100k_base.tiktoken", "LICENSE-tiktoken-ranks
 
 PACKAGE_FILES = (
     *("demo/data/project.json", "demo/data/session.jsonl"),
-    *("agent/approvals/programs.toml", "agent/approvals/reach.toml", "obeyed_places.toml", "cli/outputs.json"),
+    *(
+        "agent/approvals/programs.toml",
+        "agent/approvals/reach.toml",
+        "obeyed_places.toml",
+        "cli/outputs.json",
+    ),
 )
 
 
