@@ -43,7 +43,7 @@ from tui_app.events import (
     Record,
     ToolResult,
 )
-from tui_app.ui.dialogs.compaction import number_lines
+from tui_app.ui.compaction_words import number_lines
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.wires.wire_form import WireForm
 

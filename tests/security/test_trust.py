@@ -21,7 +21,7 @@ from tui_app.paths import Paths
 from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
-from tui_app.ui.dialogs.base import ConfirmDialog
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.web.server import command_line
 
 ROOT = Path(__file__).parents[2]

@@ -275,7 +275,7 @@ class PlimsollApp(TellsFailures, Host):
 
     async def leave(self, *, ask: bool) -> None:
         from tui_app.ui.dialogs.actions import what_quitting_costs
-        from tui_app.ui.dialogs.base import confirmed
+        from tui_app.ui.dialogs.questions import confirmed
 
         text = what_quitting_costs(self.chat.session) if ask and self.chat.is_ready else ""
         if text and not await confirmed(self, text, verb="Quit", keep="Stay"):

@@ -25,9 +25,9 @@ from tui_app.demo.tour import (
 )
 from tui_app.events import CompactionComplete, Record
 from tui_app.ui.dialogs.actions import what_leaving_costs
-from tui_app.ui.dialogs.base import confirmed
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.questions import confirmed
 from tui_app.ui.launch import Launch, Outside
 from tui_app.ui.text import UNICODE, Glyphs, one_line
 

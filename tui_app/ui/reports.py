@@ -6,12 +6,13 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.events import Payload, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
+from tui_app.events import Payload, RowKind, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
 from tui_app.session.stats import SessionStats
-from tui_app.ui.text import clean, cost, count, duration, one_line, percent, table_lines, tokens
+from tui_app.session.user_view import Entry
+from tui_app.ui.text import clean, clock, cost, count, duration, one_line, percent, table_lines, tokens
 
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
@@ -348,3 +349,17 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
             if head.type in _TYPES and head.ids[0] == id:
                 found.append(store.record(session, head.seq))
     return [record.data for record in found if record is not None]
+
+
+_SAID_BY: dict[RowKind, str] = {
+    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
+}  # fmt: skip
+
+
+def said_at(entries: Iterable[Entry]) -> dict[str, str]:
+    """Whose words messages are and when they came, such as ``you, 12:14``, by ``#N``."""
+    return {
+        f"#{each.message}": f"{_SAID_BY[each.kind]}, {clock(each.time)}"
+        for each in entries
+        if each.kind in _SAID_BY
+    }

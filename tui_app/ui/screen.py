@@ -288,7 +288,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.session.change_to_next_mode()
 
     def action_notices(self) -> None:
-        from tui_app.ui.dialogs.base import DetailsScreen
+        from tui_app.ui.dialogs.details import DetailsScreen
 
         notices = "\n".join(self.session.read_notices()) or "Nothing was reported."
         self.app.push_screen(DetailsScreen("Notices", notices))

@@ -21,7 +21,7 @@ COMMANDS = slash.COMMANDS
 
 @frozen
 class Flow:
-    """What a command does by one function of a dialog."""
+    """What a command does by one function, mostly of a dialog."""
 
     name: str
     """Module and function."""
@@ -29,11 +29,12 @@ class Flow:
     """What it is called with, in order."""
     fixed: tuple[tuple[str, bool], ...] = ()
     """What it is called with besides, by name."""
+    folder: str = "tui_app.ui.dialogs"
 
     @property
     def function(self) -> Any:
         module, _, name = self.name.partition(".")
-        return getattr(import_module(f"tui_app.ui.dialogs.{module}"), name)
+        return getattr(import_module(f"{self.folder}.{module}"), name)
 
     async def __call__(self, chat: "Chat", argument: str) -> None:
         """Run it."""
@@ -160,13 +161,13 @@ COMMANDS += (
     SlashCommand("context", "Show what fills the context", _context, aliases=("tokens",), opens="always"),
     SlashCommand("model", "Choose a model", _model,
         aliases=("models",), argument="[name]", busy="queue", opens="alone", writes=True),
-    SlashCommand("effort", "Choose the reasoning effort", Flow("settings.change_effort", _ALL),
+    SlashCommand("effort", "Choose the reasoning effort", Flow("choices.change_effort", _ALL),
         argument="[level]", busy="queue", opens="alone"),
-    SlashCommand("policy", "Choose the context policy", Flow("settings.change_policy", _ALL),
+    SlashCommand("policy", "Choose the context policy", Flow("choices.change_policy", _ALL),
         argument="[name]", busy="queue", opens="alone"),
-    SlashCommand("mode", "Change the mode: ask, edit or plan", Flow("settings.change_mode", _ALL),
+    SlashCommand("mode", "Change the mode: ask, edit or plan", Flow("choices.change_mode", _ALL),
         argument="[name]", opens="alone", writes=True),
-    SlashCommand("accept", "Accept the plan and carry it out", Flow("settings.accept_plan", _TOLD),
+    SlashCommand("accept", "Accept the plan and carry it out", Flow("choices.accept_plan", _TOLD),
         argument="[ask|edit]", busy="queue", writes=True),
     SlashCommand("todo", "Show or hide the todo list", _todo),
     SlashCommand("resume", "Open another session", Flow("sessions.resume", _ALL),
@@ -203,8 +204,8 @@ COMMANDS += (
     SlashCommand("import", "Continue a session from Claude Code, Codex, …", _import,
         argument="[file]", opens="always"),
     SlashCommand("demo", "Guided demo on a recorded session; run it again to leave", _demo, leaves=True),
-    SlashCommand("editor", "Write the prompt in $EDITOR", Flow("prompts.edit_draft", _ALL),
-        argument="[text]"),
+    SlashCommand("editor", "Write the prompt in $EDITOR",
+        Flow("outside_editor.edit_draft", _ALL, folder="tui_app.ui"), argument="[text]"),
     SlashCommand("session checkpoints", "List the checkpoint files", Flow("session_info.show_checkpoints"),
         opens="always"),
     SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),

@@ -7,11 +7,13 @@ and modified signs are, so these are taken apart: every cell is then where it wa
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
+from textual.content import Content
 
 from tui_app import text as plurals
 from tui_app.text import UNSEEN
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from tui_app.session.stats import Costs
 
 TAB = "    "
+MOST_CHARS = 200_000
+"""Of a longer text that is read beginning and end are shown."""
 BIDI_MARK = "�"
 """Stands for a removed bidirectional override or isolate and for half a surrogate pair."""
 
@@ -210,9 +214,39 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), lea
         yield "  ".join(aligned).rstrip()
 
 
+_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+
+
+def figures(text: str) -> Content:
+    """A row of figures, which stand out from what they count."""
+    parts = _FIGURE.split(text)
+    return Content.assemble(
+        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
+    )
+
+
+def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
+    """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
+    rows: list[Content] = []
+    for part in parts:
+        if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:
+            rows[-1] = Content.assemble(rows[-1], gap, part)
+        else:
+            rows.append(Content.assemble(" " * lead if rows else "", part))
+    return Content("\n").join(rows)
+
+
 def without_drawing(text: str) -> str:
     """Replace box drawing, block and braille characters by ASCII, for screen readers and plain terminals."""
     return text.translate(_DRAWING)
+
+
+def from_home(path: PurePath, home: str) -> str:
+    """A path with ``~`` for the user's own folder."""
+    if not home or not path.is_relative_to(home):
+        return str(path)
+    rest = path.relative_to(home).as_posix()
+    return "~" if rest == "." else f"~/{rest}"
 
 
 # Numbers as a user reads them; pure functions, the same wording on every screen.

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -13,7 +13,7 @@ from textual.widget import Widget
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.settings import OFFLINE_MODEL
-from tui_app.ui.text import Glyphs, one_line, tokens, wrap_spans
+from tui_app.ui.text import Glyphs, from_home, one_line, tokens, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.launch import Launch
@@ -62,14 +62,6 @@ def folder_name(launch: "Launch") -> str:
     if launch.stage is not None:
         return f"{launch.cwd.name}, a throw-away copy"
     return from_home(launch.cwd, launch.env.get("HOME", ""))
-
-
-def from_home(path: PurePath, home: str) -> str:
-    """A path with ``~`` for the user's own folder."""
-    if not home or not path.is_relative_to(home):
-        return str(path)
-    rest = path.relative_to(home).as_posix()
-    return "~" if rest == "." else f"~/{rest}"
 
 
 def first_look(launch: "Launch") -> Beginning:

@@ -31,26 +31,27 @@ from tui_app.session.importers.discovery import LocalTranscript
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
 from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SkillsScreen
-from tui_app.ui.dialogs.filter import ChoiceDialog, ThemePicker
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.queue import QueueScreen, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker
 from tui_app.ui.dialogs.tools import ToolRow, ToolsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen

@@ -40,8 +40,8 @@ from tui_app.agent import catalog as catalogue
 from tui_app.chat_keys import ACTION_KEYS, key_labels
 from tui_app.events import Error
 from tui_app.ui.chat.pane import MORE_ROOM
-from tui_app.ui.dialogs.base import Dialog
 from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.help import help_rows
 from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.palette import own_bindings, palette_rows
@@ -285,7 +285,8 @@ def test_every_screen_is_among_the_scenes() -> None:
     bases = {
         "Chat",
         "Dialog",
-        "FilterDialog",
+        "ListDialog",
+        "OpenList",
         "ChoiceDialog",
         "SuddenDialog",
         "WaysDialog",

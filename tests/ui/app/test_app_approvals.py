@@ -22,7 +22,7 @@ from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.base import EditDialog
+from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.status import OutputTail
 from tui_app.ui.timeline import Timeline, TimelineFilter
 

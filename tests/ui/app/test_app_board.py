@@ -16,8 +16,8 @@ from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import scope_of
-from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.memory import EMPTY, MemoryScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 
 FOUND: tuple[tuple[EntryKind, str, str, int, float], ...] = (
     ("rule", "Never touch legacy/importer.py.", EXTRACTION, 2, 4.2),

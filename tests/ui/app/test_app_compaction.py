@@ -16,8 +16,8 @@ from tui_app.events import CompactionComplete
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat.state import CANCELLED, PROPOSED
 from tui_app.ui.dialogs.actions import ONE_RUNS, send
-from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
 from tui_app.ui.dialogs.settings import SettingsDesk
 

@@ -21,8 +21,8 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings import Endpoint
 from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.base import ConfirmDialog, WaysDialog
 from tui_app.ui.dialogs.handoff import BriefScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, WaysDialog
 from tui_app.ui.dialogs.session_info import StatsScreen
 from tui_app.ui.status import ChatHeader
 

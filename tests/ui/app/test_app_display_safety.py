@@ -12,9 +12,9 @@ from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
 from tui_app.events import Error, Fact, MessagePinned
-from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import ModelPicker
 from tui_app.ui.dialogs.rewind import PromptPicker

@@ -130,7 +130,7 @@ async def approvals_answered(deck: Deck, text: str) -> None:
     await approvals(deck, text)
     screen = deck.app.screen
     assert isinstance(screen, ApprovalsScreen)
-    screen.show(ApprovalsView((ApprovalRule("allow", "x", text),)), f"{text}: written to {text}")
+    screen.show_view(ApprovalsView((ApprovalRule("allow", "x", text),)), f"{text}: written to {text}")
 
 
 @place

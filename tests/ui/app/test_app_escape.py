@@ -13,8 +13,8 @@ from tests.ui.app.story import Story
 from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, shown
 from tui_app.agent.tools import files
 from tui_app.ui.dialogs.actions import ASK_AGAIN
-from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.status import PAUSED
 

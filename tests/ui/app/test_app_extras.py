@@ -33,9 +33,10 @@ from tui_app.settings.tables import Hook, McpServer
 from tui_app.ui import approvals, type_ahead
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.questions import EditDialog, WaysDialog
 from tui_app.ui.dialogs.tools import ToolsScreen
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.reports import sub_agent_text

@@ -31,8 +31,9 @@ from tui_app.ui.dialogs import import_export as importing
 from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs import sessions
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.import_export import ImportScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.prompt import row as prompt_row

@@ -16,9 +16,9 @@ from tui_app.session.model_state import Known
 from tui_app.settings import Endpoint
 from tui_app.ui.chat.log_reader import preview_of, with_window
 from tui_app.ui.dialogs.actions import GO_BACK
-from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.text import UNICODE
 

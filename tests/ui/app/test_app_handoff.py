@@ -8,8 +8,8 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_rewind import elsewhere, stored
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.dialogs.base import EditDialog
 from tui_app.ui.dialogs.handoff import BUSY, NO_GOAL, UNCHANGED, BriefScreen
+from tui_app.ui.dialogs.questions import EditDialog
 
 RULE = "Never touch the legacy importer."
 NOTES = "Title: Sundays\n## State\n- The column is kept."

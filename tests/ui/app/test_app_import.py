@@ -15,8 +15,8 @@ from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
-from tui_app.ui.dialogs.base import DetailsScreen
 from tui_app.ui.dialogs.compaction import CompactionDetail
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen
 from tui_app.ui.dialogs.rows import open_entry
 

@@ -24,8 +24,8 @@ from tui_app.agent.catalog import KeyCheck
 from tui_app.api_keys import ApiKeys, held_names
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs import models
-from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.questions import ConfirmDialog
 
 # Choosing a model; and the three ways when the conversation does not fit it.
 

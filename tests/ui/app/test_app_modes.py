@@ -12,7 +12,7 @@ from tui_app.events import ModeChange, UserMessage
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.chat.pane import ChatHints
-from tui_app.ui.dialogs.filter import ChoiceDialog
+from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.prompt.row import PromptRow
 
 

@@ -18,18 +18,12 @@ from tests.ui.kit import USUAL, Deck, Desk, shown, write_files
 from tui_app.session.prompts import PastPrompt
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.prompts import (
-    NO_EDITOR,
-    EditorProblem,
-    PromptsScreen,
-    edited,
-    editor_command,
-    listed,
-    prompt_line,
-)
+from tui_app.ui.dialogs.prompts import PromptsScreen, listed
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.outside_editor import NO_EDITOR, EditorProblem, edited, editor_command
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.prompt.row import AttachedRow
+from tui_app.ui.tables import Table
 
 # Files and pastes from the prompt to the model: counted before, sent in full, named in plain words.
 
@@ -283,7 +277,8 @@ def test_what_is_in_the_log_is_not_listed_twice() -> None:
 
 @pytest.mark.parametrize("width", [40, 72, 112])
 def test_rows_are_clean_and_fit(width: int) -> None:
-    line = prompt_line(PastPrompt(text="\x1b[31m[bold]\n" + "long " * 50, time=1_760_000_000), width)
+    hostile = PastPrompt(text="\x1b[31m[bold]\n" + "long " * 50, time=1_760_000_000)
+    line = Table(PromptsScreen.SPEC.columns).line(hostile, width)
     assert line.cell_length <= width
     assert "[bold] long" in line.plain
     assert "\x1b" not in line.plain

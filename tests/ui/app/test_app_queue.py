@@ -18,10 +18,11 @@ from tui_app.ui.app import end_by_signal
 from tui_app.ui.chat import unsent as window
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.unsent import Kept, Unsent
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.status import LET_IN, PAUSED, QueueView
 

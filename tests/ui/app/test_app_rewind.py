@@ -17,7 +17,8 @@ from tui_app.conversation.work import Clear, Restate, Rewind
 from tui_app.session.store import SessionInfo
 from tui_app.ui.chat.state import EARLIER
 from tui_app.ui.dialogs.actions import GO_BACK, undo
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker, RewindFiles
 from tui_app.ui.dialogs.rewind import NOTHING_TO_FORK as FORK_NOTHING
 from tui_app.ui.lists import RowList

@@ -23,10 +23,11 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs import rewind as forking
 from tui_app.ui.dialogs import sessions
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import ListDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.session_info import CheckpointsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.launch import begun_elsewhere
@@ -468,7 +469,7 @@ LISTS = (
 
 def marked(deck: Deck) -> tuple[int | None, int]:
     screen = deck.app.screen
-    assert isinstance(screen, FilterDialog)
+    assert isinstance(screen, ListDialog)
     return screen.options.highlighted, screen.options.option_count
 
 
@@ -492,7 +493,7 @@ async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk)
     async with shown(full.app(everything(full)), WIDE) as deck:
         await at(deck, "models")
         screen = deck.app.screen
-        assert isinstance(screen, FilterDialog)
+        assert isinstance(screen, ListDialog)
         first = screen.options.highlighted
         screen.action_move(1)
         screen.line_up()
@@ -504,7 +505,7 @@ async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk) ->
         for scene in MARKED:
             await at(deck, scene)
             screen = deck.app.screen
-            assert isinstance(screen, FilterDialog)
+            assert isinstance(screen, ListDialog)
             used: list[object] = []
             screen.use = used.append  # type: ignore[method-assign]
             first, rows = marked(deck)
@@ -525,8 +526,8 @@ async def test_the_title_counts_what_the_filter_leaves(full: Desk) -> None:
 
 async def the_title_counts(deck: Deck, scene: str) -> None:
     screen = deck.app.screen
-    assert isinstance(screen, FilterDialog), scene
-    title, rows = screen.query_one(".dialog-title", Static), screen.total
+    assert isinstance(screen, ListDialog), scene
+    title, rows = screen.query_one(".dialog-title", Static), len(screen.rows)
     before = str(title.render())
     assert " of " not in before.partition(" tokens of ")[0].replace("Sessions of", "")
     screen.query_one(Input).value = "e"

@@ -19,10 +19,12 @@ from tui_app.settings import load_settings
 from tui_app.settings.rules import Effect
 from tui_app.settings.sources import Origin
 from tui_app.settings.values import Entry
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog
+from tui_app.ui.dialogs.choices import policy_outlook
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
-from tui_app.ui.dialogs.settings import SettingsScreen, policy_outlook, value_text
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import ChoiceDialog, ListDialog
+from tui_app.ui.dialogs.questions import EditDialog
+from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker, value_text
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.status import ChatHeader
 from tui_app.ui.text import UNICODE
@@ -175,10 +177,10 @@ async def test_no_row_is_wider_than_its_list(desk: Desk, size: tuple[int, int]) 
         await deck.ready()
         for key in ("ctrl+p", "ctrl+l", "f1"):
             await deck.press(key)
-            await deck.until(lambda: isinstance(deck.app.screen, FilterDialog))
+            await deck.until(lambda: isinstance(deck.app.screen, ListDialog))
             await deck.settle()
             dialog = deck.app.screen
-            assert isinstance(dialog, FilterDialog)
+            assert isinstance(dialog, ListDialog)
             padding = dialog.options.get_component_styles("option-list--option").padding
             room = dialog.options.scrollable_content_region.width - padding.width
             assert dialog.row_width <= room

@@ -28,8 +28,8 @@ from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat import log_reader as following
 from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.rows import read_checkpoint
 from tui_app.ui.dialogs.session_info import StatsScreen
 from tui_app.ui.status import ChatHeader

@@ -19,7 +19,7 @@ from tui_app.session import preview
 from tui_app.session.preview import StoreBodies
 from tui_app.session.user_view import Body, Entry, UserView, fold_user_view
 from tui_app.ui.chat import session as chat_session
-from tui_app.ui.dialogs.base import DetailsScreen
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.message import PinsScreen
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.row_bodies import LONG_CHARS, LateBodies

@@ -31,10 +31,10 @@ from tui_app.events import (
     CompactionProgress,
     CompactionUndone,
 )
-from tui_app.ui.dialogs.base import EditDialog
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.handoff import BriefScreen
+from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.status import StatusRow
 

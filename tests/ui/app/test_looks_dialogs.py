@@ -44,13 +44,13 @@ from tui_app.events import (
 from tui_app.session.importers.discovery import LocalTranscript
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.base import ConfirmDialog
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.queue import QueueScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen

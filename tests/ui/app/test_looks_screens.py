@@ -17,9 +17,9 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.looks import Looks, sizes
 from tui_app.events import Error
 from tui_app.paths import Paths
-from tui_app.ui.dialogs.base import EditDialog
-from tui_app.ui.dialogs.filter import ChoiceDialog
+from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.rewind import PromptPicker
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen

@@ -20,11 +20,7 @@ from tui_app.session.event_heads import Head
 from tui_app.session.request_ledger import Difference
 from tui_app.session.user_view import Entry
 from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen
-from tui_app.ui.dialogs.compaction import (
-    CompactionDetail,
-    CompactionView,
-    SummaryEditor,
+from tui_app.ui.compaction_words import (
     diff_lines,
     fact_options,
     message_lines,
@@ -33,7 +29,11 @@ from tui_app.ui.dialogs.compaction import (
     sizes,
     where,
 )
-from tui_app.ui.dialogs.sent import Replacement, SentText, SentView, SourceText, sent_page
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, SummaryEditor
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.dialogs.sent import SentText, SentView, SourceText
+from tui_app.ui.sent_page import Replacement, sent_page
 from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.transcript.lines import Painter

@@ -18,24 +18,14 @@ from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.session.event_heads import MessageKind
 from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
-from tui_app.ui.dialogs.context import (
-    FIXED,
-    NOTHING_MARKED,
-    ContextScreen,
-    ContextView,
-    category_legend,
-    category_rows,
-    category_words,
-    forecast,
-    limits,
-    outlook_text,
-    tool_lines,
-    window_bar,
-)
-from tui_app.ui.dialogs.extensions import McpRow, mcp_line, mcp_note
+from tui_app.ui.context_words import ContextView, forecast, limits, outlook_text, tool_lines
+from tui_app.ui.dialogs.context import FIXED, NOTHING_MARKED, ContextScreen
+from tui_app.ui.dialogs.extensions import McpRow, McpScreen, mcp_note
 from tui_app.ui.dialogs.extensions import rows_of as mcp_rows
 from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
+from tui_app.ui.tables import Table
 from tui_app.ui.text import UNICODE
+from tui_app.ui.window_bar import category_legend, category_rows, category_words, window_bar
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 USAGE = ContextUsage(
@@ -525,7 +515,7 @@ def test_tools_that_are_found_by_searching_say_what_they_save() -> None:
     hidden = McpTool(name="tracker_close", description="Close.", tokens=9_800, deferred=True)
     server = McpStatus(name="tracker", state="ready", tools=(seen, hidden))
     assert (server.tokens, server.saved) == (800, 9_800)
-    rows = [mcp_line(row, 100).plain for row in mcp_rows((server,))]
+    rows = [Table(McpScreen.SPEC.columns).line(row, 100).plain for row in mcp_rows((server,))]
     assert ["by search" in row for row in rows] == [False, False, True]
     assert "9,800 tokens of each request saved" in mcp_note(McpRow(server))
     assert "9,800 tokens saved until the model finds it" in mcp_note(McpRow(server, hidden))

@@ -28,10 +28,10 @@ from tui_app.session.store import SessionInfo
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs import sessions as search
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen, help_page, help_rows
+from tui_app.ui.dialogs.list import Asked
 from tui_app.ui.dialogs.models import (
-    WAYS,
     ModelPicker,
     ModelRow,
     SwitchDialog,
@@ -39,18 +39,17 @@ from tui_app.ui.dialogs.models import (
     size_text,
     switch_lines,
 )
-from tui_app.ui.dialogs.queue import task_line
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
+from tui_app.ui.dialogs.queue import TasksScreen
 from tui_app.ui.dialogs.sessions import (
     SearchFailed,
     SearchScreen,
-    SessionChoice,
     SessionsScreen,
-    hit_line,
     last_used,
-    session_line,
     spent_text,
     title_of,
 )
+from tui_app.ui.tables import Table
 from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import THEMES
 from tui_app.ui.type_ahead import QUIET_S
@@ -215,9 +214,9 @@ def late(clock: Clock) -> Host:
     [
         (["enter"], "compact"),
         (["down", "enter"], "anyway"),
-        (["up", "enter"], "cancel"),
-        (["end", "enter"], "cancel"),
-        (["escape"], "cancel"),
+        (["up", "enter"], None),
+        (["end", "enter"], None),
+        (["escape"], None),
     ],
 )
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
@@ -237,7 +236,7 @@ async def test_switch_takes_no_key_of_a_person_who_is_still_writing(late: Host, 
             await pilot.press(key)
         assert late.results == []
         assert dialog(late).typed == "can\n\n y"
-        assert late.screen.query_one(OptionList).highlighted == WAYS.index("compact")
+        assert late.screen.query_one(OptionList).highlighted == 0
         clock.now += QUIET_S
         await pilot.press("down", "enter")
         assert late.results == ["anyway"]
@@ -261,7 +260,7 @@ async def test_a_paste_is_kept_and_escape_needs_no_quiet(late: Host) -> None:
         shown = dialog(late)
         late.screen.query_one(OptionList).post_message(events.Paste("two\nlines"))
         await pilot.press("x", "escape")
-        assert late.results == ["cancel"]
+        assert late.results == [None]
         assert shown.typed == "two\nlinesx"
 
 
@@ -273,10 +272,10 @@ def dialog(app: Host) -> SwitchDialog:
 @pytest.mark.parametrize(
     ("possible", "keys", "result"),
     [
-        ({"can_truncate": False}, ["down", "enter"], "cancel"),
-        ({"can_compact": False}, ["enter"], "cancel"),
+        ({"can_truncate": False}, ["down", "enter"], None),
+        ({"can_compact": False}, ["enter"], None),
         ({"can_compact": False}, ["home", "enter"], "anyway"),
-        ({"can_compact": False, "can_truncate": False}, ["up", "enter"], "cancel"),
+        ({"can_compact": False, "can_truncate": False}, ["up", "enter"], None),
     ],
 )
 async def test_what_cannot_make_it_fit_is_not_offered(
@@ -370,7 +369,7 @@ async def test_help_lists_what_is_in_force_and_filters_it() -> None:
         await pilot.pause()
         assert [str(option.prompt).split()[0] for option in options.options] == ["/theme"]
         await pilot.press("enter")
-        assert [each.name for each in app.results] == ["theme"]
+        assert [each.command.name for each in app.results] == ["theme"]
 
 
 async def test_a_key_says_how_it_can_be_changed_and_is_not_run() -> None:
@@ -475,6 +474,11 @@ class PickersHost(ThemedApp):
 
     def on_mount(self) -> None:
         self.push_screen(self._first, self.results.append)
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """What is wanted of which session."""
+        return [(each.what, each.row.id) for each in self.results if isinstance(each, Asked)]
 
     @property
     def rows(self) -> list[str]:
@@ -582,7 +586,7 @@ async def test_sessions_open_the_marked_one() -> None:
     app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter")
-        assert app.results == [SessionChoice("open", "885c8601")]
+        assert app.asked == [("open", "885c8601")]
 
 
 async def test_sessions_filter_by_title() -> None:
@@ -592,7 +596,7 @@ async def test_sessions_filter_by_title() -> None:
         await pilot.pause()
         assert len(app.rows) == 1
         await pilot.press("enter")
-        assert app.results == [SessionChoice("open", "885c8601")]
+        assert app.asked == [("open", "885c8601")]
 
 
 async def test_one_message_is_one() -> None:
@@ -619,7 +623,7 @@ async def test_delete_asks_first_and_keeps_by_default(
         assert text == 'Delete session "Tide notes"? 14 messages, cannot be undone.'
         await pilot.press(key)
         await pilot.pause()
-        assert app.results == ([SessionChoice("delete", "885c8601")] if deleted else [])
+        assert app.asked == ([("delete", "885c8601")] if deleted else [])
         assert isinstance(app.screen, SessionsScreen) is not deleted
 
 
@@ -650,7 +654,8 @@ def test_when_a_session_was_last_used_is_said_as_a_user_would(day: int, said: st
 
 @pytest.mark.parametrize("width", [72, 112])
 def test_session_rows_line_up_and_are_clean(width: int) -> None:
-    lines = [session_line(row, width, UTC) for row in SESSIONS]
+    screen = SessionsScreen(SESSIONS, tz=UTC)
+    lines = [screen.line(row, width) for row in SESSIONS]
     assert lines[0].plain.startswith("ferry timetable")
     assert "10-09" in lines[0].plain
     assert "[/x] hostile one" in lines[2].plain
@@ -700,7 +705,7 @@ async def test_sessions_say_how_often_they_were_compacted_and_what_they_cost(wid
         assert ("$" in app.rows[1]) == wide
         assert {cell_len(row) for row in app.rows} == {cell_len(header)}
         await pilot.press("enter")
-    assert app.results == [SessionChoice("open", "885c8601")]
+    assert app.asked == [("open", "885c8601")]
 
 
 async def test_sessions_stand_under_their_folders_this_one_first() -> None:
@@ -715,7 +720,7 @@ async def test_sessions_stand_under_their_folders_this_one_first() -> None:
         assert seen[1] == "~/a"
         assert seen[2].startswith("ferry timetable")
         await pilot.press("down", "enter")
-    assert app.results == [SessionChoice("open", "885c8600")]
+    assert app.asked == [("open", "885c8600")]
 
 
 async def test_sessions_whose_figures_cannot_be_read_are_listed_all_the_same() -> None:
@@ -725,7 +730,7 @@ async def test_sessions_whose_figures_cannot_be_read_are_listed_all_the_same() -
     app = PickersHost(SessionsScreen(SESSIONS, stats=read, tz=UTC))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*"tide", "enter")
-    assert app.results == [SessionChoice("open", "885c8601")]
+    assert app.asked == [("open", "885c8601")]
 
 
 @pytest.mark.parametrize("kind", ["models", "sessions"])
@@ -747,11 +752,12 @@ def test_what_a_row_is_about_keeps_its_room_in_a_narrow_window() -> None:
     task = TaskRow(
         id="t1", command="npm run dev", how="running", is_running=True, failed=False, age_s=754, lines=1
     )
+    hits, tasks = SearchScreen(lambda _, __: iter(()), tz=UTC).table, Table(TasksScreen.SPEC.columns)
     for width in (28, 30, 64):
-        assert "tide" in hit_line(found, width, UTC).plain
-        assert "npm run" in task_line(task, width).plain
-        assert len(task_line(task, width).plain) <= width
-    assert "12 min 34 s  npm" in task_line(task, 64).plain
+        assert "tide" in hits.line(found, width).plain
+        assert "npm run" in tasks.line(task, width).plain
+        assert len(tasks.line(task, width).plain) <= width
+    assert "12 min 34 s  npm" in tasks.line(task, 64).plain
 
 
 # The search of all sessions: how far it is, what it finds on the way, and a way to stop it.

@@ -15,7 +15,8 @@ from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.session.user_view import Entry
 from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, head_rows, numbers
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView, SourceText
 from tui_app.ui.gauge import ContextGauge

@@ -11,10 +11,12 @@ from tests.ui.screens.test_context import Source
 from tui_app.context.windows import resolve_window
 from tui_app.session.model_state import UNKNOWN
 from tui_app.settings import Settings
-from tui_app.ui.dialogs.context import ContextScreen, ContextView, category_rows
+from tui_app.ui.context_words import ContextView
+from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.gauge import ContextGauge, marks, measure_bar
 from tui_app.ui.text import PLAIN, Glyphs, gauge_text, threshold_text, zone
 from tui_app.ui.themes import THEMES
+from tui_app.ui.window_bar import category_rows
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text
 
 

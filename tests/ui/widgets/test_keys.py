@@ -8,15 +8,19 @@ from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
 from tui_app.chat_keys import KEYS
-from tui_app.ui.dialogs.help import help_line, help_rows
+from tui_app.ui.dialogs.help import HelpScreen, help_rows
 from tui_app.ui.gauge import background_forms
 from tui_app.ui.keys import Hint, as_bindings, footer_hints
 from tui_app.ui.slash import ParsedCommand, parse
 from tui_app.ui.slash_commands import COMMANDS
+from tui_app.ui.tables import Table
 from tui_app.ui.text import UNICODE
 from tui_app.ui.widgets import HintRow, fit_hints, notice_text
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
+
+
+HELP = Table(HelpScreen.SPEC.columns)
 
 
 def test_ids_are_unique_and_keys_do_not_clash_within_a_scope() -> None:
@@ -46,7 +50,7 @@ def test_every_slash_command_that_a_key_stands_for_is_one() -> None:
 
 
 def test_help_names_every_key_and_command() -> None:
-    lines = "\n".join(help_line(row, 110).plain for row in help_rows({}))
+    lines = "\n".join(HELP.line(row, 110).plain for row in help_rows({}))
     assert [key.id for key in KEYS if key.label not in lines or key.description not in lines] == []
     told = "\n".join(f"{row.label} {row.more}" for row in help_rows({}))
     assert [name for command in COMMANDS for name in command.names if f"/{name}" not in told] == []
@@ -62,7 +66,7 @@ def test_help_writes_signs_as_signs_and_keeps_its_columns_apart() -> None:
     assert [row.label for row in rows if re.search(r"\w_|slash|underscore", row.label)] == []
     for width in (70, 72, 110):
         touching = [
-            line for row in rows if not (line := help_line(row, width).plain).endswith(f"  {row.where}")
+            line for row in rows if not (line := HELP.line(row, width).plain).endswith(f"  {row.where}")
         ]
         assert touching == []
 

@@ -22,8 +22,10 @@ from tui_app.ui.approvals import (
     question_rows,
     question_title,
 )
-from tui_app.ui.dialogs.message import PinRow, copied, fenced, pin_line, without_markup
+from tui_app.ui.copies import copied, fenced, without_markup
+from tui_app.ui.dialogs.message import PinRow, PinsScreen
 from tui_app.ui.reports import sections
+from tui_app.ui.tables import Table
 from tui_app.ui.text import (
     clean,
     clock,
@@ -146,7 +148,9 @@ def test_columns_stay_whatever_stands_in_them(sign: str) -> None:
     for limit in range(4, 12):
         assert cell_len(padded(one_line(sign * 3, limit), 12)) == 12
     row = PinRow(seq=7, title=sign * 3, tokens=9, in_view=True)
-    assert pin_line(row, 20).cell_length == pin_line(replace(row, seq=1_234, title="x" * 90), 20).cell_length
+    long = replace(row, seq=1_234, title="x" * 90)
+    pins = Table(PinsScreen.SPEC.columns)
+    assert pins.line(row, 40).cell_length == pins.line(long, 40).cell_length
 
 
 # Numbers as they are written on every screen.

@@ -27,7 +27,8 @@ from tui_app.settings.spec import cache_settings
 from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import WaysDialog, cancel_lookup, confirmed, write_on
+from tui_app.ui.dialogs.lookup import cancel_lookup
+from tui_app.ui.dialogs.questions import Way, WaysDialog, chosen_way, confirmed
 from tui_app.ui.host import FLOW
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
@@ -139,6 +140,12 @@ def what_leaving_costs(session: ChatSession) -> str:
     return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""
 
 
+async def may_leave(app: "Host", session: ChatSession, first: str = "") -> bool:
+    """Whether a session is left; the user is asked where something would be lost, ``first`` said first."""
+    costs = what_leaving_costs(session)
+    return not costs or await confirmed(app, f"{first}{costs}", verb="Leave", keep="Stay")
+
+
 def what_quitting_costs(session: ChatSession) -> str:
     """The question to ask before the program ends; empty when nothing is under way."""
     waits = " and ".join(_what_waits(session))
@@ -216,7 +223,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
     session, editor = screen.session, screen.pane.prompt.editor
     session.unsent.sent(prompt.text)
     usd = await asyncio.to_thread(_cold_usd, session)
-    way: str | None = "Send"
+    way: str | None = "send"
     if usd is not None and not session.cold_asked:
         session.cold_asked = True
         size = tokens(session.state.usage.total if session.state.usage is not None else 0)
@@ -224,24 +231,23 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
         dialog = WaysDialog(
             f"The prompt cache is cold: this turn costs about {cost(usd)}",
             (
-                ("Send", f"reads all {size} tokens again"),
-                ("Compact first", "then sends the prompt; later turns are cheaper too"),
-                ("Hand over", "continues in a new session with a brief of this one"),
-                ("Cancel", "puts the prompt back"),
+                Way("Send", f"reads all {size} tokens again", "send"),
+                Way("Compact first", "then sends the prompt; later turns are cheaper too", "compact"),
+                Way("Hand over", "continues in a new session with a brief of this one", "hand over"),
+                Way("Cancel", "puts the prompt back"),
             ),
             f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
         )
-        way = await screen.app.push_screen_wait(dialog)
-        write_on(screen.app, dialog.typed)
+        way = await chosen_way(screen.app, dialog)
     session.unsent.given_back(prompt.text)
     if way is None:
         editor.give_back(prompt.text)
         return
-    if way == "Hand over":
+    if way == "hand over":
         editor.give_back(prompt.text)
         screen.action_slash(f"/handoff {prompt.text}")
         return
-    if way != "Send" and session.submit(Compact()) and session.launch.settings.review != "never":
+    if way != "send" and session.submit(Compact()) and session.launch.settings.review != "never":
         editor.give_back(prompt.text)
         session.say("The prompt is back: send it once the summary is applied.")
         return

@@ -3,11 +3,9 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import Input
 
 from tui_app.events import ApprovalDecided, GuardSet
 from tui_app.files import repository_root
@@ -28,17 +26,17 @@ from tui_app.settings.tables import (
 from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
-from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import Asked, ChoiceDialog, ListSpec, OpenList
+from tui_app.ui.dialogs.questions import typed
 from tui_app.ui.dialogs.settings import SettingsDesk
-from tui_app.ui.keys import place_bindings, place_hints
-from tui_app.ui.text import clock, count, one_line
+from tui_app.ui.keys import place_bindings
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import clock, count, one_line, padded
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
-
-_RULING_CELLS, _SOURCE_CELLS = 7, 14
 
 
 @frozen
@@ -64,35 +62,34 @@ class ApprovalsView:
     """By their log numbers."""
 
 
-@frozen
-class RuleWish:
-    """What a user wants of the rules."""
+@frozen(kw_only=True)
+class RuleRow:
+    """A rule, what holds where none fits, or a decision."""
 
-    what: Literal["add", "remove", "keep", "widen"]
+    first: str
+    """What it rules, or when it was decided."""
+    first_tone: str = MUTED
+    text: str
+    tone: str = ""
+    where: str = ""
+    """Where a rule comes from, or else what is wrong with its name."""
+    where_tone: str = MUTED
+    words: str
+    note: str
     rule: ApprovalRule | None = None
     guard: int = 0
     """Log number of a guard that is meant instead."""
 
 
-@frozen
-class _Row:
-    line: Content
-    words: str
-    note: str
-    rule: ApprovalRule | None = field(default=None)
-    guard: int = 0
+def where_text(row: RuleRow) -> str:
+    return padded(row.where, 14) if row.where else ""
 
 
-class ApprovalsScreen(FilterDialog[_Row, None]):
-    """Tells what is wanted through ``wanted``; what is shown is given to it."""
+class ApprovalsScreen(OpenList[RuleRow]):
+    """Wants ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
     BINDINGS = place_bindings("approvals")
-    HINTS = place_hints("approvals")
-    WITHOUT_ROW = frozenset({"f7", "esc"})
-    NAME = "approvals"
-    EMPTY = "No matching rule or decision."
-    PLACEHOLDER = "filter rules and decisions"
 
     def __init__(self, view: ApprovalsView) -> None:
         """List rules and decisions.
@@ -100,145 +97,112 @@ class ApprovalsScreen(FilterDialog[_Row, None]):
         Args:
             view: What there is.
         """
-        super().__init__()
-        self._view = view
-        self._at = 0
-        """The place that was marked last."""
-        self._said = ""
-        self._wishes = Wishes[RuleWish]()
-
-    async def wanted(self) -> RuleWish | None:
-        """Wait for what the user wants next; None when the screen was closed."""
-        return await self._wishes.next()
-
-    def show(self, view: ApprovalsView, said: str) -> None:
-        self._view, self._said = view, one_line(visible(said), 300)
-        if self.is_open:
-            self.narrow(self.query_one(Input).value)
-
-    @property
-    def title_text(self) -> str:
-        mode = " · read-only: nothing is written, run or fetched" if self._view.read_only else ""
-        return f"Approvals · {count(len(self._view.rules), 'rule')}{self.narrowed}{mode}"
-
-    def fill(self, wanted: str) -> None:
-        width, wrong = self.row_width, self._view.misnamed
-        self._at = self.options.highlighted or 0
-        self.offer(
-            [
-                *(guard_row(seq, each, width) for seq, each in self._view.guards.items()),
-                *(rule_row(each, width, wrong.get(each, "")) for each in self._view.rules),
-                default_row(width),
-                *(decision_row(each, width) for each in self._view.decisions),
-            ]
+        self.view = view
+        spec = ListSpec[RuleRow](
+            name="approvals",
+            search="filter rules and decisions",
+            columns=(
+                Column(lambda row: row.first, 7, lambda row: row.first_tone),
+                Column(lambda row: row.text, tone=lambda row: row.tone),
+                Column(where_text, 16, lambda row: row.where_tone, snug=True),
+            ),
+            title=lambda it: (
+                f"Approvals · {count(len(self.view.rules), 'rule')}{it.narrowed}"
+                f"{' · read-only: nothing is written, run or fetched' * self.view.read_only}"
+            ),
+            words=lambda row: row.words.lower(),
+            note=lambda row: row.note,
+            empty="No matching rule or decision.",
+            acts_without_row=("f7", "esc"),
         )
-        super().fill(wanted)
+        super().__init__(rule_rows(view), spec)
 
-    def text_of(self, row: _Row) -> str:
-        return row.words
+    def show_view(self, view: ApprovalsView, said: str) -> None:
+        self.view = view
+        self.show(rule_rows(view), one_line(visible(said), 300))
 
-    def line(self, row: _Row, width: int) -> Content:
-        return row.line
-
-    def first(self) -> int:
-        return min(self._at, len(self.shown) - 1)
-
-    def explain(self, row: _Row) -> None:
-        self.note(self._said or row.note)
-        self._said = ""
-
-    def use(self, row: _Row) -> None:
+    def use(self, row: RuleRow) -> None:
         """Do nothing: a row has nothing behind it but its note."""
         self.note(row.note)
 
-    def action_add(self) -> None:
-        self._wishes.ask(RuleWish("add"))
-
-    def action_remove(self) -> None:
-        self._wish("remove")
-
-    def action_keep(self) -> None:
-        self._wish("keep")
-
-    def action_widen(self) -> None:
-        self._wish("widen")
-
-    def _wish(self, what: Literal["remove", "keep", "widen"]) -> None:
-        row = self.marked
-        if row is None or (row.rule is None and not (row.guard and what == "remove")):
-            self.note("Mark a rule first.")
+    def answer(self, asked: Asked[RuleRow]) -> None:
+        row = asked.row
+        is_meant = row is not None and (row.rule is not None or (row.guard and asked.what == "remove"))
+        if asked.what == "add" or is_meant:
+            super().answer(asked)
         else:
-            self._wishes.ask(RuleWish(what, row.rule, row.guard))
-
-    def action_close(self) -> None:
-        self._wishes.close()
-        super().action_close()
+            self.note("Mark a rule first.")
 
 
-def rule_row(rule: ApprovalRule, width: int, wrong: str = "") -> _Row:
-    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
-    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
-    text = one_line(visible(rule.text), room - 1)
-    colour = {"ask": "$text-accent", "deny": "$text-error"}.get(rule.ruling, "$text-success")
-    where = {"settings": "your file", "session": "this session", "repository": "this repo"}.get(
-        rule.source, rule.source
+_COLOURS: Mapping[str, str] = {"ask": "$text-accent", "deny": "$text-error"}
+_SOURCES = {"settings": "your file", "session": "this session", "repository": "this repo"}
+_HOW_CHANGED = {
+    "settings": "In your settings file, for all repositories. f8 removes it.",
+    "repository": "In your settings file, for this repository. f8 removes it, f6 keeps it everywhere.",
+    "session": "Ends with this session. f8 removes it, f9 keeps it here, f6 everywhere.",
+}
+_DECIDED_BY = {
+    "person": "You decided.",
+    "rule": "A rule decided.",
+    "guard": "A guard stopped it.",
+    "mode": "The mode decided.",
+    "unattended": "No one was there to answer.",
+}
+
+
+def rule_rows(view: ApprovalsView) -> list[RuleRow]:
+    """The rules, what holds where none fits, and the decisions."""
+    other = "anything else that writes, runs or fetches"
+    default = RuleRow(
+        first="ask",
+        first_tone=_COLOURS["ask"],
+        text=other,
+        where="built in",
+        words=f"ask {other} built in",
+        note="Deny wins over ask, and ask over allow.",
     )
-    line = Content.assemble(
-        (f"{rule.ruling:<{_RULING_CELLS}}", colour),
-        (text, "bold"),
-        " " * max(0, room - Content(text).cell_length),
-        ("no such tool", "$text-warning") if wrong else (where, "$text-muted"),
-    )
-    note = {
-        "settings": "In your settings file, for all repositories. f8 removes it.",
-        "repository": "In your settings file, for this repository. f8 removes it, f6 keeps it everywhere.",
-        "session": "Ends with this session. f8 removes it, f9 keeps it here, f6 everywhere.",
-    }.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
-    if wrong:
-        note = f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
-    return _Row(line, f"{rule.ruling} {rule.text} {where}".lower(), note, rule)
+    rules = (rule_row(rule, view.misnamed.get(rule, "")) for rule in view.rules)
+    guards = (guard_row(seq, guard) for seq, guard in view.guards.items())
+    return [*guards, *rules, default, *map(decision_row, view.decisions)]
 
 
-def guard_row(seq: int, guard: GuardSet, width: int) -> _Row:
+def guard_row(seq: int, guard: GuardSet) -> RuleRow:
     """One guard: what it stops, and the words that it comes from."""
-    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
-    text = one_line(visible(guard.text), room - 1)
-    line = Content.assemble(
-        (f"{'guard':<{_RULING_CELLS}}", "$text-error"),
-        (text, "bold"),
-        " " * max(0, room - Content(text).cell_length),
-        ("this session", "$text-muted"),
+    return RuleRow(
+        first="guard",
+        first_tone="$text-error",
+        text=visible(guard.text),
+        tone="bold",
+        where=_SOURCES["session"],
+        words=f"guard {guard.text} {guard.quote}",
+        note=f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it.",
+        guard=seq,
     )
-    note = f"Your words, {one_line(visible(guard.words), 200)}. Whatever breaks it is stopped. f8 lifts it."
-    return _Row(line, f"guard {guard.text} {guard.quote}".lower(), note, guard=seq)
 
 
-def default_row(width: int) -> _Row:
-    """Say what holds where no rule fits."""
-    text = one_line("anything else that writes, runs or fetches", width - _RULING_CELLS - _SOURCE_CELLS)
-    room = max(8, width - _RULING_CELLS - _SOURCE_CELLS)
-    line = Content.assemble(
-        (f"{'ask':<{_RULING_CELLS}}", "$text-accent"), f"{text:<{room}}", ("built in", "$text-muted")
+def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
+    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
+    where = _SOURCES.get(rule.source, rule.source)
+    note = _HOW_CHANGED.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
+    return RuleRow(
+        first=rule.ruling,
+        first_tone=_COLOURS.get(rule.ruling, "$text-success"),
+        text=visible(rule.text),
+        tone="bold",
+        where="no such tool" if wrong else where,
+        where_tone="$text-warning" if wrong else MUTED,
+        words=f"{rule.ruling} {rule.text} {where}",
+        note=f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}" if wrong else note,
+        rule=rule,
     )
-    note = "Deny wins over ask, and ask over allow."
-    return _Row(line, f"ask {text} built in", note)
 
 
-def decision_row(decided: Decided, width: int) -> _Row:
+def decision_row(decided: Decided) -> RuleRow:
     """One decision of this session."""
     title = visible(decided.event.headline())
-    line = Content.assemble(
-        (f"{clock(decided.time):<{_RULING_CELLS}}", "$text-muted"), one_line(title, width - 8)
-    )
-    by = {
-        "person": "You decided.",
-        "rule": "A rule decided.",
-        "guard": "A guard stopped it.",
-        "mode": "The mode decided.",
-        "unattended": "No one was there to answer.",
-    }[decided.event.by]
     reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
-    return _Row(line, title.lower(), f"{by}{reason}")
+    note = f"{_DECIDED_BY[decided.event.by]}{reason}"
+    return RuleRow(first=clock(decided.time), text=title, words=title, note=note)
 
 
 # Showing and changing the rules about tools, one after the other, until the user closes the list.
@@ -263,7 +227,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
         except SettingsError as error:
             said = ""
             await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
-        screen.show(await _view(session), said)
+        screen.show_view(await _view(session), said)
         if not screen.is_current:  # closed meanwhile
             session.say(said)
 
@@ -296,25 +260,25 @@ def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[Appro
     return {rule: wrong for rule, wrong in found if wrong}
 
 
-async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: RuleWish) -> str:
+async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow]) -> str:
     """Change a rule as the user wants, and return what to say about it."""
-    match wish:
-        case RuleWish("add"):
+    if wish.row is not None and (seq := wish.row.guard):
+        await session.ask(lambda opened: opened.guards.lift(seq))
+        return "The guard is lifted."
+    match wish.what, wish.row.rule if wish.row is not None else None:
+        case "add", _:
             return await _add(app, session, desk)
-        case RuleWish("remove", guard=seq) if seq:
-            await session.ask(lambda opened: opened.guards.lift(seq))
-            return "The guard is lifted."
-        case RuleWish("remove", ApprovalRule(source="session") as rule):
+        case "remove", ApprovalRule(source="session") as rule:
             await _forget(session, rule)
             return f"{rule.text} will ask again."
-        case RuleWish("remove", ApprovalRule(source="settings" | "repository") as rule):
+        case "remove", ApprovalRule(source="settings" | "repository") as rule:
             return _take_out(app, session, desk, rule) or f"{rule.text}: removed from {desk.place}"
-        case RuleWish("keep", ApprovalRule(source="session") as rule):
+        case "keep", ApprovalRule(source="session") as rule:
             said = _put_in(app, session, desk, rule, everywhere=False)
             if not said and app.launch.trusted:
                 await _forget(session, rule)
             return said or f"{rule.text}: written to {desk.place}, for this repository"
-        case RuleWish("widen", ApprovalRule(source="session" | "repository") as rule):
+        case "widen", ApprovalRule(source="session" | "repository") as rule:
             said = _put_in(app, session, desk, rule, everywhere=True)
             if not said and rule.source == "session":
                 await _forget(session, rule)
@@ -327,26 +291,24 @@ async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Ru
 
 async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
     """Ask for a rule until it is one, or the user gives up."""
-    text, refused = "allow ", ""
-    while True:
-        typed = await app.push_screen_wait(EditDialog("A new rule", _HOW, text, refused))
-        if not typed:
-            return "Nothing was changed."
-        text = typed
-        word, _, rest = typed.partition(" ")
+    rule: ApprovalRule | None = None
+
+    async def take(text: str) -> str:
+        nonlocal rule
+        word, _, rest = text.partition(" ")
         ruling = next((each for each in RULINGS if each == word), None)
         if ruling is None:
-            refused = "It begins with allow, ask, deny or looks."
-            continue
+            return "It begins with allow, ask, deny or looks." if text else ""
         try:
             rule = parse_rule(ruling, rest.strip())
         except Refused as wrong:
-            refused = f"{wrong.shown}; allowed: {wrong.allowed}"
-            continue
-        refused = _put_in(app, session, desk, rule, everywhere=False)
-        if not refused:
-            doubt = _misnamed(session, (rule,)).get(rule, "")
-            return f"{ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
+            return f"{wrong.shown}; allowed: {wrong.allowed}"
+        return _put_in(app, session, desk, rule, everywhere=False)
+
+    if not await typed(app, "A new rule", _HOW, "allow ", take) or rule is None:
+        return "Nothing was changed."
+    doubt = _misnamed(session, (rule,)).get(rule, "")
+    return f"{rule.ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
 
 
 def _put_in(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.content import Content
 from textual.types import CSSPathType
 
 from tui_app.events import CompactionProposed
@@ -16,10 +15,11 @@ from tui_app.session.database import open_store
 from tui_app.session.store import explained
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import write_on
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import Way, write_on
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.tables import Column
 from tui_app.ui.text import count, one_line
 from tui_app.ui.widgets import Wrapped
 
@@ -36,7 +36,6 @@ UNCOMMITTED = "Not committed. Nothing changed."
 _SECTIONS = {"session": "this session", "git": "git only"}
 _NARROW = 50
 """Cells below which a row is what happened and the path alone."""
-_SIGNS = {"new": "new", "changed": "changed", "deleted": "deleted"}
 
 
 class DiffText(ApprovalDetail):
@@ -56,64 +55,61 @@ class DiffText(ApprovalDetail):
         return diff_page(self._diff, width)
 
 
-class ChangesScreen(FilterDialog["ChangedFile", str]):
-    """Lists the files, and shows the diff of the marked one; dismisses with a path for the prompt."""
+def added(row: "ChangedFile") -> str:
+    """``+3``, or what a file is that has no lines."""
+    return row.counts.partition(" ")[0]
+
+
+def removed(row: "ChangedFile") -> str:
+    return f" {row.counts.partition(' ')[2]}"
+
+
+def whose(row: "ChangedFile") -> str:
+    """What git knows of a file, where that is not only what the session did."""
+    return "staged" if row.is_staged else "" if row.by == "session" else "git"
+
+
+class ChangesScreen(ListDialog["ChangedFile"]):
+    """Lists the files, and shows the diff of the marked one; dismisses with a file for the prompt."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/changes.tcss"]
     BINDINGS = place_bindings("changes")
-    HINTS = place_hints("changes")
-    NAME = "changes"
-    EMPTY = "No matching file."
-    PLACEHOLDER = "filter by path"
-    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, changes: "SessionChanges") -> None:
-        super().__init__()
-        self._changes = changes
-        self.offer(changes.files)
+        more = f" {count(changes.more, 'more file')} not shown." if changes.more else ""
+        problem = f" {one_line(changes.problem, 200)}" if changes.problem else ""
+
+        def note(row: "ChangedFile") -> str:
+            since = "since before this session" if row.by == "session" else "since the last commit"
+            return f"{one_line(row.note, 200) or f'Compared {since}.'}{problem}{more}"
+
+        spec = ListSpec["ChangedFile"](
+            name="changes",
+            search="filter by path",
+            columns=(
+                Column(lambda row: row.state, 9),
+                Column(added, 6, "$text-success", right=True, leaves_at=_NARROW),
+                Column(removed, 8, "$text-error", leaves_at=_NARROW),
+                Column(whose, 8, leaves_at=_NARROW),
+                Column(lambda row: row.path, tone=""),
+            ),
+            title=lambda it: f"Changes · {it.how_many} · {len(changes.own)} by this session",
+            words=lambda row: f"{row.path} {row.state} {_SECTIONS[row.by]}",
+            note=note,
+            empty="No matching file.",
+            section=lambda row: row.by,
+            is_page=True,
+        )
+        super().__init__(changes.files, spec)
 
     def on_mount(self) -> None:
         box = self.query_one(".dialog")
-        box.mount(DiffText(id="changes-diff"), before=self.query_one(f"#{self.NAME}-note"))
-        super().on_mount()
-
-    @property
-    def title_text(self) -> str:
-        own = len(self._changes.own)
-        return f"Changes · {self.how_many} · {own} by this session"
-
-    def text_of(self, row: "ChangedFile") -> str:
-        return f"{row.path} {row.state} {_SECTIONS[row.by]}"
-
-    def section_of(self, row: "ChangedFile") -> str:
-        return row.by
-
-    def line(self, row: "ChangedFile", width: int) -> Content:
-        """``changed  +3 -1  staged   src/app.py``."""
-        added, _, removed = row.counts.partition(" ")
-        who = "staged" if row.is_staged else "" if row.by == "session" else "git"
-        if width < _NARROW:
-            path = one_line(row.path, max(10, width - 9))
-            return Content.assemble((f"{_SIGNS[row.state]:<9}", "$text-muted"), path)
-        path = one_line(row.path, max(10, width - 31))
-        return Content.assemble(
-            (f"{_SIGNS[row.state]:<9}", "$text-muted"),
-            (f"{added:>6} ", "$text-success"),
-            (f"{removed:<6} ", "$text-error"),
-            (f"{who:<7} ", "$text-muted"),
-            path,
-        )
+        box.mount(DiffText(id="changes-diff"), before=self.query_one(f"#{self.spec.name}-note"))
 
     def explain(self, row: "ChangedFile") -> None:
         """Show the diff of the marked file, and where it begins."""
-        since = "since before this session" if row.by == "session" else "since the last commit"
-        more = f" {count(self._changes.more, 'more file')} not shown." if self._changes.more else ""
-        problem = f" {one_line(self._changes.problem, 200)}" if self._changes.problem else ""
-        self.note(f"{one_line(row.note, 200) or f'Compared {since}.'}{problem}{more}")
+        super().explain(row)
         self.query_one(DiffText).show_diff(row.diff, row.path)
-
-    def use(self, row: "ChangedFile") -> None:
-        self.dismiss(row.path)
 
     def action_scroll(self, pages: int) -> None:
         self.query_one(DiffText).action_scroll_pages(pages)
@@ -133,10 +129,10 @@ async def show_changes(app: "Host", session: ChatSession) -> None:
     if not changes.files:
         session.say(changes.problem if changes.problem and not session.id else NOTHING)
         return
-    if path := await app.push_screen_wait(ChangesScreen(changes)):
+    if file := await app.push_screen_wait(ChangesScreen(changes)):
         from tui_app.references import written
 
-        session.pane.prompt.editor.insert(f"{written(path)} ")
+        session.pane.prompt.editor.insert(f"{written(file.path)} ")
 
 
 def _read(opening: "Opening") -> "SessionChanges":
@@ -155,10 +151,10 @@ class CommitScreen(ReviewScreen):
         "Writing the commit message …",
         "Commit with this message?",
         (
-            ("Commit", "git commits; its hooks run"),
-            ("Edit", "change the message"),
-            ("Again", "rewrite it, with what it should say"),
-            ("Discard", "nothing is committed"),
+            Way("Commit", "git commits; its hooks run", "apply"),
+            Way("Edit", "change the message", "edit"),
+            Way("Again", "rewrite it, with what it should say", "focus"),
+            Way("Discard", "nothing is committed", "discard"),
         ),
         ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
         "Discard the message you have edited?",

@@ -5,7 +5,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from textual import on, work
@@ -17,10 +17,9 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static, TabPane, TextArea
 
-from tui_app.conversation.message_actions import Move, Outlook, Share, on_scale
+from tui_app.conversation.message_actions import Move, Outlook, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import ViewRewrite
-from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
 from tui_app.session.request_ledger import (
@@ -32,275 +31,32 @@ from tui_app.session.request_ledger import (
     together,
     turns_left,
 )
-from tui_app.session.stats import StageRow
 from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog, PartTabs, packed, reading_area
+from tui_app.ui.context_words import (
+    ContextView,
+    headline,
+    limits,
+    next_lines,
+    outlook_text,
+    saved_lines,
+    tool_lines,
+)
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import overview
+from tui_app.ui.dialogs.parts import PartTabs, reading_area
 from tui_app.ui.gauge import marks
-from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.request_ledger import KINDS, LedgerList, title_of, with_stale
+from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.request_ledger import LedgerList, with_stale
 from tui_app.ui.text import (
-    BACKGROUND,
-    BLOCKING,
     UNICODE,
     Glyphs,
-    count,
-    gauge_text,
     next_turn_text,
     one_line,
-    threshold_text,
     tokens,
-    unmarked_text,
-    window_text,
     wrap_spans,
 )
-from tui_app.usage import CATEGORIES, ContextUsage, percent_text
-
-# What stands behind a category of the context, in words: servers, files, skills.
-
-_MOST = 5
-"""So many of them are named."""
-
-
-def in_brackets(category: str, shares: Sequence[Share]) -> str:
-    """What a category is made of, by names and sizes, where that is more than the program's own tools."""
-    parts = [share for share in shares if NAMES[share.category] == category and share.tokens]
-    if len(parts) < 2 and all(share.category == "tools" for share in parts):
-        return ""
-    return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
-
-
-def fixed_names(shares: Sequence[Share]) -> dict[str, str]:
-    """What a user reads for what goes with every request, by category."""
-    memory = [one_line(share.name, 24) for share in shares if share.category == "memory" and share.tokens]
-    return {
-        "tools": "definitions of all tools",
-        "system": "system prompt, date and folder",
-        "memory": ", ".join(memory[:_MOST]) or "notes on this project",
-    }
-
-
-# The words of the context screen: pure functions over what it shows.
-
-NAMES: dict[str, str] = {
-    "system": "system",
-    "tools": "tools",
-    "memory": "memory",
-    "summary": "summary",
-    "user": "you",
-    "assistant": "answers",
-    "thinking": "thinking",
-    "tool_calls": "calls",
-    "tool_results": "results",
-    "attachments": "attachments",
-}
-"""Categories as a user reads them."""
-_COLOURS = {
-    "system": "$kind-system", "tools": "$kind-tools", "memory": "$kind-memory", "summary": "$kind-summary",
-    "user": "$kind-you", "assistant": "$kind-answers", "thinking": "$kind-answers",
-    "tool_calls": "$kind-calls", "tool_results": "$kind-results", "attachments": "$kind-you",
-    "": "$text-muted",
-}  # fmt: skip
-"""By category; what no category explains has none."""
-_LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
-UNMEASURED = "not measured"
-UNMEASURED_YET = "Nothing is measured yet."
-ASKING = "a tool waits for your answer: esc goes back to it"
-MARKED = 2
-"""From so many items on it is said how many are marked."""
-_MANY = 99
-"""Turns beyond which a forecast is not given as a number."""
-
-
-@frozen(kw_only=True)
-class ContextView:
-    """All that the screen shows of the next request."""
-
-    usage: ContextUsage | None = None
-    """The measured context; ``None`` while nothing is known."""
-    rows: tuple[LedgerRow, ...] = ()
-    background: float = BACKGROUND
-    """Share of the window at which compaction starts by itself; 0 for never."""
-    blocking: float = BLOCKING
-    """Share of the window at which sending waits for it; 0 for never."""
-    turns_left: int | None = None
-    """Turns until compaction; None where that cannot be said."""
-    saved: tuple[StageRow, ...] = ()
-    """What each stage has saved."""
-    compacting: str = ""
-    """What is said of a compaction that is under way; empty where none is."""
-    locked: bool = False
-    """Whether the session can only be looked at."""
-    answer: str = ""
-    """What came of the last wish, where that is more than can be seen."""
-    asking: bool = False
-    """Whether a tool's question waits in the chat."""
-    outlook: Outlook = field(default_factory=Outlook)
-    """Floor and pins of the view; what may be done with a message is asked for one at a time."""
-    shares: tuple[Share, ...] = ()
-    """What stands behind tool definitions and memory."""
-    cache: str = ""
-    """What the next turn costs, with a warm cache and with a cold one; empty where that is not known."""
-    cached: int = 0
-    """Tokens of the next request that its provider has in its cache."""
-    guards: tuple[str, ...] = ()
-    """What no call may do."""
-
-
-@frozen
-class CategoryRow:
-    """Tokens of one category."""
-
-    name: str
-    tokens: int
-    category: str = ""
-
-
-def category_rows(usage: ContextUsage) -> list[CategoryRow]:
-    """Categories that hold anything; together with ``not measured`` they sum to the total."""
-    held = ((name, getattr(usage.parts, name)) for name in CATEGORIES)
-    rows = [CategoryRow(NAMES[name], count, name) for name, count in held if count]
-    if usage.unmeasured:
-        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
-    return rows
-
-
-def window_bar(
-    usage: ContextUsage, width: int, glyphs: Glyphs, load_lines: tuple[float, float], *, coloured: bool = True
-) -> Content:
-    """The whole window as one bar: what fills it, where compaction starts and waits, the answer's reserve.
-
-    Args:
-        usage: What is measured.
-        width: Cells of the bar.
-        glyphs: Signs to draw with.
-        load_lines: Shares at which a compaction starts in the background and at which sending waits; 0 for
-            never.
-        coloured: Whether colours tell categories apart; else their signs do.
-    """
-    limit = max(usage.window.stated, usage.total, 1)
-    signs: list[tuple[str, str]] = []
-    reached = 0
-    for number, row in enumerate(category_rows(usage)):
-        reached += row.tokens
-        cells = round(width * reached / limit) - len(signs)
-        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
-        signs += [(block, _COLOURS[row.category])] * max(0, cells)
-    signs += [(glyphs.gauge_empty, "$text-muted")] * (width - len(signs))
-    reserve = round(width * usage.window.reserve / limit)
-    for at in range(width - reserve, width):
-        if signs[at][0] == glyphs.gauge_empty:
-            signs[at] = (glyphs.blocks[-1], "$text-muted")
-    names, end = "", width
-    for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
-        if 0 < share <= 1:
-            at = min(width - 1, round(width * share))
-            signs[at] = (glyphs.load_mark, "$foreground bold")
-            said = f"{name} {round(share * 100)}%"
-            # Each ends below its mark, two cells in front of the next.
-            start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
-            names = f"{said}{' ' * (end - start - len(said))}{names}"
-            end = start
-    bar = Content("").join(Content.styled(sign, colour) for sign, colour in signs)
-    return Content("\n").join([bar, Content.styled(" " * end + names, "$text-muted")])
-
-
-def category_legend(
-    usage: ContextUsage, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
-) -> Content:
-    """The categories with their tokens in three columns, and what stands behind tools and memory."""
-    rows = category_rows(usage)
-    cells = []
-    for number, row in enumerate(rows):
-        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
-        name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
-        cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
-    cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
-    high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
-    lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
-    for row in rows:
-        if told := in_brackets(row.name, shares):
-            lines.append(Content.styled(f"  {row.name}{told}", "$text-muted"))
-    return Content("\n").join(lines)
-
-
-def category_words(
-    usage: ContextUsage, width: int, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
-) -> Content:
-    """The categories one behind the other, for a screen without room for columns."""
-    return packed(
-        (
-            Content.assemble(
-                (glyphs.blocks[0 if coloured else number % len(glyphs.blocks)], _COLOURS[row.category]),
-                (f" {row.name}", "$text-muted"),
-                f" {tokens(row.tokens)}",
-                (in_brackets(row.name, shares), "$text-muted"),
-            )
-            for number, row in enumerate(category_rows(usage))
-        ),
-        width,
-        "  ",
-    )
-
-
-def headline(view: ContextView, glyphs: Glyphs = UNICODE, width: int = 0) -> Content:
-    """The first row: the gauge in words, and at its end what the next turn costs where both have room."""
-    share, space, rest = gauge_text(view.usage, background=view.background, blocking=view.blocking).partition(
-        " "
-    )
-    head = Content.assemble(
-        (f"{glyphs.load_line} ", "$text-accent"),
-        ("Context", "bold"),
-        (f"   {share}", "not bold"),
-        (space + rest, "$text-muted not bold"),
-    )
-    gap = width - head.cell_length - len(view.cache)
-    if not view.cache or gap < _LEAST_GAP:
-        return head
-    return Content.assemble(head, " " * gap, (view.cache, "$text-muted not bold"))
-
-
-_LEAST_GAP = 4
-"""Cells between the gauge in words and what the next turn costs."""
-
-
-def limits(view: ContextView, glyphs: Glyphs) -> str:
-    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
-    usage, outlook = view.usage, view.outlook
-    parts = [ASKING] if view.asking else []
-    if usage is None:
-        return f" {glyphs.separator} ".join([*parts, UNMEASURED_YET])
-    parts.append(count(usage.messages, "message"))
-    if usage.window.reserve:
-        parts.append(f"reserve {window_text(usage.window.reserve)}")
-    where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
-    when = forecast(view.turns_left)
-    if view.compacting:
-        parts.append(view.compacting)
-    elif usage.window.stated > 0:
-        parts.append(f"{where} ({when})" if when else where)
-    if outlook.pinned:
-        along = f" ({tokens(outlook.pinned_along)} of it goes with them)" if outlook.pinned_along else ""
-        parts.append(f"pinned {tokens(outlook.pinned)} of {tokens(outlook.pin_budget)}{along}")
-    if out := [row for row in view.rows if row.state == "excluded"]:
-        parts.append(f"{len(out)} excluded, {tokens(sum(row.tokens for row in out))}")
-    parts += view.guards
-    if outlook.floor:
-        parts.append(f"at least {tokens(outlook.floor)} always stays")
-    return f" {glyphs.separator} ".join(parts)
-
-
-def forecast(turns: int | None) -> str:
-    """When compaction starts, in turns from now; empty where nothing can be said."""
-    if turns is None:
-        return ""
-    if turns == 0:
-        return "with the next request"
-    if turns > _MANY:
-        return f"in more than {_MANY} turns"
-    return f"in about {count(turns, 'turn')}"
-
+from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
 
 PARTS: Mapping[str, tuple[str, str]] = {
     "tab-ledger": ("Ledger", "Ledger"),
@@ -309,79 +65,6 @@ PARTS: Mapping[str, tuple[str, str]] = {
     "tab-tools": ("Tools", "Tools"),
 }
 """The parts of the screen, by id: their names, and shorter ones."""
-
-
-def next_lines(view: ContextView) -> str:
-    """The next request part by part, in the order it is sent: size, sum so far, and what is cached."""
-    usage = view.usage
-    if usage is None:
-        return UNMEASURED_YET
-    parts = [(KINDS[row.kind], row.tokens, title_of(row)) for row in view.rows if row.state != "excluded"]
-    lines, so_far = [f"{'tok':>7}  {'so far':>7}  {'':<6}  {'kind':<12}  what", ""], 0
-    for kind, size, what in parts:
-        so_far += size
-        cached = "cached" if so_far <= view.cached else ""
-        lines.append(f"{tokens(size):>7}  {tokens(so_far):>7}  {cached:<6}  {kind:<12}  {what}")
-    rest = usage.total - so_far
-    if rest > 0:
-        lines.append(f"{tokens(rest):>7}  {tokens(usage.total):>7}  {'':<6}  {'other':<12}  {_AROUND}")
-    return "\n".join(lines)
-
-
-_AROUND = "what is not measured message by message"
-
-
-def saved_lines(saved: Sequence[StageRow]) -> str:
-    """What each stage has saved in this session."""
-    rows = [row for row in saved if row.tokens_removed > 0]
-    if not rows:
-        return "Nothing was saved yet: the whole conversation is sent."
-    lines = [f"{tokens(row.tokens_removed):>7}  {f'{row.count:,}×':>6}  {row.stage}" for row in rows]
-    return "\n".join([f"{'tok':>7}  {'times':>6}  stage", "", *lines])
-
-
-def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
-    """What the definitions of tools take in each request, by whom they are from."""
-    rows = sorted((each for each in shares if each.category == "tools"), key=lambda each: -each.tokens)
-    if usage is None or not usage.parts.tools:
-        return "No tools are sent."
-    listed = [(each.tokens, one_line(each.name, 100), each.saved) for each in rows]
-    lines = [
-        f"{tokens(size):>7}  {name}{f' · {tokens(saved)} saved, found by searching' if saved else ''}"
-        for size, name, saved in listed or [(usage.parts.tools, "Plimsoll", 0)]
-    ]
-    total = f"{tokens(usage.parts.tools):>7}  in each request. /mcp shows the servers and their tools."
-    return "\n".join([f"{'tok':>7}  from", "", *lines, "", total])
-
-
-def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, glyphs: Glyphs) -> str:
-    """What the gauge would say after each thing that may be done with the marked item; empty for none.
-
-    Args:
-        usage: The context as it is.
-        outlook: What may be done.
-        together: How many items come back when the marked one is undone.
-        glyphs: Signs to draw with.
-    """
-    if usage is None or not outlook.seq:
-        return ""
-    back = f", all {together} items of that step" if together > 1 else ""
-    moves = (
-        ("o", outlook.offload, ""), ("a", outlook.archive, ""), ("u", outlook.restore, back),
-        ("x", outlook.exclude, ""),
-    )  # fmt: skip
-    many = len(outlook.seqs)
-    parts = []
-    for key, move, more in moves:
-        if not move.refused:
-            what, to = ("adds", "up to") if move.freed < 0 else ("frees", "down to")
-            share = percent_text(move.after, usage.window.stated)
-            some = f", {move.count} of {many}" if move.count < many else ""
-            parts.append(f"{key} {what} {tokens(abs(move.freed))}, {to} {share}{more}{some}")
-    after = f" {glyphs.separator} ".join(parts)
-    if many < MARKED:
-        return f"this row: {after}" if after else ""
-    return f"{many} marked: {after or 'only p works on them'}"
 
 
 # Which keys of the context screen act, for its last row.
@@ -408,27 +91,11 @@ def context_hints(
     leave = Hint("esc", leaves, 0, "screen.close")
     if writes:
         return (Hint("enter", "to the items", 1), leave)
-    stop = (Hint("c", "cancel", 0, "screen.cancel_compaction"),) if view.compacting else ()
-    tabs = Hint("left/right", "tabs", 2)
-    if not listed:
-        return (*stop, tabs, leave)
-    changes = (
-        Hint("x", "exclude", 1, "screen.exclude"),
-        Hint("p", "pin", 1, "screen.pin"),
-        Hint("o", "offload", 2, "screen.offload"),
-        Hint("a", "archive", 2, "screen.archive"),
-        Hint("u", "restore", 3, "screen.restore"),
+    stop, *others, tabs = place_hints(
+        "context", "c", "enter", "space", "x", "p", "o", "a", "u", "s", "/", "left/right"
     )
-    mark = Hint("space", "mark", 3)
-    return (
-        *stop,
-        Hint("enter", "show", 4),
-        *(() if view.locked else (mark, *changes)),
-        Hint("s", "order", 5),
-        Hint("/", "search", 6),
-        tabs,
-        leave,
-    )
+    items = [hint for hint in others if listed and not (view.locked and hint.changes)]
+    return (*([stop] if view.compacting else []), *items, tabs, leave)
 
 
 ROOMY = 30
@@ -438,6 +105,10 @@ SHORT = 20
 _WAITS = "Queued: it runs when the current work ends."
 NOTHING_MARKED = "No item is marked: nothing matches the search."
 FIXED = "This goes with every request: only messages can be changed."
+
+
+Deed = Literal["pin", "exclude", "archive", "offload", "restore"]
+"""What can be done with items."""
 
 
 class ContextScreen(Dialog[int]):
@@ -585,7 +256,7 @@ class ContextScreen(Dialog[int]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Act on an item only where it can be seen."""
-        if action in ("pin", "exclude", "archive", "offload", "restore"):
+        if action == "do":
             return self._lists
         return super().check_action(action, parameters)
 
@@ -645,69 +316,52 @@ class ContextScreen(Dialog[int]):
     def action_cancel_compaction(self) -> None:
         self._source.cancel_compaction()
 
-    def action_pin(self) -> None:
-        pinned = any(not row.pinned for row in self.query_one(LedgerList).chosen)
-        self._ask(lambda row: Pin(row.seq, pinned) if row.pinned is not pinned else None, lambda can: can.pin)
-
-    def action_exclude(self) -> None:
-        """Take the marked items out; where all of them are out, bring them back."""
-        rows = self.query_one(LedgerList).chosen
-        leaving = tuple(row.seq for row in rows if row.state != "excluded")
-        wish = Exclude(leaving or tuple(row.seq for row in rows), excluded=bool(leaving))
-        self._ask(
-            lambda row: wish if row is rows[0] else None,
-            lambda can: can.exclude if leaving else Move(),
-            leaving,
-        )
-
-    def action_archive(self) -> None:
-        self._ask(self._relief("archive"), lambda can: can.archive)
-
-    def action_offload(self) -> None:
-        self._ask(self._relief("offload"), lambda can: can.offload)
-
-    def _relief(self, stage: Literal["archive", "offload"]) -> Callable[[LedgerRow], Work | None]:
-        """One wish for all marked items: what became of them is said together."""
-        first, *others = [row.seq for row in self.query_one(LedgerList).chosen] or [0]
-        return lambda row: Relieve(first, stage, tuple(others)) if row.seq == first else None
-
-    def action_restore(self) -> None:
-        asked: set[int] = set()
-
-        def restore(row: LedgerRow) -> Work | None:
-            step = row.form[0]
-            new = bool(step) and step not in asked
-            asked.add(step)
-            return Restore(step) if new else None
-
-        self._ask(restore, lambda can: can.restore)
-
     @work(group="ask", exit_on_error=False)
-    async def _ask(
-        self,
-        work: Callable[[LedgerRow], Work | None],
-        move: Callable[[Outlook], Move],
-        asked: Sequence[int] = (),
-    ) -> None:
-        """Have something done with the marked items, or say why not as things are now.
-
-        Args:
-            work: What is to be done for an item.
-            move: Which answer says whether it can be done.
-            asked: The items that this depends on, where it is not all of them.
-        """
+    async def action_do(self, deed: Deed) -> None:
+        """Have something done with the marked items, or say why not as things are now."""
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
             _say(self, "#context-outlook", FIXED if items.marked is not None else NOTHING_MARKED)
             return
-        refused = move(await self._source.outlook(*(asked or [row.seq for row in rows]))).refused
-        for each in map(work, () if refused else rows):
-            refused = refused or (self._source.submit(each) if each is not None else "")
+        wishes, leaving = wishes_of(deed, rows), leaving_of(rows) if deed == "exclude" else ()
+        outlook = await self._source.outlook(*(leaving or [row.seq for row in rows]))
+        moves = {
+            "pin": outlook.pin,
+            "exclude": outlook.exclude if leaving else Move(),
+            "archive": outlook.archive,
+            "offload": outlook.offload,
+            "restore": outlook.restore,
+        }
+        refused = moves[deed].refused
+        for wish in () if refused else wishes:
+            refused = refused or self._source.submit(wish)
         if not refused:
             items.forget_choice()
         self._refused = _as_they_are(rows) if refused else ()
         _say(self, "#context-outlook", refused or _WAITS)
+
+
+def wishes_of(deed: Deed, rows: Sequence[LedgerRow]) -> list[Work]:
+    """What is asked for; where one wish holds all items, what became of them is said together."""
+    first, *others = (row.seq for row in rows)
+    match deed:
+        case "pin":
+            pinned = any(not row.pinned for row in rows)
+            return [Pin(row.seq, pinned) for row in rows if row.pinned is not pinned]
+        case "exclude":
+            # Where all of them are out, they come back.
+            leaving = leaving_of(rows)
+            return [Exclude(leaving or (first, *others), excluded=bool(leaving))]
+        case "restore":
+            return [Restore(step) for step in dict.fromkeys(row.form[0] for row in rows) if step]
+        case _:
+            return [Relieve(first, deed, tuple(others))]
+
+
+def leaving_of(rows: Sequence[LedgerRow]) -> tuple[int, ...]:
+    """The items that are not excluded yet."""
+    return tuple(row.seq for row in rows if row.state != "excluded")
 
 
 def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:

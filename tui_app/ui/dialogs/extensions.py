@@ -4,13 +4,12 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, on, work
-from textual.content import Content
-from textual.widgets import Input
 
 from tui_app.agent.mcp.status import Consent, McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
@@ -22,10 +21,12 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, WaysDialog, write_on
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, chosen_way, write_on
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import CustomCommand, prompt_commands
+from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, one_line, tokens
 from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenLine, wrapped
@@ -41,7 +42,6 @@ LOOK_S = 0.5
 NONE = (
     "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
 )
-_NAME_CELLS, _STATE_CELLS, _TOKENS_CELLS = 34, 16, 8
 _NARROW = 50
 """Cells below which a row is its name and state alone."""
 
@@ -54,38 +54,42 @@ class McpRow:
     tool: McpTool | None = None
 
     @property
+    def name(self) -> str:
+        return self.server.name if self.tool is None else f"  {self.tool.name}"
+
+    @property
     def key(self) -> tuple[str, str]:
         """By what it is found again when the servers have changed."""
         return self.server.name, self.tool.name if self.tool is not None else ""
+
+    @property
+    def tone(self) -> str:
+        return "" if self.tool is not None else "bold"
+
+    @property
+    def state(self) -> str:
+        if self.tool is None:
+            return self.server.words
+        return "by search" if self.tool.deferred else ""
+
+    @property
+    def state_tone(self) -> str:
+        return "$text-error" if self.server.state == "failed" else MUTED
+
+    @property
+    def size(self) -> str:
+        """Its tokens of each request."""
+        size = self.tool.tokens if self.tool is not None else self.server.tokens
+        return tokens(size) if size else "-"
+
+    @property
+    def about(self) -> str:
+        return self.tool.description if self.tool is not None else self.server.error or self.server.where
 
 
 def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
     """Every server, with its tools below it."""
     return [McpRow(server, tool) for server in servers for tool in (None, *server.tools)]
-
-
-def mcp_line(row: McpRow, width: int) -> Content:
-    """One row: name, state or nothing, tokens, and what it is."""
-    server, tool = row.server, row.tool
-    size = tool.tokens if tool is not None else server.tokens
-    narrow = width < _NARROW
-    name_cells = width - _STATE_CELLS if narrow else min(_NAME_CELLS, width // 3)
-    room = max(8, width - name_cells - _STATE_CELLS - _TOKENS_CELLS - 2)
-    name = f"  {tool.name}" if tool is not None else server.name
-    indent = len(name) - len(name.lstrip())
-    shown = " " * indent + one_line(name.lstrip(), name_cells - 1 - indent)
-    padding = " " * (name_cells - Content(shown).cell_length)
-    about = tool.description if tool is not None else server.error or server.where
-    state = server.words if tool is None else "by search" if tool.deferred else ""
-    line = Content.assemble(
-        (f"{shown}{padding}", "" if tool is not None else "bold"),
-        (f"{state:<{_STATE_CELLS}}", "$text-error" if server.state == "failed" else "$text-muted"),
-    )
-    if narrow:
-        return line
-    return Content.assemble(
-        line, f"{tokens(size) if size else '-':>{_TOKENS_CELLS}}  ", (one_line(about, room), "$text-muted")
-    )
 
 
 def mcp_note(row: McpRow) -> str:
@@ -112,14 +116,42 @@ def mcp_note(row: McpRow) -> str:
     return "\n".join(lines)
 
 
-class McpScreen(FilterDialog[McpRow, None]):
+def servers_title(it: ListDialog[McpRow]) -> str:
+    """How many there are, and what they cost."""
+    servers = [row.server for row in it.rows if row.tool is None]
+    size, saved = (sum(getattr(server, what) for server in servers) for what in ("tokens", "saved"))
+    more = f" · {tokens(saved)} saved" if saved else ""
+    return f"MCP servers · {len(servers)}{it.narrowed} · {tokens(size)} tokens of each request{more}"
+
+
+def mcp_words(row: McpRow) -> tuple[str, str]:
+    """What a row is searched by besides the server's name."""
+    tool, server = row.tool, row.server
+    return (server.where, server.words) if tool is None else (tool.name, tool.description)
+
+
+class McpScreen(ListDialog[McpRow]):
     """Follows the servers while it is open; starts one again when asked."""
 
     BINDINGS = place_bindings("mcp")
-    HINTS = place_hints("mcp")
-    NAME = "mcp"
-    PLACEHOLDER = "filter by server, tool or purpose"
-    LEAST = 28
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[McpRow](
+        name="mcp",
+        search="filter by server, tool or purpose",
+        columns=(
+            Column(attrgetter("name"), 34, attrgetter("tone"), share=3, leaves_at=_NARROW),
+            Column(attrgetter("name"), tone=attrgetter("tone"), comes_below=_NARROW),
+            Column(attrgetter("state"), 16, attrgetter("state_tone")),
+            Column(attrgetter("size"), 8, "", right=True, leaves_at=_NARROW),
+            Column(lambda row: f"  {row.about}", leaves_at=_NARROW),
+        ),
+        title=servers_title,
+        words=lambda row: " ".join((row.server.name, *mcp_words(row))),
+        note=mcp_note,
+        empty="No matching server or tool.",
+        none=NONE,
+        key=attrgetter("key"),
+        least=28,
+    )
 
     def __init__(
         self,
@@ -138,18 +170,9 @@ class McpScreen(FilterDialog[McpRow, None]):
             sign_in: Starts one again and lets the user sign in; told who shows the address.
             switch: Switches one on or off; says in a sentence what has come of it.
         """
-        super().__init__()
+        super().__init__(rows_of(servers))
         self._sign_in, self._switch = sign_in, switch
         self._servers, self._read, self._reload = tuple(servers), read, reload
-        self._marked = ("", "")
-        self.offer(rows_of(servers))
-
-    @property
-    def title_text(self) -> str:
-        count, size = len(self._servers), sum(server.tokens for server in self._servers)
-        saved = sum(server.saved for server in self._servers)
-        more = f" · {tokens(saved)} saved" if saved else ""
-        return f"MCP servers · {count}{self.narrowed} · {tokens(size)} tokens of each request{more}"
 
     def on_mount(self) -> None:
         self._follow()
@@ -164,34 +187,13 @@ class McpScreen(FilterDialog[McpRow, None]):
         servers = tuple(await self._read())
         if servers != self._servers:
             self._servers = servers
-            self.offer(rows_of(servers))
-            self.narrow(self.query_one(Input).value)
+            self.show(rows_of(servers))
 
     def list_rows(self, rows: Sequence[McpRow]) -> None:
         """Show rows; the marked one may have other words by now."""
         super().list_rows(rows)
         if (row := self.marked) is not None:
             self.explain(row)
-
-    def text_of(self, row: McpRow) -> str:
-        tool, server = row.tool, row.server
-        about = f"{tool.name} {tool.description}" if tool is not None else f"{server.where} {server.words}"
-        return f"{server.name} {about}"
-
-    def line(self, row: McpRow, width: int) -> Content:
-        return mcp_line(row, width)
-
-    def first(self) -> int:
-        keys = [row.key for row in self.shown]
-        return keys.index(self._marked) if self._marked in keys else 0
-
-    @property
-    def nothing(self) -> str:
-        return "No matching server or tool." if self._servers else NONE
-
-    def explain(self, row: McpRow) -> None:
-        self._marked = row.key
-        self.note(mcp_note(row))
 
     def use(self, row: McpRow) -> None:
         """There is nothing to choose: what the row says stands below already."""
@@ -345,35 +347,10 @@ NO_SKILLS = (
     "There are no skills. Put one in .plimsoll/skills/NAME/SKILL.md; see docs/instructions-and-skills.md."
 )
 NO_AGENTS = "There are no agents. Put one in .plimsoll/agents/NAME.md; see docs/sub-agents.md."
-_SKILLS_NAME_CELLS, _SKILLS_STATE_CELLS = 24, 10
 
 
-def skill_line(row: SkillRow, width: int) -> Content:
-    """One row: name, whether it is in use, what it is for."""
-    narrow = width < _NARROW
-    cells = width - _SKILLS_STATE_CELLS if narrow else _SKILLS_NAME_CELLS
-    name = one_line(row.name, cells - 1)
-    padded = name + " " * (cells - Content(name).cell_length)
-    state = "in use" if row.in_use else row.place
-    room = max(8, width - _SKILLS_NAME_CELLS - _SKILLS_STATE_CELLS)
-    return Content.assemble(
-        (padded, "bold"),
-        (f"{state:<{_SKILLS_STATE_CELLS}}", "$text-success" if row.in_use else "$text-muted"),
-        "" if narrow else one_line(row.description, room),
-    )
-
-
-class SkillsScreen(FilterDialog[SkillRow, str]):
-    """Dismisses with the file of the skill to read, or ``None``."""
-
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "read it", 1),
-        Hint("up/down", "choose", 2),
-        Hint("esc", "close", 0, "screen.close"),
-    )
-    NAME = "skills"
-    PLACEHOLDER = "filter by name or purpose"
-    LEAST = 28
+class SkillsScreen(ListDialog[SkillRow]):
+    """Dismisses with the skill to read, or ``None``."""
 
     def __init__(
         self,
@@ -391,41 +368,38 @@ class SkillsScreen(FilterDialog[SkillRow, str]):
             folder: Files in it are named from there on; None names each from the root.
             agents: Whether they are agents.
         """
-        super().__init__()
-        self._folder, self._agents = folder, agents
-        self._in_use, self._refused = sum(row.in_use for row in rows), tuple(refused)
-        self.offer(rows)
+        told = [one_line(text, 300) for text in refused[:3]]
+        in_use = "" if agents else f" · {sum(row.in_use for row in rows)} in use"
 
-    @property
-    def title_text(self) -> str:
-        in_use = "" if self._agents else f" · {self._in_use} in use"
-        return f"{'Agents' if self._agents else 'Skills'} · {self.how_many}{in_use}"
+        def note(row: SkillRow) -> str:
+            file = row.file
+            if folder is not None and Path(file).is_relative_to(folder):
+                file = str(Path(file).relative_to(folder))
+            details = [one_line(row.detail, 300)] if row.detail else []
+            return "\n".join([one_line(row.description, 500), one_line(file, 300), *details, *told])
 
-    def text_of(self, row: SkillRow) -> str:
-        return f"{row.name} {row.description}"
-
-    def line(self, row: SkillRow, width: int) -> Content:
-        return skill_line(row, width)
-
-    @property
-    def nothing(self) -> str:
-        kind, none = ("agent", NO_AGENTS) if self._agents else ("skill", NO_SKILLS)
-        return "\n".join([f"No matching {kind}." if self.total else none, *self._told])
-
-    @property
-    def _told(self) -> list[str]:
-        return [one_line(text, 300) for text in self._refused[:3]]
-
-    def explain(self, row: SkillRow) -> None:
-        file = row.file
-        if self._folder is not None and Path(file).is_relative_to(self._folder):
-            file = str(Path(file).relative_to(self._folder))
-        details = [one_line(row.detail, 300)] if row.detail else []
-        lines = [one_line(row.description, 500), one_line(file, 300), *details, *self._told]
-        self.note("\n".join(lines))
-
-    def use(self, row: SkillRow) -> None:
-        self.dismiss(row.file)
+        spec = ListSpec[SkillRow](
+            name="skills",
+            search="filter by name or purpose",
+            columns=(
+                Column(lambda row: row.name, 24, "bold", leaves_at=_NARROW),
+                Column(lambda row: row.name, tone="bold", comes_below=_NARROW),
+                Column(
+                    lambda row: "in use" if row.in_use else row.place,
+                    10,
+                    lambda row: "$text-success" if row.in_use else MUTED,
+                ),
+                Column(lambda row: row.description, tone="", leaves_at=_NARROW),
+            ),
+            title=lambda it: f"{'Agents' if agents else 'Skills'} · {it.how_many}{in_use}",
+            words=lambda row: f"{row.name} {row.description}",
+            note=note,
+            empty="\n".join([f"No matching {'agent' if agents else 'skill'}.", *told]),
+            none="\n".join([NO_AGENTS if agents else NO_SKILLS, *told]),
+            enter="read it",
+            least=28,
+        )
+        super().__init__(rows, spec)
 
 
 # Listing them, and reading one.
@@ -436,29 +410,31 @@ _LONGEST = 200_000
 async def show_skills(app: "Host", session: ChatSession) -> None:
     """List the skills; one that is chosen is shown in full."""
     all_of_it = await overview(session)
-    folder = session.launch.cwd.resolve()
-    chosen = await app.push_screen_wait(SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
-    if chosen:
-        await app.push_screen_wait(DetailsScreen("Skill", await asyncio.to_thread(_text, Path(chosen))))
+    await _show_files(app, session, all_of_it.skills, all_of_it.refused)
 
 
 async def show_agents(app: "Host", session: ChatSession) -> None:
     """List the agents of the user's and the project's own; one that is chosen is shown in full."""
     files = (await overview(session)).agents
-    rows = [
-        SkillRow(
-            each.name,
-            each.description,
-            each.place,
-            str(each.file),
-            detail="  ".join(filter(None, (", ".join(each.tools), each.model, each.note))),
-        )
-        for each in files.found
-    ]
-    folder = session.launch.cwd.resolve()
-    chosen = await app.push_screen_wait(SkillsScreen(rows, files.refused, folder=folder, agents=True))
-    if chosen:
-        await app.push_screen_wait(DetailsScreen("Agent", await asyncio.to_thread(_text, Path(chosen))))
+    rows = []
+    for each in files.found:
+        detail = "  ".join(filter(None, (", ".join(each.tools), each.model, each.note)))
+        rows.append(SkillRow(each.name, each.description, each.place, str(each.file), detail=detail))
+    await _show_files(app, session, rows, files.refused, agents=True)
+
+
+async def _show_files(
+    app: "Host",
+    session: ChatSession,
+    rows: Sequence[SkillRow],
+    refused: Sequence[str],
+    *,
+    agents: bool = False,
+) -> None:
+    screen = SkillsScreen(rows, refused, folder=session.launch.cwd.resolve(), agents=agents)
+    if chosen := await app.push_screen_wait(screen):
+        text = await asyncio.to_thread(_text, Path(chosen.file))
+        await app.push_screen_wait(DetailsScreen("Agent" if agents else "Skill", text))
 
 
 def _text(file: Path) -> str:
@@ -561,7 +537,7 @@ async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
         return None
     head = f"{asked.server} asks: {asked.message}"
     if not fields:
-        way = await _chosen(app, head, "", [("Accept", "says yes")])
+        way = await _chosen(app, head, "", ["Accept"], "says yes")
         return None if way is None else {}
     values: dict[str, Any] = {}
     for name, described in fields.items():
@@ -586,7 +562,7 @@ async def _value(
     if isinstance(choices, list) and choices:
         if len(choices) > _MOST_CHOICES:
             raise Unshown(f"it has {len(choices)} choices")
-        at = await _chosen(app, f"{head} · {title}", about, [(_label(each), "") for each in choices])
+        at = await _chosen(app, f"{head} · {title}", about, [_label(each) for each in choices])
         if at is None:
             return False, None
         return True, at == 0 if field.get("type") == "boolean" else choices[at]
@@ -615,19 +591,16 @@ def _label(given: object) -> str:
     return label
 
 
-async def _chosen(app: "Host", head: str, about: str, ways: Sequence[tuple[str, str]]) -> int | None:
-    """Which way is chosen, by its place; None for none of them."""
-    names = [name for name, _ in ways]
+async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what: str = "") -> int | None:
+    """Which is chosen, by its place; None for none of them."""
     if len({*names, DECLINE}) <= len(names):
         # What one name says is not to be answered with what another stands for.
-        ways = [(f"{at}. {name}", what) for at, (name, what) in enumerate(ways, 1)]
-    offered = [*ways, (DECLINE, "says no")]
+        names = [f"{at}. {name}" for at, name in enumerate(names, 1)]
+    ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
     note = "\n".join(filter(None, (about, _ABOUT)))
-    _check_room(app, f"{head}\n{note}", len(offered))
-    dialog = WaysDialog(head, offered, clean(note))
-    way = await app.push_screen_wait(dialog)
-    write_on(app, dialog.typed)
-    return next((at for at, (name, _) in enumerate(ways) if name == way), None)
+    _check_room(app, f"{head}\n{note}", len(ways))
+    at: int | None = await chosen_way(app, WaysDialog(head, ways, clean(note)))
+    return at
 
 
 def _check_room(app: "Host", text: str, rows: int) -> None:

@@ -10,8 +10,8 @@ from textual.content import Content
 
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.actions import what_leaving_costs
-from tui_app.ui.dialogs.base import EditDialog, confirmed, write_on
+from tui_app.ui.dialogs.actions import may_leave
+from tui_app.ui.dialogs.questions import EditDialog, Way, write_on
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint
 from tui_app.ui.text import cost, count, one_line, tokens
@@ -36,10 +36,10 @@ class BriefScreen(ReviewScreen):
         "Writing the brief …",
         "Review the brief of the new session",
         (
-            ("Begin", "a new session begins with this brief; this one stays as it is"),
-            ("Edit", "change its text"),
-            ("Goal", "rewrite it for another goal"),
-            ("Discard", "nothing changes"),
+            Way("Begin", "a new session begins with this brief; this one stays as it is", "apply"),
+            Way("Edit", "change its text", "edit"),
+            Way("Goal", "rewrite it for another goal", "focus"),
+            Way("Discard", "nothing changes", "discard"),
         ),
         ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet.", "rewrite"),
         "Discard the brief you have edited?",
@@ -117,8 +117,7 @@ async def _written(
 
 
 async def _begin(app: "Host", session: ChatSession, draft: "Draft", text: str) -> None:
-    question = what_leaving_costs(session)
-    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
+    if not await may_leave(app, session):
         return
 
     async def begin(_opened: "OpenSession") -> "tuple[str, str]":

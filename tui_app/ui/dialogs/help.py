@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from textual.actions import parse as parse_action
@@ -11,16 +11,16 @@ from textual.widgets.option_list import Option
 
 from tui_app.chat_keys import KeyBinding, in_force, key_labels
 from tui_app.records import frozen
-from tui_app.ui.dialogs.base import packed
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import PLACES, Hint, keys_of, place_bindings, place_hints
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.keys import PLACES, Hint, keys_of, place_bindings
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
-from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, wrap_spans
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import UNICODE, Glyphs, one_line, packed, padded, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-_LABEL_CELLS, _WHERE_CELLS, _GAP = 23, 21, 2
+_GAP = 2
 
 
 @frozen(kw_only=True)
@@ -41,21 +41,6 @@ class HelpRow:
     command: SlashCommand | None = None
     is_typed: bool = False
     """Whether it is a command that has to be typed."""
-
-
-def help_line(row: HelpRow, width: int) -> Content:
-    """One row: key or command, what it does, where; columns line up, and where gives way first."""
-    label_cells = min(_LABEL_CELLS, width // 2)
-    where = one_line(row.where, _WHERE_CELLS) if width >= 70 else ""
-    room = max(1, width - label_cells - (_WHERE_CELLS if where else 0))
-    text = one_line(row.text, max(1, room - _GAP) if where else room)
-    gap = " " * (room - Content(text).cell_length) if where else ""
-    return Content.assemble(
-        (padded(one_line(row.label, label_cells - 1), label_cells), "$footer-key-foreground"),
-        (text, "$text-muted"),
-        gap,
-        (where, "$text-muted"),
-    )
 
 
 _COMMANDS = "Commands"
@@ -112,79 +97,32 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
         keymap: Keys of the actions that have others than the built-in ones.
     """
     keys = {key.id: key_labels(key.key) for key in in_force(keymap)}
-    signs = [
-        (glyphs.load_line, "compaction"),
-        (glyphs.bullet, "prompt"),
-        (glyphs.checkpoint, "checkpoint"),
-        (glyphs.arrow, "read"),
-        (glyphs.search, "search"),
-        ("$", "command"),
-        (glyphs.edit, "edit"),
-        (glyphs.todo, "todo"),
-        (glyphs.server, "MCP"),
-        (glyphs.subagent, "subagent"),
-    ]
-    seen = [
-        (glyphs.mark, "the model sees it"),
-        (" ", "blank: it has left"),
-        (glyphs.part, "trimmed, archived, in a file"),
-        (glyphs.kept, "pinned"),
-        (glyphs.excluded, "excluded"),
-    ]
-    line = (glyphs.load_mark, "$text-muted")
+    line = (glyphs.load_mark, MUTED)
     load = Content.assemble(
         (glyphs.gauge_full * 12 + glyphs.gauge_part * 3, "$accent"),
         (glyphs.gauge_empty * 8, "$line-strong"), line, (glyphs.gauge_empty * 3, "$line-strong"), line,
     )  # fmt: skip
-    coloured = {glyphs.load_line, glyphs.bullet, glyphs.mark, glyphs.kept}
-    lines: tuple[tuple[str, Sequence[tuple[str | Content, str]]], ...] = (
-        *(
-            (
-                name,
-                [
-                    (Content.styled(sign, "$text-accent") if sign in coloured else sign, what)
-                    for sign, what in row
-                ],
-            )
-            for name, row in (("signs", signs), ("", seen))
-        ),
-        (
-            "gauge",
-            [(load, "used, then your draft"), (glyphs.load_mark, "first line: compacts, second line: waits")],
-        ),
-        (
-            "see",
-            [
-                (keys["chat.context"], "what fills the context"),
-                (keys["chat.timeline"], "timeline"),
-                (keys["chat.details"], "everything about a row"),
-            ],
-        ),
-        (
-            "check",
-            [
-                (keys["chat.details"], "on a compaction: what is sent, facts, what left"),
-                ("/compact --review", "before it is applied"),
-            ],
-        ),
-        (
-            "undo",
-            [
-                ("/undo", "compaction, rewind, /clear"),
-                ("ctrl+z", "the same on an empty prompt"),
-                ("esc esc", "an earlier prompt"),
-            ],
-        ),
-        (
-            "steer",
-            [
-                (keys["chat.compact"], "compacts now"),
-                ("/compact WORDS", "says what matters"),
-                ("p", "pins a row, x excludes it"),
-                (keys["chat.mode"], "mode"),
-            ],
-        ),
+    compaction, prompt, mark, kept = (
+        Content.styled(sign, "$text-accent")
+        for sign in (glyphs.load_line, glyphs.bullet, glyphs.mark, glyphs.kept)
     )
+    lines: Sequence[tuple[str, Sequence[tuple[str | Content, str]]]] = (
+        ("signs", ((compaction, "compaction"), (prompt, "prompt"), (glyphs.checkpoint, "checkpoint"),
+            (glyphs.arrow, "read"), (glyphs.search, "search"), ("$", "command"), (glyphs.edit, "edit"),
+            (glyphs.todo, "todo"), (glyphs.server, "MCP"), (glyphs.subagent, "subagent"))),
+        ("", ((mark, "the model sees it"), (" ", "blank: it has left"),
+            (glyphs.part, "trimmed, archived, in a file"), (kept, "pinned"), (glyphs.excluded, "excluded"))),
+        ("gauge", ((load, "used, then your draft"),
+            (glyphs.load_mark, "first line: compacts, second line: waits"))),
+        ("see", ((keys["chat.context"], "what fills the context"), (keys["chat.timeline"], "timeline"),
+            (keys["chat.details"], "everything about a row"))),
+        ("check", ((keys["chat.details"], "on a compaction: what is sent, facts, what left"),
+            ("/compact --review", "before it is applied"))),
+        ("undo", (("/undo", "compaction, rewind, /clear"), ("ctrl+z", "the same on an empty prompt"),
+            ("esc esc", "an earlier prompt"))),
+        ("steer", ((keys["chat.compact"], "compacts now"), ("/compact WORDS", "says what matters"),
+            ("p", "pins a row, x excludes it"), (keys["chat.mode"], "mode"))),
+    )  # fmt: skip
     return Content("\n").join([_legend_line(name, pairs, width) for name, pairs in lines]) + "\n"
 
 
@@ -207,16 +145,34 @@ def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: i
 _SCROLLS = Hint("up/down", "scroll", 2)
 
 
-class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
-    """Dismisses with the command to run, or ``None``."""
+def how_text(row: HelpRow) -> str:
+    """How it is run, or where its key can be changed."""
+    if row.command is not None:
+        return "enter runs it."
+    if row.is_typed:
+        return "Type its exact name."
+    return f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
+
+
+class HelpScreen(ListDialog[HelpRow]):
+    """Dismisses with the row of the command to run, or ``None``."""
 
     BINDINGS = place_bindings("help")
-    HINTS = place_hints("help")
-    NAME = "help"
-    EMPTY = "No matching key or command."
-    PLACEHOLDER = "filter by key, command, purpose or place"
-    CLASSES_OF_BOX = "dialog -full"
-    WITHOUT_ROW = frozenset({"?", "esc"})
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[HelpRow](
+        name="help",
+        search="filter by key, command, purpose or place",
+        columns=(
+            Column(lambda row: row.label, 23, "$footer-key-foreground", share=2),
+            Column(lambda row: row.text, gap=2),
+            Column(lambda row: row.where, 21, leaves_at=70),
+        ),
+        title=lambda it: f"Keys and commands{it.narrowed}",
+        words=lambda row: f"{row.label} {row.text} {row.more} {row.where} {row.id}",
+        note=lambda row: f"{row.more} {how_text(row)}",
+        empty="No matching key or command.",
+        acts_without_row=("?", "esc"),
+        is_page=True,
+    )
 
     def __init__(
         self, rows: Sequence[HelpRow], glyphs: Glyphs = UNICODE, keymap: Mapping[str, str] | None = None
@@ -228,13 +184,8 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
             glyphs: The signs in use.
             keymap: Keys of the actions that have others than the built-in ones.
         """
-        super().__init__()
+        super().__init__(rows)
         self._glyphs, self._keymap = glyphs, keymap or {}
-        self.offer(rows)
-
-    @property
-    def title_text(self) -> str:
-        return f"Keys and commands{self.narrowed}"
 
     def fill(self, wanted: str) -> None:
         """List what fits; the sign that opened help closes it."""
@@ -244,10 +195,10 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
             return
         super().fill(wanted)
 
-    def _name_keys(self) -> None:
-        super()._name_keys()
+    def name_keys(self) -> None:
+        super().name_keys()
         if not self.written:
-            self.key_row.hints = (_SCROLLS, *self.HINTS[2:])
+            self.key_row.hints = (_SCROLLS, *self.spec.hints[2:])
 
     def list_rows(self, rows: Sequence[HelpRow]) -> None:
         """List what the filter leaves; without one show a page in groups, which is read and not marked."""
@@ -264,61 +215,28 @@ class HelpScreen(FilterDialog[HelpRow, SlashCommand]):
         else:
             self.options.scroll_relative(y=step, animate=False)
 
-    def text_of(self, row: HelpRow) -> str:
-        return f"{row.label} {row.text} {row.more} {row.where} {row.id}"
-
-    def line(self, row: HelpRow, width: int) -> Content:
-        return help_line(row, width)
-
     def explain(self, row: HelpRow) -> None:
-        if row.command is not None:
-            how = "enter runs it."
-        elif row.is_typed:
-            how = "Type its exact name."
-        else:
-            how = f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
-        self.note(f"{row.more} {how}")
-        self.key_row.hints = self.HINTS if row.command is not None else self.HINTS[1:]
+        super().explain(row)
+        self.key_row.hints = self.spec.hints[row.command is None :]
 
     def use(self, row: HelpRow) -> None:
         if row.command is not None:
-            self.dismiss(row.command)
+            self.dismiss(row)
 
 
 # All there is, as rows: for the list, and for the page of the keys.
 
-SIGNS: tuple[HelpRow, ...] = (
-    HelpRow(
-        label="@path",
-        text="Attach a text file",
-        more="Up to 128 kB; folders and larger files are only named.",
-        where="in a prompt",
-    ),
-    HelpRow(
-        label='@"a path"',
-        text="The same for a path with spaces",
-        more="The list after @ adds the quotes.",
-        where="in a prompt",
-    ),
-    HelpRow(
-        label="!command",
-        text="Run a command yourself",
-        more="It runs as you, and what it prints goes with your next prompt.",
-        where="in a prompt",
-    ),
-    HelpRow(
-        label="!!command",
-        text="The same, kept from the model",
-        more="Neither the command nor what it prints is sent.",
-        where="in a prompt",
-    ),
-    HelpRow(
-        label="/",
-        text="Commands",
-        more="At the beginning of a prompt; the list narrows while you type.",
-        where="in a prompt",
-    ),
-)
+SIGNS: tuple[HelpRow, ...] = tuple(
+    HelpRow(label=label, text=text, more=more, where="in a prompt")
+    for label, text, more in (
+        ("@path", "Attach a text file", "Up to 128 kB; folders and larger files are only named."),
+        ('@"a path"', "The same for a path with spaces", "The list after @ adds the quotes."),
+        ("!command", "Run a command yourself",
+            "It runs as you, and what it prints goes with your next prompt."),
+        ("!!command", "The same, kept from the model", "Neither the command nor what it prints is sent."),
+        ("/", "Commands", "At the beginning of a prompt; the list narrows while you type."),
+    )
+)  # fmt: skip
 """What signs in a prompt mean."""
 
 
@@ -360,7 +278,7 @@ async def show_help(app: "Host") -> None:
     keymap = app.launch.settings.keymap
     rows = help_rows(keymap, chat.pane.prompt.editor.custom)
     if (chosen := await app.push_screen_wait(HelpScreen(rows, chat.pane.glyphs, keymap))) is not None:
-        chat.run(chosen)
+        chat.run(chosen.command)
 
 
 def command_of(key: KeyBinding) -> SlashCommand | None:

@@ -5,10 +5,10 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -34,11 +34,13 @@ from tui_app.session.exports.export import export_session as export_document
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
 from tui_app.session.importers.source import ImportFormatError
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen, Dialog
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import choice_hints, place_bindings, place_hints
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import clock, count, file_size, one_line, padded
+from tui_app.ui.tables import Column
+from tui_app.ui.text import clock, count, file_size, one_line
 
 
 class TranscriptRow(NamedTuple):
@@ -51,79 +53,57 @@ class TranscriptRow(NamedTuple):
     """Whether it was written to since it was imported."""
 
 
-def transcript_line(row: TranscriptRow, width: int) -> Content:
-    """One row: when, program, title, size, whether it was imported, and the folder where there is room."""
-    found, roomy = row.found, width >= 100
-    when = clock(found.time, "%Y-%m-%d %H:%M" if roomy else "%Y-%m-%d")
-    state = ("changed" if row.changed else "imported") if row.session else ""
-    title_width = max(12, width - (69 if roomy else 45))
-    title = one_line(found.title or found.path.name, title_width)
-    padding = " " * (title_width - Content(title).cell_length)
-    size = file_size(found.size) if found.size else ""
-    folder = f"  {one_line(PurePath(found.cwd).name, 16)}" if roomy else ""
-    return Content.assemble(
-        (f"{when}  {padded(one_line(found.program, 11), 11)}  ", "$text-muted"),
-        (title, "bold"),
-        f"{padding} {size:>9}",
-        (f"  {state:<8}{folder}".rstrip(), "$text-muted"),
-    )
-
-
 BY_NAME = "/import FILE imports any file."
 
 
-class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
+_ROOMY = 100
+"""Cells of a row from which it has the time of day, and the folder."""
+
+
+def imported_text(row: TranscriptRow) -> str:
+    """Whether it was imported, and is not as it was then."""
+    return ("changed" if row.changed else "imported") if row.session else ""
+
+
+def transcript_note(row: TranscriptRow) -> str:
+    """Its file, and what enter does where it was imported before."""
+    again = ""
+    if row.session:
+        again = " · enter imports it again" if row.changed else f" · enter opens session {row.session}"
+    return f"{one_line(str(row.found.path), 160)}{again}"
+
+
+class ImportScreen(ListDialog[TranscriptRow]):
     """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
 
-    HINTS = choice_hints("import")
-    NAME = "import"
-    PLACEHOLDER = "filter by title, program, folder or file"
-    LEAST = 40
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[TranscriptRow](
+        name="import",
+        search="filter by title, program, folder or file",
+        columns=(
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY),
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d"), 12, comes_below=_ROOMY),
+            Column(lambda row: row.found.program, 13),
+            Column(lambda row: row.found.title or row.found.path.name, tone="bold"),
+            Column(lambda row: file_size(row.found.size) if row.found.size else "", 10, "", right=True),
+            Column(lambda row: f"  {imported_text(row)}", 10, gap=0),
+            Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=_ROOMY),
+        ),
+        title=lambda it: f"Sessions of other programs{it.narrowed}",
+        words=lambda row: f"{row.found.title} {row.found.program} {row.found.cwd} {row.found.path}",
+        note=transcript_note,
+        empty="No matching transcript.",
+        enter="import",
+        least=40,
+    )
+    _none = "Looking for transcripts…"
 
-    def __init__(self) -> None:
-        """Offer nothing yet."""
-        super().__init__()
-        self._looks = True
-        """Whether the search for them goes on."""
-        self._failed = ""
-
-    @property
-    def title_text(self) -> str:
-        return f"Sessions of other programs{self.narrowed}"
-
-    def show(self, rows: Sequence[TranscriptRow]) -> None:
-        self._looks = False
-        self.offer(rows)
-        if self.is_open:
-            self.narrow(self.written)
-
-    def fail(self, why: str) -> None:
-        self._failed = why
-        self.show(())
-
-    def text_of(self, row: TranscriptRow) -> str:
-        found = row.found
-        return f"{found.title} {found.program} {found.cwd} {found.path}"
-
-    def line(self, row: TranscriptRow, width: int) -> Content:
-        return transcript_line(row, width)
+    def show(self, rows: Iterable[TranscriptRow], said: str = "") -> None:
+        self._none = said or f"No transcripts of other programs were found. {BY_NAME}"
+        super().show(rows)
 
     @property
     def nothing(self) -> str:
-        if self._looks:
-            return "Looking for transcripts…"
-        if self.total:
-            return "No matching transcript."
-        return self._failed or f"No transcripts of other programs were found. {BY_NAME}"
-
-    def explain(self, row: TranscriptRow) -> None:
-        again = ""
-        if row.session:
-            again = " · enter imports it again" if row.changed else f" · enter opens session {row.session}"
-        self.note(f"{one_line(str(row.found.path), 160)}{again}")
-
-    def use(self, row: TranscriptRow) -> None:
-        self.dismiss(row)
+        return self.spec.empty if self.rows else self._none
 
 
 # An import while it runs: how far it is, and Esc to stop it.
@@ -132,8 +112,8 @@ class ImportScreen(FilterDialog[TranscriptRow, TranscriptRow]):
 class ImportProgressDialog(Dialog[bool]):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
 
-    BINDINGS = place_bindings("import")
-    HINTS = place_hints("import")
+    BINDINGS = place_bindings("importing")
+    HINTS = place_hints("importing")
 
     def __init__(self, name: str, stop: Callable[[], bool]) -> None:
         """Show that a file is read.
@@ -212,7 +192,9 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
             screen.show(await asyncio.to_thread(_find, launch, closed))
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
-            screen.fail(f"The transcripts cannot be listed: {_why(error) or type(error).__name__}. {BY_NAME}")
+            screen.show(
+                (), f"The transcripts cannot be listed: {_why(error) or type(error).__name__}. {BY_NAME}"
+            )
 
     search = asyncio.create_task(fill())
     try:

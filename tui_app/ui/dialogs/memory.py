@@ -5,9 +5,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Literal
-
-from textual.content import Content
+from typing import TYPE_CHECKING
 
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
@@ -17,58 +15,44 @@ from tui_app.session.database import has_begun, open_store
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.actions import what_leaving_costs
-from tui_app.ui.dialogs.base import ConfirmDialog, EditDialog, confirmed
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import place_bindings, place_hints
+from tui_app.ui.dialogs.actions import may_leave
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import ConfirmDialog, typed
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.launch import Launch
+from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-_KIND_CELLS = 10
-_DATE_CELLS = 12
-_SOURCE_CELLS = 16
 _ROOMY = 100
+"""Cells of a row from which it says when it was made, and from what."""
 EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read once, when it ends."
 OFF = "Memory is off: nothing is remembered automatically, and sessions do not get this board."
 
 
-@frozen
-class MemoryChoice:
-    """What to do with which entry; adding needs none."""
-
-    action: Literal["source", "edit", "forget", "add"]
-    entry: Entry | None = None
-
-
-def entry_line(entry: Entry, width: int) -> Content:
-    """One row: what it is, what it says, and where there is room when it was made and from what."""
-    roomy = width >= _ROOMY
-    room = max(16, width - _KIND_CELLS - (_DATE_CELLS + _SOURCE_CELLS if roomy else 0))
-    text = one_line(entry.text, room - 1)
-    padding = " " * (room - Content(text).cell_length)
-    made = clock(entry.time, "%Y-%m-%d")
-    source = f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
+def source_text(entry: Entry) -> str:
+    """Who an entry is from, or which message of which session."""
     if entry.made_by == PERSON:
-        source = "you"
-    tail = f"{made:<{_DATE_CELLS}}{one_line(source, _SOURCE_CELLS)}" if roomy else ""
-    return Content.assemble(
-        (f"{entry.kind:<{_KIND_CELLS}}", "$text-muted"), text, padding, (tail, "$text-muted")
-    )
+        return "you"
+    return f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
 
 
-class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
-    """Dismisses with a choice, or ``None``. Forgetting asks first."""
+def entry_note(entry: Entry) -> str:
+    """An entry in full, and where it comes from."""
+    when = clock(entry.time, "%Y-%m-%d %H:%M")
+    where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
+    by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 40)
+    source = f" · message #{entry.seq} of session {one_line(entry.session, 20)}" if entry.seq else ""
+    return f"{one_line(entry.text, 480)}\nentry {entry.id} · {where} · by {by}, {when}{source}"
+
+
+class MemoryScreen(ListDialog[Entry]):
+    """Dismisses with the entry whose ``source`` to show, or to ``edit`` or ``forget``; or to ``add`` one."""
 
     BINDINGS = place_bindings("memory")
-    HINTS = place_hints("memory")
-    WITHOUT_ROW = frozenset({"f6", "esc"})
-    NAME = "memory"
-    PLACEHOLDER = "filter by words, kind or session"
-    LEAST = 40
 
     def __init__(
         self, entries: Sequence[Entry], whose: str, *, told: str = "", marked: int = 0, off: bool = False
@@ -82,62 +66,44 @@ class MemoryScreen(FilterDialog[Entry, MemoryChoice]):
             marked: Id of the entry to begin at; 0 begins at the first.
             off: Whether memory is switched off.
         """
-        super().__init__()
-        self._whose = whose
-        self._told, self._marked, self._off = told, marked, off
-        self.offer(entries)
+        unit = "entry" if len(entries) == 1 else "entries"
 
-    @property
-    def title_text(self) -> str:
-        unit = "entry" if self.total == 1 else "entries"
-        return f"Memory · {one_line(self._whose, 60)} · {self.how_many} {unit}"
+        def saying(text: str, more: str) -> str:
+            return "\n".join(filter(None, (text, more)))
 
-    def text_of(self, row: Entry) -> str:
-        return f"{row.text} {row.kind} {row.source} {row.branch} {row.made_by}"
-
-    def line(self, row: Entry, width: int) -> Content:
-        return entry_line(row, width)
-
-    def first(self) -> int:
-        numbers = [entry.id for entry in self.shown]
-        return numbers.index(self._marked) if self._marked in numbers else 0
-
-    @property
-    def nothing(self) -> str:
-        empty = "No matching entry." if self.total else OFF if self._off else EMPTY
-        return "\n".join(filter(None, (empty, self._told)))
-
-    def explain(self, row: Entry) -> None:
-        entry = row
-        self._marked = entry.id
-        when = clock(entry.time, "%Y-%m-%d %H:%M")
-        where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
-        by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 40)
-        source = f" · message #{entry.seq} of session {one_line(entry.session, 20)}" if entry.seq else ""
-        told = self._told or (OFF if self._off else "")
-        lines = [one_line(entry.text, 480), f"entry {entry.id} · {where} · by {by}, {when}{source}", told]
-        self.note("\n".join(filter(None, lines)))
+        spec = ListSpec[Entry](
+            name="memory",
+            search="filter by words, kind or session",
+            columns=(
+                Column(lambda entry: entry.kind, 10),
+                Column(lambda entry: entry.text, tone=""),
+                Column(lambda entry: clock(entry.time, "%Y-%m-%d"), 12, leaves_at=_ROOMY),
+                Column(source_text, 16, leaves_at=_ROOMY),
+            ),
+            title=lambda it: f"Memory · {one_line(whose, 60)} · {it.how_many} {unit}",
+            words=lambda entry: f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}",
+            note=lambda entry: saying(entry_note(entry), told or (OFF if off else "")),
+            empty=saying("No matching entry.", told),
+            none=saying(OFF if off else EMPTY, told),
+            acts_without_row=("f6", "esc"),
+            key=lambda entry: entry.id,
+            least=40,
+        )
+        super().__init__(entries, spec, mark=marked)
 
     def use(self, row: Entry) -> None:
         if row.session:
-            self.dismiss(MemoryChoice("source", row))
+            self.dismiss(Asked("source", row))
         else:
             self.note("You wrote this entry outside any session: there is no message to show.")
 
-    def action_edit(self) -> None:
-        if (entry := self.marked) is not None:
-            self.dismiss(MemoryChoice("edit", entry))
-
-    def action_add(self) -> None:
-        self.dismiss(MemoryChoice("add"))
-
     def action_forget(self) -> None:
-        if (entry := self.marked) is None:
-            return
-        said = one_line(entry.text, 120)
-        question = f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
-        asked = ConfirmDialog(question, verb="Forget", keep="Keep")
-        self.ask(asked, lambda: self.dismiss(MemoryChoice("forget", entry)))
+        if (entry := self.marked) is not None:
+            said = one_line(entry.text, 120)
+            question = (
+                f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
+            )
+            self.ask(ConfirmDialog(question, verb="Forget", keep="Keep"), Asked("forget", entry))
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.
@@ -172,16 +138,16 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
         screen.written = written
         choice = await app.push_screen_wait(screen)
         # What was just added must not be left out of the list.
-        written = "" if choice is not None and choice.action == "add" else screen.written
+        written = "" if choice is not None and choice.what == "add" else screen.written
         if choice is None:
             return
-        if choice.action == "source" and choice.entry is not None:
-            await _go_to_source(app, session, choice.entry)
+        entry = choice.row
+        if choice.what == "source" and entry is not None:
+            await _go_to_source(app, session, entry)
             return
-        entry = choice.entry
-        if entry is None or choice.action == "add":
+        if entry is None or choice.what == "add":
             result = await _typed(app, session, "A new entry", None)
-        elif choice.action == "edit":
+        elif choice.what == "edit":
             result = await _typed(app, session, f"Entry {entry.id}", entry)
         else:
             result = await _do(session, partial(_forgotten, number=entry.id))
@@ -211,16 +177,16 @@ def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
 
 
 async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | None) -> _Result:
-    refused, text = "", entry.text if entry is not None else ""
-    while True:
-        typed = await app.push_screen_wait(EditDialog(title, _ABOUT, text, refused))
-        if not typed:
-            return _Result(entry=entry.id if entry is not None else 0)
-        text = typed
-        result = await _do(session, lambda opened: _worded(opened, entry, text))  # noqa: B023 - awaited here
-        if not result.refused:
-            return result
-        refused = result.refused
+    unchanged = result = _Result(entry=entry.id if entry is not None else 0)
+
+    async def take(text: str) -> str:
+        nonlocal result
+        if text:
+            result = await _do(session, lambda opened: _worded(opened, entry, text))
+        return result.refused if text else ""
+
+    done = await typed(app, title, _ABOUT, entry.text if entry is not None else "", take)
+    return result if done else unchanged
 
 
 async def _do(session: ChatSession, change: _Change) -> _Result:
@@ -261,10 +227,8 @@ async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None
     if not await asyncio.to_thread(_exists, session.launch, entry.session):
         session.say(f"Session {entry.session}, which this entry comes from, was deleted.")
         return
-    text = what_leaving_costs(session)
-    if text and not await confirmed(app, text, verb="Leave", keep="Stay"):
-        return
-    app.open_session(entry.session, at=entry.seq)
+    if await may_leave(app, session):
+        app.open_session(entry.session, at=entry.seq)
 
 
 def _exists(launch: Launch, wanted: str) -> bool:

@@ -1,13 +1,11 @@
 """One message with all that is known about it: full text, event as JSON, who sees it, what can be done."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from textual import work
+from textual.actions import parse as parse_action
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -28,14 +26,15 @@ from tui_app.records import frozen
 from tui_app.references import log_number
 from tui_app.session.event_heads import STAGES, Seen
 from tui_app.session.user_view import Body, Entry
-from tui_app.text import plain_text
 from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import Dialog, WaysDialog, write_on
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.copies import Format, copied
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import Way, WaysDialog, chosen_way
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, padded, tokens
-from tui_app.ui.transcript.entries import shell_line
+from tui_app.ui.tables import Column
+from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, tokens
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
 from tui_app.ui.widgets import LongText
@@ -179,29 +178,17 @@ class MessageScreen(Dialog[Deed]):
 
     def _name_keys(self) -> None:
         entry = self._facts.entry
-        names = {
-            "pin": "unpin" if entry.pinned else "pin",
-            "exclude": "include" if entry.excluded else "exclude",
-            "restore": "undo",
+        now = {
+            "j": "text" if self._raw else "JSON",
+            "p": "unpin" if entry.pinned else "pin",
+            "x": "include" if entry.excluded else "exclude",
         }
-        keys: list[tuple[str, Deed]] = [
-            ("p", "pin"),
-            ("x", "exclude"),
-            ("u", "restore"),
-            ("r", "rewind"),
-            ("f", "fork"),
-        ]
-        deeds = [
-            Hint(key, names.get(deed, f"{deed} here"), rank, f"screen.do('{deed}')")
-            for rank, (key, deed) in enumerate(keys, 2)
-            if self.check_action("do", (deed,))
-        ]
-        self.key_row.hints = (
-            Hint("j", "text" if self._raw else "JSON", 1, "screen.raw"),
-            Hint("y", "copy all", 1, "screen.copy_all"),
-            *deeds,
-            Hint("esc", "close", 0, "screen.close"),
-        )
+        hints = (hint._replace(text=now.get(hint.label, hint.text)) for hint in place_hints("message"))
+        self.key_row.hints = tuple(hint for hint in hints if self._acts(hint))
+
+    def _acts(self, hint: Hint) -> bool:
+        _, name, parameters = parse_action(hint.action)
+        return self.check_action(name, parameters) is not False
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
@@ -211,16 +198,15 @@ class MessageScreen(Dialog[Deed]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action != "do":
             return super().check_action(action, parameters)
-        entry = self._facts.entry
-        match parameters:
-            case ("pin",) | ("exclude",):
-                return self._can_change and entry.kind in PINNABLE
-            case ("restore",):
-                return self._can_change and bool(self._facts.stage)
-            case ("rewind",):
-                return self._can_change and entry.kind == "user" and not entry.left
-            case _:
-                return entry.kind == "user"
+        entry, may = self._facts.entry, self._can_change
+        possible = {
+            "pin": may and entry.kind in PINNABLE,
+            "exclude": may and entry.kind in PINNABLE,
+            "restore": may and bool(self._facts.stage),
+            "rewind": may and entry.kind == "user" and not entry.left,
+            "fork": entry.kind == "user",
+        }
+        return possible[str(parameters[0])]
 
     def action_raw(self) -> None:
         """Show the JSON instead of the text, or the text again."""
@@ -237,132 +223,6 @@ class MessageScreen(Dialog[Deed]):
         self.dismiss(deed)
 
 
-# What is copied of messages: plain text, their code blocks, or Markdown. Pure functions over texts.
-
-Format = Literal["text", "code", "markdown"]
-Message = tuple[Entry, Body]
-_TICKS = re.compile(r"`{3,}")
-_ENDS_BLOCK = frozenset(
-    {"paragraph_close", "heading_close", "fence", "code_block", "html_block", "table_close"}
-)
-
-
-def full_text(body: Body) -> str:
-    """All of a message, its arguments first."""
-    return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
-
-
-def copied(messages: Sequence[Message], form: Format) -> str:
-    """Everything that is copied, without control characters; empty where there is nothing of that."""
-    match form:
-        case "code":
-            blocks = [block for entry, body in messages for block in code_of(entry, body)]
-            return "\n\n".join(block.rstrip("\n") for block in blocks)
-        case "text":
-            return "\n\n".join(filter(None, (_plain(entry, body) for entry, body in messages)))
-        case "markdown" if len(messages) == 1:
-            return _markdown(*messages[0])
-        case "markdown":
-            parts = []
-            for entry, body in messages:
-                title = _title(entry)
-                heads = {
-                    "user": "You",
-                    "assistant": "Model",
-                    "tool": f"Tool: {title}",
-                    "shell": f"Command: {title}",
-                }
-                parts.append(f"## {heads.get(entry.kind, title)}\n\n{_markdown(entry, body)}".strip())
-            return "\n\n".join(parts)
-
-
-def code_of(entry: Entry, body: Body) -> list[str]:
-    """The code blocks of one message; what tools return is no block."""
-    if entry.kind not in ("user", "assistant"):
-        return []
-    tokens = _parser().parse(plain_text(body.text))
-    return [token.content for token in tokens if token.type in ("fence", "code_block")]
-
-
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table").enable("strikethrough")
-
-
-def _title(entry: Entry) -> str:
-    return plain_text(entry.title).replace("\n", " ")
-
-
-def _plain(entry: Entry, body: Body) -> str:
-    if entry.kind == "assistant":
-        return without_markup(plain_text(body.text))
-    # As it is shown when it is open.
-    if entry.kind == "user":
-        return plain_text(body.text).strip("\n")
-    title = _title(entry)
-    if entry.kind == "shell":
-        typed = shell_line(body.args, private=entry.private)
-        return "\n".join(filter(None, (typed, plain_text(body.text).strip("\n"))))
-    if entry.kind != "tool":
-        return title
-    parts = (title, plain_text(readable_args(body.args)), plain_text(body.text).strip("\n"))
-    return "\n".join(filter(None, parts))
-
-
-def _markdown(entry: Entry, body: Body) -> str:
-    if entry.kind in ("user", "assistant"):
-        return plain_text(body.text).strip("\n")
-    return fenced(plain_text(body.text).strip("\n")) if entry.kind in ("tool", "shell") else ""
-
-
-def fenced(text: str) -> str:
-    """Fence a code block so that its text cannot end it."""
-    longest = max((len(run) for run in _TICKS.findall(text)), default=2)
-    ticks = "`" * (longest + 1)
-    return f"{ticks}\n{text}\n{ticks}"
-
-
-def without_markup(source: str) -> str:
-    """Return a Markdown text without its signs; code and the marks of list items stay."""
-    out: list[str] = []
-    numbers: list[int | None] = []
-    lead = ""
-    for token in _parser().parse(source):
-        match token.type:
-            case "bullet_list_open" | "ordered_list_open":
-                numbers.append(int(token.attrGet("start") or 1) if token.type[0] == "o" else None)
-            case "bullet_list_close" | "ordered_list_close":
-                numbers.pop()
-                out.append("" if not numbers else None or "")
-            case "list_item_open":
-                number = numbers[-1]
-                numbers[-1] = number + 1 if number is not None else None
-                lead = "  " * (len(numbers) - 1) + ("- " if number is None else f"{number}. ")
-            case "inline":
-                out.append(lead + _inline(token.children or ()))
-                lead = ""
-            case "fence" | "code_block" | "html_block":
-                out.append(lead + token.content.rstrip("\n"))
-                lead = ""
-        if token.type in _ENDS_BLOCK and not (numbers and token.hidden) and not token.hidden:
-            out.append("")
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
-
-
-def _inline(children: Iterable[Token]) -> str:
-    text, target = "", ""
-    for child in children:
-        match child.type:
-            case "softbreak" | "hardbreak":
-                text += "\n"
-            case "link_open":
-                target = str(child.attrGet("href") or "")
-            case "link_close":
-                text += f" ({target})" if target and target not in text else ""
-            case _:
-                text += child.content
-    return text
-
-
 # What is done with marked messages: copied, pinned, archived, moved to files.
 
 NO_ANSWER = "There is no answer to copy yet."
@@ -373,6 +233,11 @@ EXCLUDE_USAGE = (
     "/exclude takes numbers of messages, as in /exclude #12 #14; turn after them takes whole turns."
 )
 INCLUDE_USAGE = "/include takes numbers of excluded messages, as in /include #12 #14."
+
+
+def full_text(body: Body) -> str:
+    """All of a message, its arguments first."""
+    return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
 
 
 async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
@@ -420,22 +285,16 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
     elif not leaving:
         session.submit(Exclude(tuple(messages), excluded=False))
     elif behind := _turn_behind(session, leaving[0]) if len(entries) == 1 else 0:
-        dialog = WaysDialog(
-            f"Exclude the whole turn of #{leaving[0]}?",
-            (
-                (
-                    "Turn",
-                    f"the prompt and the {count(behind, 'message')} that follow{'s' * (behind == 1)} it",
-                ),
-                ("Prompt", "this message alone; what follows stays"),
-                ("Cancel", "nothing changes"),
-            ),
-            "The model no longer sees it. x on it, or /undo, brings it back.",
+        follow = f"{count(behind, 'message')} that follow{'s' * (behind == 1)}"
+        ways = (
+            Way("Turn", f"the prompt and the {follow} it", "turn"),
+            Way("Prompt", "this message alone; what follows stays", "prompt"),
+            Way("Cancel", "nothing changes"),
         )
-        way = await app.push_screen_wait(dialog)
-        write_on(app, dialog.typed)
+        note = "The model no longer sees it. x on it, or /undo, brings it back."
+        way = await chosen_way(app, WaysDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note))
         if way is not None:
-            session.submit(Exclude(leaving, turn=way == "Turn"))
+            session.submit(Exclude(leaving, turn=way == "turn"))
     else:
         session.submit(Exclude(leaving))
 
@@ -522,10 +381,6 @@ def entry_of(session: ChatSession, number: int) -> Entry | None:
 
 # What is pinned: every message that stays word for word.
 
-_PIN_CELLS = 8
-_FIGURES_CELLS = 19
-"""Tokens, number, and the gaps beside them."""
-
 
 @frozen
 class PinRow:
@@ -540,62 +395,34 @@ class PinRow:
     """Whether the next request holds it."""
 
 
-@frozen
-class PinChoice:
-    """What a user wants with a pinned message: see it, or take the pin away."""
-
-    seq: int
-    unpin: bool = False
+_STAYS = "It stays word for word: no compaction takes it, no stage rewrites it."
+_HAS_LEFT = "It is not in the next request: it had left the context before it was pinned."
 
 
-class PinsScreen(FilterDialog[PinRow, PinChoice]):
-    """Dismisses with what is to be done with one message, or ``None``."""
+def held_text(rows: Iterable[PinRow]) -> str:
+    return f"{tokens(sum(row.tokens for row in rows))} tokens"
+
+
+class PinsScreen(ListDialog[PinRow]):
+    """Dismisses with the message to ``show`` or to ``unpin``, or ``None``."""
 
     BINDINGS = place_bindings("pins")
-    HINTS = place_hints("pins")
-    NAME = "pins"
-    EMPTY = "No matching pinned message."
-    PLACEHOLDER = "filter by words of the message"
-
-    def __init__(self, rows: Sequence[PinRow]) -> None:
-        super().__init__()
-        self.offer(rows)
-
-    @property
-    def title_text(self) -> str:
-        total = sum(row.tokens for row in self._rows)
-        return f"Pinned · {self.how_many} · {tokens(total)} tokens of the next request"
-
-    def text_of(self, row: PinRow) -> str:
-        return row.title
-
-    def line(self, row: PinRow, width: int) -> Content:
-        return pin_line(row, max(12, width - _FIGURES_CELLS))
-
-    def explain(self, row: PinRow) -> None:
-        sent = "It stays word for word: no compaction takes it, no stage rewrites it."
-        self.note(
-            sent
-            if row.in_view
-            else "It is not in the next request: it had left the context before it was pinned."
-        )
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[PinRow](
+        name="pins",
+        search="filter by words of the message",
+        columns=(
+            Column(lambda row: tokens(row.tokens) if row.in_view else "-", 7, right=True),
+            Column(lambda row: f"  {row.title}", tone=""),
+            Column(lambda row: f"#{row.seq}", 10, right=True),
+        ),
+        title=lambda it: f"Pinned · {it.how_many} · {held_text(it.rows)} of the next request",
+        words=lambda row: row.title,
+        note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
+        empty="No matching pinned message.",
+    )
 
     def use(self, row: PinRow) -> None:
-        self.dismiss(PinChoice(row.seq))
-
-    def action_unpin(self) -> None:
-        if (row := self.marked) is not None:
-            self.dismiss(PinChoice(row.seq, unpin=True))
-
-
-def pin_line(row: PinRow, room: int) -> Content:
-    """One row: tokens, first line, number."""
-    size = tokens(row.tokens) if row.in_view else "-"
-    return Content.assemble(
-        (f"{size:>7}  ", "$text-muted"),
-        padded(one_line(row.title, room), room),
-        (f"  {'#' + str(row.seq):>{_PIN_CELLS}}", "$text-muted"),
-    )
+        self.dismiss(Asked("show", row))
 
 
 # Keeping messages word for word: ``/pin`` and ``/unpin``.
@@ -653,7 +480,8 @@ async def _show_pins(app: "Host", session: ChatSession) -> None:
     chosen = await app.push_screen_wait(PinsScreen(rows))
     if chosen is None:
         return
-    if chosen.unpin:
-        _submit(session, chosen.seq, pinned=False)
+    seq = chosen.row.seq
+    if chosen.what == "unpin":
+        _submit(session, seq, pinned=False)
     else:
-        session.presenter.jump_to(titles[chosen.seq].seq if chosen.seq in titles else chosen.seq)
+        session.presenter.jump_to(titles[seq].seq if seq in titles else seq)

@@ -1,35 +1,25 @@
 """Choosing the model that answers next."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual import events, on
-from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual import on
 from textual.content import Content
 from textual.types import CSSPathType
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from tui_app.api_keys import KeyringTrouble, key_flaw
 from tui_app.conversation.work import Switch
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import (
-    Dialog,
-    LookupCancelled,
-    MarkedList,
-    SuddenDialog,
-    confirmed,
-    look_up,
-    way_row,
-    write_on,
-)
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, choice_hints
-from tui_app.ui.text import UNICODE, clean, one_line, padded, tokens, window_text
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.lookup import LookupCancelled, look_up
+from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, chosen_way, confirmed
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import UNICODE, one_line, tokens, window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck, ModelChoice
@@ -49,8 +39,8 @@ SOURCES: dict[str, str] = {
 """Where a window size comes from, in words."""
 
 
-_PRICE_CELLS, _BAR_CELLS, _NOTE_CELLS = 16, 17, 30
-"""Cells of prices, of the share of the window with its bar, and of the note."""
+_BAR_CELLS, _NOTE_CELLS = 17, 30
+"""Cells of the share of the window with its bar, and of the note."""
 _MOST_NAME = 44
 
 
@@ -61,6 +51,12 @@ class ModelRow(NamedTuple):
     fit: "Fit" = "fits"
     """What becomes of the present conversation in its window."""
     current: bool = False
+    is_typed: bool = False
+    """Whether it is in no list: its name was typed."""
+
+    @property
+    def name(self) -> str:
+        return self.model.name
 
 
 def model_state(row: ModelRow) -> str:
@@ -89,38 +85,51 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$text-muted"), said)
 
 
-def model_line(
-    row: ModelRow, conversation_tokens: int, width: int, name_width: int, *, priced: bool = True
-) -> Content:
-    """One row: name, window, prices, share of the window, note; the last ones go first where it is narrow."""
+def window_size(row: ModelRow) -> str:
+    return window_text(row.model.window) if row.model.window else "?"
+
+
+def rate(usd: float | None) -> str:
+    """Dollars for a million tokens."""
+    return "" if usd is None else f"{usd:.2f}"
+
+
+def name_tone(row: ModelRow) -> str:
+    return "bold" if row.current else able_tone(row)
+
+
+def able_tone(row: ModelRow) -> str:
+    return "" if row.model.available else MUTED
+
+
+def model_note(row: ModelRow) -> str:
+    """All that is known of a model, in one sentence."""
+    if row.is_typed:
+        return "Its window is looked up when it is used."
     model, state = row.model, model_state(row)
-    window = window_text(model.window) if model.window else "?"
-    name = padded(one_line(model.name, name_width), name_width)
-    text = Content.assemble((name, "bold" if row.current else ""), f"{window:>8}")
-    room = width - name_width - 8
-    if priced:
-        rates = ""
-        if model.price_in is not None and model.price_out is not None:
-            rates = f"{model.price_in:>8.2f}{model.price_out:>8.2f}"
-        text = Content.assemble(text, (f"{rates:<{_PRICE_CELLS}}", "$text-muted"))
-        room -= _PRICE_CELLS
-    # What is missing is said in full, in the place of the bar where it would not fit behind that.
-    rest = room - _BAR_CELLS - 2
-    if rest >= 0 and (model.available or (model.needs_key and rest >= len(state) + 2)):
-        text = Content.assemble(text, "  ", share_text(row, conversation_tokens))
-        room -= _BAR_CELLS + 2
-    if room >= 10:
-        text = Content.assemble(text, (f"  {one_line(state, room - 2)}", "$text-muted"))
-    return text if model.available else text.stylize("$text-muted")
+    source = SOURCES.get(model.window_source, model.window_source)
+    window = f"window {window_text(model.window)} ({source})" if model.window else ""
+    price = f"{model.price} per million" if model.price.startswith("$") else model.price
+    able = {"tools": model.tools, "thinking": model.thinking, "images": model.images}
+    can = ", ".join(word for word, known in able.items() if known)
+    parts = [window or "window not known", price or "price not known", can, state]
+    if model.why_not:
+        parts = [model.why_not, window, price]
+    return " · ".join(one_line(part, 160) for part in parts if part)
 
 
-class ModelPicker(FilterDialog[ModelRow | str, str]):
+def standing(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
+    """The share of the window and what a switch does; what is missing is said in full, before the share."""
+    state = model_state(row)
+    behind = cells - _BAR_CELLS - 2
+    text = Content()
+    if behind >= 0 and (row.model.available or (row.model.needs_key and behind >= len(state) + 2)):
+        text, cells = Content.assemble("  ", share_text(row, conversation_tokens)), behind
+    return Content.assemble(text, (f"  {one_line(state, cells - 2)}", MUTED)) if cells >= 10 else text
+
+
+class ModelPicker(ListDialog[ModelRow]):
     """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
-
-    HINTS = choice_hints("use", "cancel")
-    NAME = "picker"
-    EMPTY = "No matching model. Type provider:model to use one that is not listed."
-    PLACEHOLDER = "search, or type a full name: provider:model"
 
     def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int, *, asked: bool = True) -> None:
         """Offer models.
@@ -130,89 +139,71 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
             conversation_tokens: Size of the present conversation.
             asked: Whether servers were asked to the end; else their models are missing.
         """
-        super().__init__()
-        able_first = sorted(choices, key=lambda row: not row.model.available)
-        self.offer(able_first)
-        self._tokens = conversation_tokens
-        self._asked = asked
+        name = min(max((len(row.name) for row in choices), default=0), _MOST_NAME) + 1
+        # Prices leave where the note, which says what a switch does, would have no room.
+        priced = name + 8 + 16 + _BAR_CELLS + 2 + _NOTE_CELLS
 
-    @property
-    def title_text(self) -> str:
-        missing = "" if self._asked else " · without models of servers"
-        return f"Model · this conversation is {tokens(self._tokens)}{self.narrowed}{missing}"
+        def outlook(row: ModelRow, cells: int) -> Content:
+            return standing(row, conversation_tokens, cells)
 
-    @property
-    def _name_width(self) -> int:
-        longest = max((len(self.text_of(row)) for row in self._rows), default=0)
-        return min(longest, _MOST_NAME, self.row_width - 9) + 1
-
-    @property
-    def _priced(self) -> bool:
-        """Whether prices leave room for the note, which says what a switch does."""
-        beside = self._name_width + 8 + _PRICE_CELLS + _BAR_CELLS + 2
-        return self.row_width - beside >= _NOTE_CELLS
-
-    def header(self, width: int) -> Content:
-        prices = f"{'$ in':>8}{'out':>8}" if self._priced else ""
-        left = width - self._name_width - 8 - len(prices)
-        share = "  this conversation" if left >= _BAR_CELLS + 2 else ""
-        return Content(f"{'model':<{self._name_width}}{'window':>8}{prices}{share}")
+        spec = ListSpec[ModelRow](
+            name="picker",
+            search="search, or type a full name: provider:model",
+            columns=(
+                Column(lambda row: row.name, name, name_tone, "model"),
+                Column(window_size, 8, able_tone, "window", right=True),
+                Column(lambda row: rate(row.model.price_in), 8, title="$ in", right=True, leaves_at=priced),
+                Column(lambda row: rate(row.model.price_out), 8, title="out", right=True, leaves_at=priced),
+                Column(title="  this conversation", fitted=outlook),
+            ),
+            title=lambda it: (
+                f"Model · this conversation is {tokens(conversation_tokens)}{it.narrowed}"
+                f"{'' if asked else ' · without models of servers'}"
+            ),
+            words=lambda row: row.name,
+            note=model_note,
+            empty="No matching model. Type provider:model to use one that is not listed.",
+            enter="use",
+            esc="cancel",
+        )
+        super().__init__(sorted(choices, key=lambda row: not row.model.available), spec)
 
     @property
     def found(self) -> int:
         """Models that the filter leaves, without a name that is not in the list."""
-        return sum(isinstance(row, ModelRow) for row in self.shown)
+        return sum(not row.is_typed for row in self.shown)
 
-    def list_rows(self, rows: Sequence[ModelRow | str]) -> None:
+    def list_rows(self, rows: Sequence[ModelRow]) -> None:
         """List models; a full name that is not among them is offered as well."""
         name = self.written.strip()
         provider, _, model = name.partition(":")
         is_full = bool(provider and model) and not any(character.isspace() for character in name)
-        if is_full and all(self.text_of(row) != name for row in self._rows):
-            rows = [*rows, name]
+        if is_full and all(row.name != name for row in self.rows):
+            # It is loaded by now: the list was made of it.
+            from tui_app.agent.catalog import ModelChoice
+
+            typed = ModelChoice(name, name, window=None, window_source="", available=True)
+            rows = [*rows, ModelRow(typed, is_typed=True)]
         super().list_rows(rows)
 
-    def text_of(self, row: ModelRow | str) -> str:
-        return row if isinstance(row, str) else row.model.name
-
-    def line(self, row: ModelRow | str, width: int) -> Content:
-        if isinstance(row, str):
-            return Content(f"use {one_line(row, 60)}   not in the list")
-        return model_line(row, self._tokens, width, self._name_width, priced=self._priced)
+    def line(self, row: ModelRow, width: int) -> Content:
+        if row.is_typed:
+            return Content(f"use {one_line(row.name, 60)}   not in the list")
+        return super().line(row, width)
 
     def first(self) -> int:
         """The exact name, else the present model, else the first."""
         name = self.written.strip()
-        models = [(at, row) for at, row in enumerate(self.shown) if isinstance(row, ModelRow)]
-        exact = next((at for at, row in models if row.model.name == name), None)
-        if exact is not None or name in self.shown:
-            return exact or 0
-        return next((at for at, row in models if row.current), 0)
+        exact = (at for at, row in enumerate(self.shown) if row.name == name)
+        return next(exact, next((at for at, row in enumerate(self.shown) if row.current), 0))
 
-    def explain(self, row: ModelRow | str) -> None:
-        if isinstance(row, str):
-            self.note("Its window is looked up when it is used.")
-            return
-        model, state = row.model, model_state(row)
-        source = SOURCES.get(model.window_source, model.window_source)
-        window = f"window {window_text(model.window)} ({source})" if model.window else ""
-        price = f"{model.price} per million" if model.price.startswith("$") else model.price
-        able = {"tools": model.tools, "thinking": model.thinking, "images": model.images}
-        can = ", ".join(word for word, known in able.items() if known)
-        parts = [window or "window not known", price or "price not known", can, state]
-        if model.why_not:
-            parts = [model.why_not, window, price]
-        self.note(" · ".join(one_line(part, 160) for part in parts if part))
-
-    def use(self, row: ModelRow | str) -> None:
+    def use(self, row: ModelRow) -> None:
         """Dismiss with a model that can answer; say what is missing for one that cannot."""
-        if isinstance(row, str):
-            self.dismiss(row)
-        elif row.model.available or row.model.needs_key:
-            self.dismiss(row.model.name)
+        if row.model.available or row.model.needs_key:
+            self.dismiss(row.name)
         else:
             why = one_line(row.model.why_not, 160) or "not available"
-            self.note(f"{one_line(row.model.name, 60)} cannot be used yet: {why}")
+            self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
 
 
 # The conversation does not fit the model it is to go to: three ways, with their numbers.
@@ -220,13 +211,10 @@ class ModelPicker(FilterDialog[ModelRow | str, str]):
 # The question may come up seconds after the command, when the user is writing again. So it starts on the
 # way that changes nothing, no letter chooses, and what is still typed into it goes back to the prompt.
 
-Way = Literal["compact", "anyway", "cancel"]
 ONE_LINE = 96
 """Columns from which a way and what it does stand in one row."""
 SHORT = 20
 """Rows below which each way has one; what the marked one does stands below them."""
-WAYS: tuple[Way, ...] = ("compact", "anyway", "cancel")
-
 
 _ALIKE = 0.05
 """Share by which two models' counts may differ without a word: neither is better known."""
@@ -240,7 +228,7 @@ def size_text(forecast: "SwitchForecast") -> str:
 
 
 def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, str]:
-    """What each of the three ways does, in the order of :data:`WAYS`."""
+    """What each of the three ways does: compact and switch, switch anyway, cancel."""
     turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
     drops = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
     after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
@@ -280,15 +268,11 @@ class FitBar(Static):
         return fit_bar(self._forecast, max(8, self.content_size.width))
 
 
-class SwitchDialog(SuddenDialog[Way]):
-    """Dismisses with the way chosen; Esc is ``cancel``."""
+class SwitchDialog(WaysDialog):
+    """Dismisses with ``compact``, ``anyway`` or None; starts on what keeps most and can be undone."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/switch_dialog.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("up/down", "mark", 1),
-        Hint("enter", "choose", 0),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    SIZE = ""
 
     def __init__(
         self, forecast: "SwitchForecast", current: str, *, clock: Callable[[], float] = monotonic
@@ -300,56 +284,33 @@ class SwitchDialog(SuddenDialog[Way]):
             current: Full name of the model that stays on cancel.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__(clock)
-        self._forecast, self._lines = forecast, switch_lines(forecast, current)
-
-    def compose(self) -> ComposeResult:
-        forecast = self._forecast
         size = f"holds {window_text(forecast.window.limit)}. This conversation {size_text(forecast)}."
-        labels = ("Compact and switch", "Switch anyway", "Cancel")
-        possible = (forecast.can_compact, forecast.can_truncate, True)
+        compact, anyway, stay = switch_lines(forecast, current)
+        ways = (
+            Way("Compact and switch", compact, "compact", forecast.can_compact),
+            Way("Switch anyway", anyway, "anyway", forecast.can_truncate),
+            Way("Cancel", stay),
+        )
+        first = 0 if forecast.can_compact else -1
+        super().__init__(f"{one_line(forecast.target, 60)} {size}", ways, first=first, clock=clock)
+        self._forecast = forecast
+
+    @property
+    def gap(self) -> str:
         room = self.app.size
-        gap = " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
-        with Vertical(classes="dialog"):
-            yield self.heading(f"{one_line(forecast.target, 60)} {size}")
-            yield FitBar(forecast)
-            yield MarkedList(
-                *(
-                    Option(way_row(label, effect, 20, gap), disabled=not can)
-                    for label, effect, can in zip(labels, self._lines, possible, strict=True)
-                ),
-                compact=True,
-                markup=False,
-            )
-            yield Static(id="switch-effect", markup=False)
-            yield self.hints()
+        return " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
 
-    def on_mount(self) -> None:
-        """Start on the way that keeps most and can be undone; where there is none, on staying."""
-        options = self.query_one(OptionList)
-        options.focus()
-        options.highlighted = WAYS.index("compact" if self._forecast.can_compact else "cancel")
+    def above(self) -> Iterable[Widget]:
+        yield FitBar(self._forecast)
 
-    def on_key(self, event: events.Key) -> None:
-        """Let only those keys through to the list that are meant for it."""
-        # Bindings act only after this.
-        if self._stray.catch(event):
-            event.stop()
+    def below(self) -> Iterable[Widget]:
+        yield Static(id="switch-effect", markup=False)
 
     @on(OptionList.OptionHighlighted)
     def _marked(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
         event.stop()
-        self.query_one("#switch-effect", Static).update(Content(self._lines[event.option_index]))
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.dismiss(WAYS[event.option_index])
-
-    def action_close(self) -> None:
-        """Change nothing."""
-        self.dismiss("cancel")
+        self.query_one("#switch-effect", Static).update(Content(self.ways[event.option_index].what))
 
 
 # Choosing a model, and what to do when the conversation does not fit it.
@@ -443,10 +404,8 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         if found.fits:
             session.submit(Switch(found.target))
             return
-        dialog = SwitchDialog(found, session.state.model)
-        way = await app.push_screen_wait(dialog)
-        write_on(app, dialog.typed)
-        if way in ("compact", "anyway"):
+        way = await chosen_way(app, SwitchDialog(found, session.state.model))
+        if way is not None:
             session.submit(Switch(found.target, way))
         else:
             _stay(session)
@@ -459,11 +418,8 @@ def _stay(session: ChatSession) -> None:
 # Asking for an API key that a model lacks: typed or pasted, never shown.
 
 
-class KeyDialog(Dialog[str]):
-    """Dismisses with the key, or ``None``; nothing is checked here but that there is one."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/key_dialog.tcss"]
-    HINTS: ClassVar[tuple[Hint, ...]] = (Hint("enter", "use", 0), Hint("esc", "cancel", 0, "screen.close"))
+class KeyDialog(EditDialog):
+    """Dismisses with the key, or ``None``; nothing is checked here but that it may be one."""
 
     def __init__(self, model: str, name: str, refused: str = "") -> None:
         """Ask for a key.
@@ -473,38 +429,20 @@ class KeyDialog(Dialog[str]):
             name: Its variable.
             refused: Why the last one was not taken; empty at the first.
         """
-        super().__init__()
-        self._model, self._variable, self._refused = model, name, refused
-
-    def compose(self) -> ComposeResult:
         about = "Type or paste it; it is not shown. Nothing is saved before you say so."
-        with Vertical(classes="dialog -small"):
-            yield self.heading(f"{one_line(self._model, 48)} needs {one_line(self._variable, 40)}")
-            yield Static(about, classes="dialog-note", markup=False)
-            yield Input(password=True, id="key-value", compact=True)
-            yield Static(Content(clean(self._refused)), id="key-refused", markup=False)
-            yield self.hints()
+        title = f"{one_line(model, 48)} needs {one_line(name, 40)}"
+        super().__init__(title, about, "", refused, verb="use")
 
-    def on_mount(self) -> None:
-        self.query_one("#key-value").focus()
+    def new_line(self) -> Input:
+        return Input(password=True, id="edit-value", compact=True)
 
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
-        key = event.value.strip()
-        if not key:
-            self._refuse("Type or paste the key first.")
-        elif any(character.isspace() or not character.isprintable() for character in key):
-            event.input.clear()
-            self._refuse("That doesn't look like an API key (no spaces or line breaks).")
-        elif flaw := key_flaw(key):
-            event.input.clear()
-            self._refuse(f"That doesn't look like an API key: {flaw}.")
-        else:
-            self.dismiss(key)
-
-    def _refuse(self, why: str) -> None:
-        self.query_one("#key-refused", Static).update(Content(why))
+    def refusal(self, text: str) -> str:
+        if not text:
+            return "Type or paste the key first."
+        if any(character.isspace() or not character.isprintable() for character in text):
+            return "That doesn't look like an API key (no spaces or line breaks)."
+        flaw = key_flaw(text)
+        return f"That doesn't look like an API key: {flaw}." if flaw else ""
 
 
 FOR_NOW = "It is used until Plimsoll is closed."

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.actions import parse as parse_action
 from textual.binding import Binding
@@ -12,13 +12,14 @@ from textual.fuzzy import Matcher
 from textual.screen import Screen
 
 from tui_app.chat_keys import KeyBinding, Scope, in_force, key_labels
-from tui_app.ui.dialogs.base import Dialog
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.help import command_of
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.host import Chat
-from tui_app.ui.keys import Hint, waits_for_key
+from tui_app.ui.keys import waits_for_key
 from tui_app.ui.slash import COMMANDS
-from tui_app.ui.text import one_line, padded
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import one_line
 from tui_app.ui.transcript.transcript import NO_ROW
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
     told: set[str] = set()
     for owner in focused:
         kinds: list[type[DOMNode]] = [type(owner)]
-        kinds += [cls for cls in (FilterDialog, Dialog) if isinstance(owner, cls)]
+        kinds += [cls for cls in (ListDialog, Dialog) if isinstance(owner, cls)]
         for binding in (each for kind in kinds for each in own_bindings(kind)):
             name = parse_action(binding.action)[1]
             known = binding.description in told or name in (*_WALKING, "command_palette")
@@ -120,7 +121,7 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     """Keys that a widget of ours, or one of ours it is made from, acts on itself."""
     made_from = [cls for cls in owner.__mro__ if cls.__module__.startswith("tui_app.")]
     # What a dialog or a list of ours brings along is listed for all of them.
-    shared = [cls for cls in made_from[1:] if cls in (Dialog, FilterDialog)]
+    shared = [cls for cls in made_from[1:] if cls in (Dialog, ListDialog)]
     classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
     found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
@@ -132,32 +133,38 @@ def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action:
     return PaletteRow(title, more, key_labels(keys), partial(screen.app.run_action, action, owner))
 
 
-_TITLE_CELLS, _KEYS_CELLS = 30, 18
+def told(row: PaletteRow, cells: int) -> Content:
+    """What is done, and what a command takes where that has room."""
+    title = one_line(row.title, cells - 2)
+    left = cells - len(title)
+    argument = f" {one_line(row.argument, left - 3)}" if left > 4 and row.argument else ""
+    return Content.assemble(title, (argument, MUTED))
 
 
-class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
+class PaletteScreen(ListDialog[PaletteRow]):
     """Dismisses with what to do, or ``None``. What is named so comes first, then what is for it."""
 
-    HINTS = (Hint("enter", "run", 0), Hint("up/down", "mark", 1), Hint("esc", "close", 0, "screen.close"))
-    NAME = "palette"
-    TITLE = "Commands"
-    MOST_LINES = 16
-    PLACEHOLDER = "what to do"
-
-    def __init__(self, rows: Iterable[PaletteRow]) -> None:
-        super().__init__()
-        self.offer(rows)
-
-    def text_of(self, row: PaletteRow) -> str:
-        return f"{row.title} {row.purpose}"
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[PaletteRow](
+        name="palette",
+        search="what to do",
+        columns=(
+            Column(cells=30, share=2, fitted=told),
+            Column(lambda row: row.purpose),
+            Column(lambda row: one_line(row.keys, 16), 18, right=True, snug=True, leaves_at=70),
+        ),
+        title=lambda it: f"Commands · {it.how_many}",
+        words=lambda row: f"{row.title} {row.purpose}",
+        enter="run",
+        most_lines=16,
+    )
 
     def fill(self, wanted: str) -> None:
         """List what is named so, the best match first, then what holds all of the words."""
         if not wanted.strip():
-            self.list_rows(self._rows)
+            self.list_rows(self.rows)
             return
         matcher, words = Matcher(wanted.strip()), wanted.lower().split()
-        scored = [(matcher.match(row.title), row) for row in self._rows]
+        scored = [(matcher.match(row.title), row) for row in self.rows]
         named = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])
         told = [
             row
@@ -167,15 +174,7 @@ class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
         self.list_rows([*(row for _, row in named), *told])
 
     def line(self, row: PaletteRow, width: int) -> Content:
-        cells = min(_TITLE_CELLS, width // 2)
-        keys = one_line(row.keys, _KEYS_CELLS - 2) if width >= 70 else ""
-        room = max(4, width - cells - len(keys) - (2 if keys else 0))
-        title = one_line(row.title, cells - 2)
-        left = cells - len(title)
-        argument = padded(f" {one_line(row.argument, left - 3)}" if left > 4 and row.argument else "", left)
-        purpose = padded(one_line(row.purpose, room), room)
-        behind = f"  {keys}" if keys else ""
-        text = Content.assemble(title, (f"{argument}{purpose}{behind}", "$text-muted"))
+        text = super().line(row, width)
         for word in self.written.lower().split():
             at = text.plain.lower().find(word)
             text = text.stylize("bold $text-accent", at, at + len(word)) if at >= 0 else text
@@ -183,9 +182,6 @@ class PaletteScreen(FilterDialog[PaletteRow, PaletteRow]):
 
     def explain(self, row: PaletteRow) -> None:
         self.note("" if self.size.width >= 100 else row.purpose)
-
-    def use(self, row: PaletteRow) -> None:
-        self.dismiss(row)
 
 
 def open_palette(app: "Host") -> None:

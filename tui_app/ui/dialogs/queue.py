@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -14,22 +14,26 @@ from textual.types import CSSPathType
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
-from tui_app.agent.tools.tasks import Page, TaskRow, task_rows
+from tui_app.agent.tools.tasks import BackgroundTasks, Page, TaskRow, task_rows
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import Dialog, MarkedList, readable, reading_area
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.status import QueueView, StatusRow
-from tui_app.ui.text import duration, one_line, padded
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import duration, one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
+W = TypeVar("W")
 EMPTY = "The queue is empty."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
@@ -145,15 +149,31 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
 PAGE_LINES = 500
 """Lines of an output that are shown at once."""
 NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
-_HOW_CELLS, _AGE_CELLS, _ID_CELLS = 22, 13, 5
 _NARROW = 50
 """Cells below which the command has the room of its age."""
 _APART_S = 0.2
 """Seconds between two looks at an output that grows."""
 
 
-class TasksScreen(FilterDialog[TaskRow, str]):
-    """Dismisses with the id of the command whose output is wanted, or ``None``.
+def how_text(row: TaskRow) -> str:
+    """How a command is, and whether it outlives the session."""
+    return f"{row.how}, kept" if row.keep else row.how
+
+
+def task_tone(row: TaskRow) -> str:
+    return "$text-error" if row.failed else "$text-accent" if row.is_running else MUTED
+
+
+def task_note(row: TaskRow) -> str:
+    """How much it has printed, and what can be done about it."""
+    what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
+    if row.keep:
+        what = "It keeps running when the session ends, unattended."
+    return f"{count(row.lines, 'line')} of output. {what}"
+
+
+class TasksScreen(ListDialog[TaskRow]):
+    """Dismisses with the command whose output is wanted, or ``None``.
 
     Args:
         rows: What there is.
@@ -164,10 +184,23 @@ class TasksScreen(FilterDialog[TaskRow, str]):
     """
 
     BINDINGS = place_bindings("tasks")
-    HINTS = place_hints("tasks")
-    NAME = "tasks"
-    EMPTY = "No matching command."
-    PLACEHOLDER = "filter by words of the command"
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[TaskRow](
+        name="tasks",
+        search="filter by words of the command",
+        columns=(
+            Column(lambda row: row.id, 5),
+            Column(how_text, 22, task_tone, leaves_at=_NARROW),
+            Column(how_text, 11, task_tone, comes_below=_NARROW),
+            Column(lambda row: duration(int(row.age_s)), 13, leaves_at=_NARROW),
+            Column(lambda row: row.command, tone=""),
+        ),
+        title=lambda it: (
+            f"Background commands · {sum(row.is_running for row in it.rows)} running · {it.how_many}"
+        ),
+        words=lambda row: f"{row.id} {row.command} {row.how}",
+        note=task_note,
+        empty="No matching command.",
+    )
 
     def __init__(
         self,
@@ -177,13 +210,12 @@ class TasksScreen(FilterDialog[TaskRow, str]):
         keep: Callable[[str], Awaitable[bool]],
         view: StatusRow | None = None,
     ) -> None:
-        super().__init__()
-        self._read, self._stop, self._keep, self._view = read, stop, keep, view
-        self.offer(rows)
+        super().__init__(rows)
+        self._read, self._view = read, view
+        self._does = {"stop": stop, "keep": keep}
 
     def on_mount(self) -> None:
         """Follow what begins and ends."""
-        super().on_mount()
         if self._view is not None:
             self.watch(self._view, "tasks", self._read_soon, init=False)
 
@@ -191,54 +223,15 @@ class TasksScreen(FilterDialog[TaskRow, str]):
         self.run_worker(self._read_again(), exclusive=True, exit_on_error=False, group="read")
 
     async def _read_again(self) -> None:
-        self.offer(await self._read())
-        self.line_up()
+        self.show(await self._read())
 
-    @property
-    def title_text(self) -> str:
-        running = sum(row.is_running for row in self._rows)
-        return f"Background commands · {running} running · {self.how_many}"
+    def answer(self, asked: Asked[TaskRow]) -> None:
+        if asked.row is not None and asked.row.is_running:
+            self.run_worker(self._change(asked.what, asked.row.id), exclusive=True, exit_on_error=False)
 
-    def text_of(self, row: TaskRow) -> str:
-        return f"{row.id} {row.command} {row.how}"
-
-    def line(self, row: TaskRow, width: int) -> Content:
-        return task_line(row, width)
-
-    def explain(self, row: TaskRow) -> None:
-        lines = count(row.lines, "line")
-        what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
-        if row.keep:
-            what = "It keeps running when the session ends, unattended."
-        self.note(f"{lines} of output. {what}")
-
-    def use(self, row: TaskRow) -> None:
-        self.dismiss(row.id)
-
-    def action_stop(self) -> None:
-        if (row := self.marked) is not None and row.is_running:
-            self.run_worker(self._change(self._stop, row.id), exclusive=True, exit_on_error=False)
-
-    def action_keep(self) -> None:
-        if (row := self.marked) is not None and row.is_running:
-            self.run_worker(self._change(self._keep, row.id), exclusive=True, exit_on_error=False)
-
-    async def _change(self, change: Callable[[str], Awaitable[bool]], id: str) -> None:
-        await change(id)
+    async def _change(self, what: str, id: str) -> None:
+        await self._does[what](id)
         await self._read_again()
-
-
-def task_line(row: TaskRow, width: int) -> Content:
-    """One row: id, how it is, how long, the command."""
-    age, how = (_AGE_CELLS, _HOW_CELLS) if width >= _NARROW else (0, _HOW_CELLS // 2)
-    room = max(10, width - _ID_CELLS - how - age)
-    colour = "$text-error" if row.failed else "$text-accent" if row.is_running else "$text-muted"
-    return Content.assemble(
-        (f"{row.id:<{_ID_CELLS}}", "$text-muted"),
-        (f"{one_line(f'{row.how}, kept' if row.keep else row.how, how - 1):<{how}}", colour),
-        (f"{duration(int(row.age_s)):<{age}}" if age else "", "$text-muted"),
-        padded(one_line(row.command, room), room),
-    )
 
 
 class TaskScreen(Dialog[None]):
@@ -350,33 +343,27 @@ class EngineTasks:
     async def row(self, id: str) -> TaskRow | None:
         return next((each for each in await self.rows() if each.id == id), None)
 
-    async def end_task(self, id: str) -> bool:
-        async def end(opened: "OpenSession") -> bool:
+    async def _asked(self, what: Callable[[BackgroundTasks], Awaitable[W]], otherwise: W) -> W:
+        async def ask(opened: "OpenSession") -> W:
             tasks = opened.conversation.tooling.tasks
-            return tasks is not None and await tasks.end_task(id)
+            return otherwise if tasks is None else await what(tasks)
 
-        return await self.session.ask(end)
+        return await self.session.ask(ask)
+
+    async def end_task(self, id: str) -> bool:
+        return await self._asked(lambda tasks: tasks.end_task(id), False)
 
     async def keep(self, id: str) -> bool:
-        async def change(opened: "OpenSession") -> bool:
-            tasks = opened.conversation.tooling.tasks
-            return tasks is not None and tasks.keep(id)
+        async def keep(tasks: BackgroundTasks) -> bool:
+            return tasks.keep(id)
 
-        return await self.session.ask(change)
+        return await self._asked(keep, False)
 
     async def grown(self, id: str, chars: int) -> None:
-        async def wait(opened: "OpenSession") -> None:
-            if (tasks := opened.conversation.tooling.tasks) is not None:
-                await tasks.wait_for_output(id, chars)
-
-        await self.session.ask(wait)
+        await self._asked(lambda tasks: tasks.wait_for_output(id, chars), None)
 
     async def page(self, id: str, start: int, most: int) -> Page | None:
-        async def read(opened: "OpenSession") -> Page | None:
-            tasks = opened.conversation.tooling.tasks
-            return None if tasks is None else await tasks.page(id, start, most)
-
-        return await self.session.ask(read)
+        return await self._asked(lambda tasks: tasks.page(id, start, most), None)
 
 
 async def show_tasks(app: "Host", session: ChatSession) -> None:
@@ -386,7 +373,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
         view = app.chat.query_one(StatusRow)
         shown = TasksScreen(found, tasks.rows, tasks.end_task, tasks.keep, view)
         chosen = await app.push_screen_wait(shown)
-        row = await tasks.row(chosen) if chosen else None
+        row = await tasks.row(chosen.id) if chosen is not None else None
         if row is None:
             return
         one = row.id

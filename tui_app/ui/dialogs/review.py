@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.cells import cell_len
 from textual import events, on
@@ -18,7 +18,6 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
 
 from tui_app.events import (
     CompactionComplete,
@@ -35,22 +34,17 @@ from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import (
-    ConfirmDialog,
-    DetailsScreen,
-    Dialog,
-    EditDialog,
-    MarkedList,
-    figures,
-    readable,
-    way_row,
-    write_on,
-)
-from tui_app.ui.dialogs.compaction import COLOURS, INSETS, STATES
-from tui_app.ui.dialogs.sent import Reader, Replacement, SentView, reader_of
+from tui_app.ui.compaction_words import COLOURS, STATES
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.dialogs.parts import INSETS, readable
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, Way, way_options, write_on
+from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
+from tui_app.ui.sent_page import Replacement
+from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, figures, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
@@ -202,26 +196,26 @@ def verbatim(fact: Fact) -> str:
     return f"- {fact.text} ({fact.source})" if fact.source else f"- {fact.text}"
 
 
-Way = Literal["apply", "edit", "focus", "discard"]
-WAYS: tuple[Way, ...] = ("apply", "edit", "focus", "discard")
-
-
 @frozen
 class Words:
     """What a review says of what it shows."""
 
     writing: str
     ready: str
-    ways: tuple[tuple[str, str], ...]
-    """What each of ``WAYS`` is called, and what it does."""
+    ways: tuple[Way, ...]
+    """How to ``apply``, ``edit``, ``focus`` and ``discard`` it."""
     focus: tuple[str, str, str]
     """Title, question and verb of the dialog that asks what it should be written anew for."""
     discard: str
     """Asked before an edited text is dropped."""
-    first: Way = "edit"
+    first: str = "edit"
     """The way that is marked at first where nothing is wrong with the text."""
     rewrites: str = ""
     """What the key that has it rewritten is called in the bottom row, where that is not its own name."""
+
+    def place(self, answer: str) -> int:
+        """Where a way stands."""
+        return [way.answer for way in self.ways].index(answer)
 
     @property
     def hints(self) -> tuple[Hint, ...]:
@@ -235,10 +229,10 @@ SUMMARY = Words(
     "Writing the summary …",
     "Proposal",
     (
-        ("Apply", "the summary replaces what leaves"),
-        ("Edit", "change its text"),
-        ("Focus", "rewrite it: say what matters most"),
-        ("Discard", "nothing changes"),
+        Way("Apply", "the summary replaces what leaves", "apply"),
+        Way("Edit", "change its text", "edit"),
+        Way("Focus", "rewrite it: say what matters most", "focus"),
+        Way("Discard", "nothing changes", "discard"),
     ),
     ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
     "Discard the summary you have edited?",
@@ -322,8 +316,7 @@ class ReviewScreen(Dialog[Reviewed]):
             yield self._area
             yield Static(id="review-facts-line", markup=False)
             yield MarkedList(id="review-facts", compact=True, markup=False)
-            ways = self.WORDS.ways
-            options = [Option(way_row(way, what, 9)) for way, what in ways]
+            options = way_options(self.WORDS.ways)
             yield MarkedList(*options, id="review-ways", compact=True, markup=False)
             yield self.hints()
 
@@ -390,7 +383,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._ways.display = True
             self.set_focus(self._ways)
             wrong = proposed.claims_marked or proposed.problem
-            self._ways.highlighted = WAYS.index("edit" if wrong else self.WORDS.first)
+            self._ways.highlighted = self.WORDS.place("edit" if wrong else self.WORDS.first)
         elif self._heard is not None:
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
@@ -423,7 +416,7 @@ class ReviewScreen(Dialog[Reviewed]):
     def on_descendant_focus(self) -> None:
         """Name the keys of the part that has them now; who has changed the text may want it applied."""
         if self._ways.has_focus and self._area.edited:
-            self._ways.highlighted = WAYS.index("apply")
+            self._ways.highlighted = self.WORDS.place("apply")
         self._show_text()
         self._name_keys()
 
@@ -468,7 +461,7 @@ class ReviewScreen(Dialog[Reviewed]):
     @on(OptionList.OptionSelected, "#review-ways")
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        match WAYS[event.option_index]:
+        match self.WORDS.ways[event.option_index].answer:
             case "apply":
                 self._end(Reviewed(self._area.summary))
             case "edit":

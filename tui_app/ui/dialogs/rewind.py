@@ -3,18 +3,17 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from textual import on
-from textual.app import App, ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.app import App
+from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widgets import OptionList, Static
-from textual.widgets.option_list import Option
+from textual.widget import Widget
+from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.work import Clear, Rewind
@@ -34,35 +33,30 @@ from tui_app.session.rewind_fork import (
 from tui_app.session.store import SessionNotFound
 from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.actions import agreed, is_above, what_leaving_costs
-from tui_app.ui.dialogs.base import Dialog, MarkedList, confirmed, way_row
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, choice_hints
+from tui_app.ui.dialogs.actions import agreed, is_above, may_leave
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import Way, WaysDialog, confirmed
+from tui_app.ui.keys import Hint
 from tui_app.ui.launch import Launch
+from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, count, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.file_snapshots import FileFate, FileOutlook
     from tui_app.ui.host import Host
 
-_TITLE_CELLS = 400
 
-
-class PromptPicker(FilterDialog[RewindPoint, int]):
-    """Dismisses with the log number of a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
+class PromptPicker(ListDialog[RewindPoint]):
+    """Dismisses with a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
-    NAME = "rewind"
-    EMPTY = "No matching prompt."
-    PLACEHOLDER = "filter by words of the prompt"
-    LEAST = 30
 
     def __init__(
         self,
         points: Sequence[RewindPoint],
         title: str,
         verb: str,
-        explained: Callable[[RewindPoint], str],
+        note: Callable[[RewindPoint], str],
         *,
         unit: str = "msg",
     ) -> None:
@@ -72,45 +66,35 @@ class PromptPicker(FilterDialog[RewindPoint, int]):
             points: Newest first.
             title: What is asked for.
             verb: What enter does.
-            explained: What would come of choosing one, in words; asked for the marked one only.
+            note: What would come of choosing one, in words; asked for the marked one only.
             unit: What the number of each row counts.
         """
-        super().__init__()
-        self.offer(points)
-        self._title, self._verb, self._explained = title, verb, explained
-        self._unit = unit
 
-    @property
-    def title_text(self) -> str:
-        return f"{self._title} · {self.how_many} {'prompt' if self.total == 1 else 'prompts'}"
+        def size(point: RewindPoint) -> str:
+            return f"{point.messages} {unit}"
 
-    @property
-    def keys(self) -> Sequence[Hint]:
-        return choice_hints(self._verb)
-
-    def text_of(self, row: RewindPoint) -> str:
-        return row.title
-
-    def line(self, row: RewindPoint, width: int) -> Content:
-        return prompt_line(row, width, self._unit)
-
-    def explain(self, row: RewindPoint) -> None:
-        self.note(self._explained(row))
-
-    def use(self, row: RewindPoint) -> None:
-        self.dismiss(row.seq)
+        spec = ListSpec[RewindPoint](
+            name="rewind",
+            search="filter by words of the prompt",
+            columns=(
+                Column(lambda point: clock(point.time), 7),
+                Column(lambda point: one_line(point.title, _MOST_TITLE) or "(no text)", tone="bold"),
+                Column(lambda point: f"#{point.seq}", 7, right=True, comes_below=_NARROW),
+                Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=_NARROW),
+                Column(size, 8 + len(unit), right=True, leaves_at=_NARROW),
+            ),
+            title=lambda it: f"{title} · {it.how_many} {'prompt' if len(points) == 1 else 'prompts'}",
+            words=lambda point: point.title,
+            note=note,
+            empty="No matching prompt.",
+            enter=verb,
+            least=30,
+        )
+        super().__init__(points, spec)
 
 
-def prompt_line(point: RewindPoint, width: int, unit: str = "msg") -> Content:
-    """One row: when, the prompt, its number, and, where there is room, how many messages follow with it."""
-    number = f"#{point.seq}"
-    size = f"{number:>7} {point.messages:>6} {unit}" if width >= 50 else f"{number:>5}"
-    room = width - len(size) - 9
-    title = one_line(point.title, max(12, min(room, _TITLE_CELLS))) or "(no text)"
-    padding = " " * max(0, room - Content(title).cell_length)
-    return Content.assemble(
-        (f"{clock(point.time):<5}  ", "$text-muted"), (title, "bold"), padding, (f"  {size}", "$text-muted")
-    )
+_NARROW, _MOST_TITLE = 50, 400
+"""Cells of a row from which it says how many messages follow, and of a title at most."""
 
 
 def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
@@ -133,7 +117,6 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
 
 # Going back to a prompt behind which tools changed files: do the files go back as well?
 
-Way = Literal["keep", "restore", "overwrite"]
 _FATES: "dict[FileFate, tuple[str, str]]" = {
     "restore": ("restored", ""),
     "remove": ("removed", "created by a tool"),
@@ -144,15 +127,15 @@ _FATES: "dict[FileFate, tuple[str, str]]" = {
 _MOST = 200
 
 
-class RewindFiles(Dialog[Way]):
+class RewindFiles(WaysDialog):
     """Dismisses with what to do about the files; ``None`` goes back to nothing at all."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "choose", 0),
-        Hint("up/down", "mark", 1),
+        *WaysDialog.HINTS[:2],
         Hint("esc", "cancel: nothing changes", 0, "screen.close"),
     )
+    GUARDS = False
 
     def __init__(self, files: "Sequence[FileOutlook]") -> None:
         """Ask.
@@ -160,50 +143,31 @@ class RewindFiles(Dialog[Way]):
         Args:
             files: What would become of each file.
         """
-        super().__init__()
+        super().__init__(
+            "Restore files too?", ways(files), "Changes made by commands are not restored.", first=0
+        )
         self._files = files
-        self._ways = ways(files)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -small"):
-            yield self.heading("Restore files too?")
-            with VerticalScroll(id="rewind-files", can_focus=False):
-                yield Static(Content("\n").join(file_lines(self._files)), markup=False)
-            note = "Changes made by commands are not restored."
-            yield Static(note, classes="dialog-note", markup=False)
-            options = [Option(way_row(words, what, 28)) for _, words, what in self._ways]
-            yield MarkedList(*options, compact=True, markup=False)
-            yield self.hints()
+    def above(self) -> Iterable[Widget]:
+        lines = Content("\n").join(file_lines(self._files))
+        yield VerticalScroll(Static(lines, markup=False), id="rewind-files", can_focus=False)
+        yield from super().below()
 
-    def on_mount(self) -> None:
-        """Start where no file changes."""
-        options = self.query_one(OptionList)
-        options.focus()
-        options.highlighted = 0
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.dismiss(self._ways[event.option_index][0])
+    def below(self) -> Iterable[Widget]:
+        return ()
 
 
-def ways(files: "Sequence[FileOutlook]") -> list[tuple[Way, str, str]]:
-    """What can be chosen: the way, its name, what it does."""
+def ways(files: "Sequence[FileOutlook]") -> list[Way]:
+    """What can be chosen."""
     clean = sum(file.fate in ("restore", "remove") for file in files)
     changed = sum(file.fate == "changed" for file in files)
-    found: list[tuple[Way, str, str]] = [("keep", "Conversation only", "files stay as they are")]
-    if clean:
-        found.append(
-            (
-                "restore",
-                "Conversation and files",
-                f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back",
-            )
-        )
-    if changed:
-        what = f"also {count(changed, 'file')} that others changed since"
-        found.append(("overwrite", "Conversation and all files", what))
-    return found
+    back = f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back"
+    others = f"also {count(changed, 'file')} that others changed since"
+    return [
+        Way("Conversation only", "files stay as they are", "keep"),
+        *([Way("Conversation and files", back, "restore")] if clean else []),
+        *([Way("Conversation and all files", others, "overwrite")] if changed else []),
+    ]
 
 
 def file_lines(files: "Sequence[FileOutlook]") -> list[Content]:
@@ -247,7 +211,7 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
-        await _submit(app, session, Rewind(chosen))
+        await _submit(app, session, Rewind(chosen.seq))
 
 
 async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
@@ -282,7 +246,7 @@ async def clear(app: "Host", session: ChatSession) -> None:
 
 async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
     """Ask whether files that tools changed since go back as well, and go back."""
-    way: Way | None = "keep"
+    way: Literal["keep", "restore", "overwrite"] | None = "keep"
     if wanted.to and session.conversation is not None and not session.read_only:
         files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))
         if any(file.fate != "same" for file in files):
@@ -301,8 +265,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
     at = await _chosen(app, session, argument)
     if at is None:
         return
-    question = what_leaving_costs(session)
-    if question and not await confirmed(app, question, verb="Leave", keep="Stay"):
+    if not await may_leave(app, session):
         return
     work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
     try:
@@ -339,7 +302,9 @@ async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | Non
     if not points:
         session.say(NOTHING_TO_FORK)
         return None
-    return await app.push_screen_wait(PromptPicker(points, "Fork before", "fork", _explained, unit="rows"))
+    picker = PromptPicker(points, "Fork before", "fork", _explained, unit="rows")
+    chosen = await app.push_screen_wait(picker)
+    return chosen.seq if chosen is not None else None
 
 
 def _explained(point: RewindPoint) -> str:

@@ -26,13 +26,13 @@ from tui_app.session.user_view import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, part_of, undo
-from tui_app.ui.dialogs.base import DetailsScreen
-from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, said_at
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
+from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
 from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.keys import keys_of
-from tui_app.ui.reports import read_audit, read_sub_agent, sub_agent_text
+from tui_app.ui.reports import read_audit, read_sub_agent, said_at, sub_agent_text
 from tui_app.ui.transcript.transcript import Transcript, why_not_undone
 
 if TYPE_CHECKING:

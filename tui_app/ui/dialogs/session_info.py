@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -22,13 +22,15 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.base import DetailsScreen, Dialog
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import overview, status_lines
-from tui_app.ui.dialogs.filter import FilterDialog
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.gauge import marks
-from tui_app.ui.keys import choice_hints, place_bindings, place_hints
+from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.reports import audit_lines, read_audit, sections
+from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import cost, count, gauge_text, one_line
 
 # In words.
@@ -176,8 +178,6 @@ async def show_stats(app: App[Any], session: ChatSession) -> None:
 
 # The checkpoints of a session: one a compaction; enter opens the file.
 
-_TITLE_CELLS = 400
-
 
 @frozen(kw_only=True)
 class CheckpointRow:
@@ -190,58 +190,42 @@ class CheckpointRow:
     """Whether its compaction stands; one that was undone or left behind keeps its file."""
 
 
-class CheckpointsScreen(FilterDialog[CheckpointRow, str]):
-    """Dismisses with the path of a checkpoint, or ``None``."""
+def checkpoint_text(row: CheckpointRow) -> Content:
+    """Its title, and whether it was undone."""
+    return Content.assemble(one_line(row.title, 400), ("" if row.standing else "  undone", MUTED))
 
-    HINTS = choice_hints("open")
-    NAME = "checkpoints"
-    TITLE = "Checkpoints"
-    EMPTY = "No matching checkpoint."
-    PLACEHOLDER = "filter by title"
 
-    def __init__(self, rows: Sequence[CheckpointRow], marked: int = 0) -> None:
-        """Offer checkpoints.
+class CheckpointsScreen(ListDialog[CheckpointRow]):
+    """Dismisses with a checkpoint, or ``None``."""
 
-        Args:
-            rows: Oldest first.
-            marked: Place of the row that is marked at first.
-        """
-        super().__init__()
-        self._marked = marked
-        self.offer(rows)
-
-    def text_of(self, row: CheckpointRow) -> str:
-        return row.title
-
-    def line(self, row: CheckpointRow, width: int) -> Content:
-        state = "" if row.standing else "  undone"
-        return Content.assemble(one_line(row.title, _TITLE_CELLS), (state, "$text-muted"))
-
-    def first(self) -> int:
-        return min(self._marked, len(self.shown) - 1)
-
-    def explain(self, row: CheckpointRow) -> None:
-        self.note(f"checkpoints/{one_line(PurePath(row.path).name, 200)}")
-
-    def use(self, row: CheckpointRow) -> None:
-        self.dismiss(row.path)
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[CheckpointRow](
+        name="checkpoints",
+        search="filter by title",
+        columns=(Column(checkpoint_text),),
+        title=lambda it: f"Checkpoints · {it.how_many}",
+        words=lambda row: row.title,
+        note=lambda row: f"checkpoints/{one_line(PurePath(row.path).name, 200)}",
+        empty="No matching checkpoint.",
+        enter="open",
+        key=lambda row: row.path,
+    )
 
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
     """List the checkpoints, and open the files that are chosen, until the list is closed."""
-    marked = 0
+    marked = ""
     while True:
         rows = await _checkpoints(session)
         if not rows:
             none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
             await app.push_screen_wait(DetailsScreen("Checkpoints", none))
             return
-        path = await app.push_screen_wait(CheckpointsScreen(rows, marked))
-        if path is None:
+        chosen = await app.push_screen_wait(CheckpointsScreen(rows, mark=marked))
+        if chosen is None:
             return
-        marked = next((place for place, row in enumerate(rows) if row.path == path), 0)
-        text = await asyncio.to_thread(_file_text, path)
-        await app.push_screen_wait(DetailsScreen(Path(path).name, text))
+        marked = chosen.path
+        text = await asyncio.to_thread(_file_text, marked)
+        await app.push_screen_wait(DetailsScreen(Path(marked).name, text))
 
 
 def _file_text(path: str) -> str:

@@ -28,13 +28,14 @@ from tui_app.session.search import Found, Searched, searching
 from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.session.workspace import SessionFolder
-from tui_app.ui.dialogs.actions import what_leaving_costs
-from tui_app.ui.dialogs.base import ConfirmDialog, DetailsScreen, EditDialog, confirmed
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.dialogs.actions import may_leave, what_leaving_costs
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
+from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.launch import Launch
-from tui_app.ui.text import clean, cost, count, one_line, padded, tokens, window_text
-from tui_app.ui.welcome import from_home
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import clean, cost, count, from_home, one_line, tokens, window_text
 from tui_app.usage import percent_text
 
 if TYPE_CHECKING:
@@ -42,18 +43,7 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-@frozen
-class SessionChoice:
-    """What to do with which session."""
-
-    action: Literal["open", "delete", "rename", "search"]
-    id: str = ""
-
-
 _NO_OTHER = "There is no other session yet."
-_USED_CELLS = 18
-_ROOMY = 90
-"""Cells of a row from which it has what a session has spent."""
 
 
 def last_used(moment: datetime, now: datetime) -> str:
@@ -85,54 +75,14 @@ def spent_text(stats: SessionStats | None) -> tuple[str, str]:
     return f"{made}×" if made else "", f"{cost(usd)}{unpriced}" if usd else "?" * len(unpriced)
 
 
-def session_line(
-    row: SessionInfo,
-    width: int,
-    tz: tzinfo | None = None,
-    *,
-    is_current: bool = False,
-    stats: SessionStats | None = None,
-) -> Content:
-    """One row: title, turns, tokens, when it was last used, and where there is room what it has spent.
-
-    Args:
-        row: What it is about.
-        width: Cells there are.
-        tz: Time zone of the date; ``None`` for that of the machine.
-        is_current: Whether it is the one that is open here.
-        stats: What was done in it and what that has cost, once that is read.
-    """
-    moment = datetime.fromtimestamp(row.updated, tz)
-    roomy = width >= _ROOMY
-    turns = f"{stats.turns:,}" if stats is not None else ""
-
-    def named(cells: int) -> Content:
-        mark = THIS_ONE if is_current else ""
-        title = one_line(row.title, cells - cell_len(mark)) or "untitled"
-        return Content.assemble(title, (padded(mark, cells - cell_len(title)), "$text-muted"))
-
-    if width < 50:
-        unit = "turn " if turns == "1" else "turns"
-        return Content.assemble(
-            named(width - 18), f" {turns:>4} {unit}", (f"  {moment:%m-%d}", "$text-muted")
-        )
-    size = f"{turns:>7}{tokens(row.tokens) if row.tokens else '?':>10}"
-    compacted, price = spent_text(stats)
-    spent = f"{compacted:>11}{price:>9}" if roomy else ""
-    used = f"  {last_used(moment, datetime.now(tz)):>{_USED_CELLS - 2}}"
-    cells = width - len(size + spent) - _USED_CELLS
-    return Content.assemble(named(cells), size, spent, (used, "$text-muted"))
+_NARROW, _ROOMY = 50, 90
+"""Cells of a row from which it has its columns, and from which it says what a session has spent."""
 
 
-class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
-    """Dismisses with a choice, or ``None``. Deleting asks first."""
+class SessionsScreen(ListDialog[SessionInfo]):
+    """Dismisses with the session to ``open``, ``rename`` or ``delete``, or with the wish to ``search``."""
 
     BINDINGS = place_bindings("sessions")
-    HINTS = place_hints("sessions", "enter", "up/down", "f7", "f6", "f8", "esc")
-    WITHOUT_ROW = frozenset({"f7", "esc"})
-    NAME = "sessions"
-    PLACEHOLDER = "filter by title, folder or model"
-    LEAST = 30
 
     def __init__(
         self,
@@ -158,85 +108,89 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
             stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
-        super().__init__()
-        self._current, self._windows, self._held, self._tz = current, windows, held, tz
-        self._home, self._read_stats = home, stats
-        self._stats: dict[str, SessionStats] = {}
+        self._current, self._held, self._read_stats = current, held, stats
+        known: dict[str, SessionStats] = {}
+        self._stats = known
         """By session, as far as they are read."""
+
+        def name(row: SessionInfo, cells: int) -> Content:
+            mark = THIS_ONE if row.id == current else ""
+            return Content.assemble(one_line(row.title, cells - cell_len(mark)) or "untitled", (mark, MUTED))
+
+        def moment(row: SessionInfo) -> datetime:
+            return datetime.fromtimestamp(row.updated, tz)
+
+        def used(row: SessionInfo) -> str:
+            return last_used(moment(row), datetime.now(tz))
+
+        def turns(row: SessionInfo) -> str:
+            return f"{known[row.id].turns:,}" if row.id in known else ""
+
+        def few_turns(row: SessionInfo) -> str:
+            return f"{turns(row):>4} {'turn ' if turns(row) == '1' else 'turns'}"
+
+        def spent(row: SessionInfo) -> tuple[str, str]:
+            return spent_text(known.get(row.id))
+
+        def folder(cwd: str) -> str:
+            return one_line(from_home(PurePath(cwd), home), 80)
+
+        def note(row: SessionInfo) -> str:
+            if row.id == current and len(rows) == 1:
+                return _NO_OTHER
+            window = windows.get(row.model, 0)
+            # What was never sent has not been counted.
+            share = percent_text(row.tokens, window) if window and row.tokens else ""
+            full = f"opens at {share} of {window_text(window)} · " if share else ""
+            return f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {folder(row.cwd)}"
+
+        spec = ListSpec[SessionInfo](
+            name="sessions",
+            search="filter by title, folder or model",
+            columns=(
+                Column(title="session", fitted=name),
+                Column(few_turns, 11, "", right=True, comes_below=_NARROW),
+                Column(lambda row: f"{moment(row):%m-%d}", 7, right=True, comes_below=_NARROW),
+                Column(turns, 7, "", "turns", right=True, leaves_at=_NARROW),
+                Column(size_text, 10, "", "context", right=True, leaves_at=_NARROW),
+                Column(lambda row: spent(row)[0], 11, "", "compacted", right=True, leaves_at=_ROOMY),
+                Column(lambda row: spent(row)[1], 9, "", "cost", right=True, leaves_at=_ROOMY),
+                Column(used, 18, MUTED, "last used", right=True, leaves_at=_NARROW),
+            ),
+            title=lambda it: " · ".join(
+                ["Sessions", it.how_many, *(folder(row.cwd) for row in it.shown[:1])]
+            ),
+            words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id}",
+            note=note,
+            empty="No matching session.",
+            none=_NO_OTHER,
+            keys=("enter", "up/down", "f7", "f6", "f8", "esc"),
+            acts_without_row=("f7", "esc"),
+            section=lambda row: row.cwd,
+            head=folder,
+            least=30,
+        )
         # By folder: this one, then the one used last.
-        folders = dict.fromkeys((here, *(row.cwd for row in rows)))
-        place = {folder: at for at, folder in enumerate(folders)}
-        self.offer(sorted(rows, key=lambda row: place[row.cwd]))
+        folders = list(dict.fromkeys((here, *(row.cwd for row in rows))))
+        super().__init__(sorted(rows, key=lambda row: folders.index(row.cwd)), spec)
 
     def on_mount(self) -> None:
         """List the sessions; what each has spent comes later."""
-        super().on_mount()
         if self._read_stats is not None:
             self.run_worker(self._count(self._read_stats), group="stats", exit_on_error=False)
 
     async def _count(self, read: Callable[[str], SessionStats]) -> None:
         """Read what each session has spent, the newest first: a log may be long, and the list is there."""
         with suppress(StorageError, OSError, sqlite3.Error):
-            for row in self._rows:
+            for row in self.rows:
                 self._stats[row.id] = await asyncio.to_thread(read, row.id)
-                if row in self.shown:
-                    line = self.line(row, self.row_width)
-                    self.options.replace_option_prompt_at_index(self.shown.index(row), line)
-
-    @property
-    def title_text(self) -> str:
-        if not self.shown:
-            return f"Sessions · {self.how_many}"
-        return f"Sessions · {self.how_many} · {self.head_of(self.section_of(self.shown[0]))}"
-
-    def section_of(self, row: SessionInfo) -> str:
-        return row.cwd
-
-    def head_of(self, section: str) -> str:
-        return one_line(from_home(PurePath(section), self._home), 80)
-
-    def text_of(self, row: SessionInfo) -> str:
-        return f"{row.title} {row.cwd} {row.model} {row.id}"
-
-    def header(self, width: int) -> Content:
-        if width < 50:
-            return Content()
-        figures = f"{'turns':>7}{'context':>10}"
-        if width >= _ROOMY:
-            figures += f"{'compacted':>11}{'cost':>9}"
-        cells = width - len(figures) - _USED_CELLS
-        return Content(f"{'session':<{cells}}{figures}{'last used':>{_USED_CELLS}}")
-
-    def line(self, row: SessionInfo, width: int) -> Content:
-        current, stats = row.id == self._current, self._stats.get(row.id)
-        return session_line(row, width, self._tz, is_current=current, stats=stats)
+                self.repaint(row)
 
     def first(self) -> int:
         return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
 
-    @property
-    def nothing(self) -> str:
-        return "No matching session." if self.total else _NO_OTHER
-
-    def explain(self, row: SessionInfo) -> None:
-        if row.id == self._current and self.total == 1:
-            self.note(_NO_OTHER)
-            return
-        window = self._windows.get(row.model, 0)
-        # What was never sent has not been counted.
-        share = percent_text(row.tokens, window) if window and row.tokens else ""
-        full = f"opens at {share} of {window_text(window)} · " if share else ""
-        self.note(f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {self.head_of(row.cwd)}")
-
     def use(self, row: SessionInfo) -> None:
-        self.dismiss(SessionChoice("open", row.id))
-
-    def action_search(self) -> None:
-        self.dismiss(SessionChoice("search"))
-
-    def action_rename(self) -> None:
-        if (row := self.marked) is not None:
-            self.dismiss(SessionChoice("rename", row.id))
+        self.dismiss(Asked("open", row))
 
     async def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
@@ -244,13 +198,17 @@ class SessionsScreen(FilterDialog[SessionInfo, SessionChoice]):
             return
         if row.id == self._current:
             self.note("This is the session you are in. Open another one to delete it.")
-            return
-        if who := await asyncio.to_thread(self._held, row.id):
+        elif who := await asyncio.to_thread(self._held, row.id):
             self.note(f"This session is open in {who}. Close it there first.")
-            return
-        title = one_line(row.title, 60) or "untitled"
-        question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
-        self.ask(ConfirmDialog(question), lambda: self.dismiss(SessionChoice("delete", row.id)))
+        else:
+            title = one_line(row.title, 60) or "untitled"
+            question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
+            self.ask(ConfirmDialog(question), Asked("delete", row))
+
+
+def size_text(row: SessionInfo) -> str:
+    """How much its next request holds."""
+    return tokens(row.tokens) if row.tokens else "?"
 
 
 # Everything that was ever said, in any session: words are typed, hits appear, one is opened at its place.
@@ -262,7 +220,8 @@ _WHO = {
     "tool.result": "tool",
     "session.compaction_complete": "summary",
 }
-_TITLE_CELLS, _NARROW = 24, 50
+_ROOMY_HITS = 100
+"""Cells of a row from which a hit has the whole date, and more of the session's title."""
 SLOW_S = 0.2
 """Seconds after which a search says how far it is; one that is sooner done would only flicker."""
 Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
@@ -274,16 +233,9 @@ class SearchFailed(Exception):
     """The sessions cannot be searched; the text says why to a user."""
 
 
-def hit_line(found: Found, width: int, tz: tzinfo | None = None) -> Content:
-    """One row: when, in which session, who, and the words around the hit."""
-    roomy = width >= 100
-    when = datetime.fromtimestamp(found.time, tz).strftime("%Y-%m-%d %H:%M" if roomy else "%m-%d")
-    cells = _TITLE_CELLS if roomy else _TITLE_CELLS // 2 if width >= _NARROW else 0
-    # The words are what was searched for: where there is little room, the note names the session.
-    title = padded(one_line(found.title, cells) or "untitled", cells) + "  " if cells else ""
-    who = f"{_WHO.get(found.type, ''):<8} "
-    room = max(12, width - len(when) - 2 - Content(title).cell_length - len(who))
-    # The snippet with its hits set off; cleaned piece by piece, so that the places still fit.
+def snippet(found: Found, cells: int) -> Content:
+    """The words around a hit, which is set off and stays in sight."""
+    # Cleaned piece by piece, so that the places still fit.
     pieces: list[tuple[str, str]] = []
     at = 0
     for start, end in found.hits:
@@ -291,12 +243,15 @@ def hit_line(found: Found, width: int, tz: tzinfo | None = None) -> Content:
         at = end
     pieces.append((_safe(found.snippet[at:]), ""))
     whole = Content.assemble(*pieces)
-    if found.hits and found.hits[0][1] > room:
+    if found.hits and found.hits[0][1] > cells:
         # In a narrow window what goes before the hit must not push it out.
-        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - room // 3) :])
-    return Content.assemble(
-        (f"{when}  ", "$text-muted"), title, (who, "$text-muted"), whole.truncate(room, ellipsis=True)
-    )
+        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - cells // 3) :])
+    return whole.truncate(cells, ellipsis=True)
+
+
+def title_text(found: Found) -> str:
+    """The session of a hit."""
+    return found.title or "untitled"
 
 
 def _safe(text: str) -> str:
@@ -314,15 +269,10 @@ def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]
     return f"{title} · stopped{f' at {done}' if done else ''}"
 
 
-class SearchScreen(FilterDialog[Found, Found]):
+class SearchScreen(ListDialog[Found]):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
     BINDINGS = place_bindings("search")
-    HINTS = place_hints("search")
-    NAME = "search"
-    PLACEHOLDER = "search what was said in all sessions"
-    NARROWS = False
-    LEAST_LINES = 8
 
     def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
         """Offer a search.
@@ -331,21 +281,41 @@ class SearchScreen(FilterDialog[Found, Found]):
             search: Reports the best hits so far; called in a thread, raises ``SearchFailed``.
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
-        super().__init__()
+
+        def when(form: str) -> Callable[[Found], str]:
+            return lambda found: datetime.fromtimestamp(found.time, tz).strftime(form)
+
+        def note(found: Found) -> str:
+            where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
+            return f"{count(len(self.shown), 'hit')} · {where}"
+
+        spec = ListSpec[Found](
+            name="search",
+            search="search what was said in all sessions",
+            columns=(
+                Column(when("%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY_HITS),
+                Column(when("%m-%d"), 7, comes_below=_ROOMY_HITS),
+                # The words are what was searched for: where there is little room, the note names the session.
+                Column(title_text, 26, "", gap=2, leaves_at=_ROOMY_HITS),
+                Column(title_text, 14, "", gap=2, leaves_at=_NARROW, comes_below=_ROOMY_HITS),
+                Column(lambda found: _WHO.get(found.type, ""), 9),
+                Column(fitted=snippet),
+            ),
+            title=lambda _: title_of(None, ""),
+            note=note,
+            least_lines=8,
+            narrows=False,
+        )
+        super().__init__((), spec)
         self._search = search
         self._kept: Found | None = None
         """The hit that was chosen, while more are found."""
         self._nothing = ""
-        self._tz = tz
         self._stopping: threading.Event | None = None
         """Stops the search that is under way; None while none is."""
         self._reached: Searched | None = None
         self._slow = False
         """Whether it is said how far the search is."""
-
-    @property
-    def title_text(self) -> str:
-        return title_of(None, "")
 
     def fill(self, wanted: str) -> None:
         """Search anew; what was being searched for is forgotten."""
@@ -411,7 +381,7 @@ class SearchScreen(FilterDialog[Found, Found]):
     def _head(self, state: Literal["", "looking", "stopped"]) -> None:
         self.query_one(".dialog-title", Static).update(Content(title_of(self._reached, state)))
         esc = "stop" if state == "looking" else "close"
-        acting = self.HINTS[:-1] if self.shown else ()
+        acting = self.spec.hints[:-1] if self.shown else ()
         self.key_row.hints = (*acting, Hint("esc", esc, 0, "screen.close"))
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
@@ -420,27 +390,12 @@ class SearchScreen(FilterDialog[Found, Found]):
         self._nothing = note
         self.list_rows(found)
 
-    def text_of(self, row: Found) -> str:
-        """What is typed is searched for, and narrows nothing."""
-        return ""
-
-    def line(self, row: Found, width: int) -> Content:
-        return hit_line(row, width, self._tz)
-
     def first(self) -> int:
         return self.shown.index(self._kept) if self._kept in self.shown else 0
 
     @property
     def nothing(self) -> str:
         return self._nothing
-
-    def explain(self, row: Found) -> None:
-        found = row
-        where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
-        self.note(f"{count(len(self.shown), 'hit')} · {where}")
-
-    def use(self, row: Found) -> None:
-        self.dismiss(row)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the key that stops to others while there is nothing to stop."""
@@ -522,22 +477,22 @@ async def choose_session(
         written = screen.written
         if choice is None:
             return None
-        if choice.action == "open":
-            return Chosen(choice.id)
-        if choice.action == "search":
+        if choice.what == "open":
+            return Chosen(choice.row.id)
+        if choice.what == "search":
             search = SearchScreen(_searching(launch))
             search.written = written
             if (found := await app.push_screen_wait(search)) is not None:
                 return Chosen(found.session, found.seq)
-        elif choice.action == "rename":
-            row = next(row for row in rows if row.id == choice.id)
+        elif choice.what == "rename":
+            row = choice.row
             about = "Its name in the list. Empty: its first prompt."
             dialog = EditDialog("Title of the session", about, one_line(row.title, 200))
             if (title := await app.push_screen_wait(dialog)) is not None and (
                 refusal := await asyncio.to_thread(_rename, launch, row.id, title)
             ):
                 await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
-        elif refusal := await asyncio.to_thread(_delete, launch, choice.id):
+        elif refusal := await asyncio.to_thread(_delete, launch, choice.row.id):
             await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
 
 
@@ -563,13 +518,12 @@ async def resume(app: "Host", session: "ChatSession", words: str) -> None:
 
 async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
     """Open a session; asks first where something of this one would be lost."""
-    if text := what_leaving_costs(session):
-        launch, wanted = session.launch, chosen.session
-        if wanted and (who := await asyncio.to_thread(held_elsewhere, launch, wanted)):
-            text = f"That session is open in {who} and would be read-only. {text}"
-        if not await confirmed(app, text, verb="Leave", keep="Stay"):
-            return
-    app.open_session(chosen.session, at=chosen.seq)
+    held = ""
+    if chosen.session and what_leaving_costs(session):
+        held = await asyncio.to_thread(held_elsewhere, session.launch, chosen.session)
+    first = f"That session is open in {held} and would be read-only. " if held else ""
+    if await may_leave(app, session, first):
+        app.open_session(chosen.session, at=chosen.seq)
 
 
 def held_elsewhere(launch: Launch, session: str) -> str:

@@ -4,45 +4,31 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.content import Content
+from textual.color import Color
+from textual.theme import Theme
 from textual.types import CSSPathType
-from textual.widgets import Input
 
-from tui_app.context.policy import Policy
-from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
-from tui_app.modes import ABOUT, MODES, mode_named
-from tui_app.records import frozen
-from tui_app.session.stats import is_over
 from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.rules import Effect, Table
-from tui_app.settings.spec import EFFORTS, SETTINGS, shown_store
+from tui_app.settings.spec import SETTINGS, shown_store
 from tui_app.settings.values import Entry, entries, key_entries, table_lines
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.base import DetailsScreen, EditDialog, Wishes
-from tui_app.ui.dialogs.filter import ChoiceDialog, FilterDialog, ThemePicker
-from tui_app.ui.keys import place_bindings, place_hints, textual_keymap
-from tui_app.ui.text import one_line, padded, tokens, window_text
-from tui_app.ui.themes import own_themes
-from tui_app.usage import ContextUsage
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import ChoiceDialog, ListSpec, OpenList
+from tui_app.ui.dialogs.questions import typed
+from tui_app.ui.keys import place_bindings, textual_keymap
+from tui_app.ui.tables import Column
+from tui_app.ui.text import one_line, padded, window_text
+from tui_app.ui.themes import MIN_CONTRAST, contrast, own_themes
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-_SECTION_CELLS, _KEY_CELLS, _SOURCE_CELLS = 10, 24, 20
 _UNITS = {"_s": " s", "_mb": " MB", "retries": " time", "max_steps": " request", "window": " tokens"}
 """What is written behind a number, by the end of its name."""
 _ZEROS = {"bell_after_s": "never", "retries": "never", "_mb": "no limit"}
 """What the number 0 means, where it is not none of them."""
-
-
-@frozen
-class Wish:
-    """What a user wants of a setting: change it, or have the built-in value back."""
-
-    entry: Entry
-    reset: bool = False
 
 
 def value_text(entry: Entry) -> str:
@@ -68,27 +54,6 @@ def _named_by(key: str, words: Mapping[str, str]) -> str:
     return next((word for end, word in words.items() if key.endswith(end)), "")
 
 
-def entry_line(entry: Entry, width: int, section: str = "") -> Content:
-    """One row: its section at the first of it, name, value, and where a value that is yours comes from."""
-    left = padded(section, _SECTION_CELLS) if width >= 60 and entry.section else ""
-    key_cells = min(_KEY_CELLS, width // 2)
-    changed = entry.origin.kind != "default"
-    source = f"  {one_line(entry.source, _SOURCE_CELLS)}" if width >= 60 and changed else ""
-    room = max(4, width - len(left) - key_cells - (_SOURCE_CELLS + 2 if source else 0))
-    name, value = (
-        one_line(entry.key.removeprefix("keymap."), key_cells - 1),
-        one_line(value_text(entry), room),
-    )
-    gap = " " * (room - Content(value).cell_length) if source else ""
-    return Content.assemble(
-        (left, "bold"),
-        (padded(name, key_cells), "$text-muted"),
-        (value, "bold $text-accent" if changed else ""),
-        gap,
-        (source, "$text-muted"),
-    )
-
-
 def entry_note(entry: Entry) -> str:
     """What the marked setting is for, what it may be, and when a change counts."""
     first = one_line(entry.help, 200)
@@ -99,16 +64,16 @@ def entry_note(entry: Entry) -> str:
     return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
 
 
-class SettingsScreen(FilterDialog[Entry, None]):
-    """Tells what is wanted through ``wanted``; what is shown is given to it."""
+def is_changed(entry: Entry) -> bool:
+    """Whether it has another value than the built-in one."""
+    return entry.origin.kind != "default"
+
+
+class SettingsScreen(OpenList[Entry]):
+    """Wants to change a setting, or to ``reset`` it to its built-in value."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
     BINDINGS = place_bindings("settings")
-    HINTS = place_hints("settings")
-    NAME = "settings"
-    EMPTY = "No matching setting."
-    PLACEHOLDER = "filter by name, value, source or purpose"
-    CLASSES_OF_BOX = "dialog -full"
 
     def __init__(self, title: str, entries: Sequence[Entry], words: str = "") -> None:
         """List settings.
@@ -118,69 +83,98 @@ class SettingsScreen(FilterDialog[Entry, None]):
             entries: The settings as they stand.
             words: What to filter by at first.
         """
-        super().__init__()
-        self._title, self._words = title, words
-        self.offer(entries)
-        self._marked = ""
-        """Key of the marked setting."""
-        self._heads: set[str] = set()
+        beginning: set[str] = set()
+        self._beginning = beginning
         """Keys of the settings that begin a section."""
-        self._said = ""
-        """What came of the last wish; shown until another setting is marked."""
-        self._wishes = Wishes[Wish]()
 
-    async def wanted(self) -> Wish | None:
-        """Wait for what the user wants next; None when the screen was closed."""
-        return await self._wishes.next()
+        def head(row: Entry) -> str:
+            return row.section if row.key in beginning else ""
 
-    def show(self, entries: Sequence[Entry], said: str) -> None:
-        """Show the settings anew, the same row marked, and say what has happened."""
-        self._said = said
-        self.offer(entries)
-        if self.is_open:
-            self.narrow(self.query_one(Input).value)
-
-    @property
-    def title_text(self) -> str:
-        return f"{one_line(self._title, 200)}{self.narrowed}"
-
-    def on_mount(self) -> None:
-        self.query_one(Input).value = self._words
-
-    def text_of(self, row: Entry) -> str:
-        return f"{row.key} {row.value} {row.source} {row.help}"
-
-    def section_of(self, row: Entry) -> str:
-        return row.section
+        spec = ListSpec[Entry](
+            name="settings",
+            search="filter by name, value, source or purpose",
+            columns=(
+                *([Column(head, 10, "bold", leaves_at=60)] if entries[:1] and entries[0].section else []),
+                Column(lambda row: row.key.removeprefix("keymap."), 24, share=2),
+                Column(value_text, tone=lambda row: "bold $text-accent" if is_changed(row) else ""),
+                Column(source_text, 22, snug=True, leaves_at=60),
+            ),
+            title=lambda it: f"{one_line(title, 200)}{it.narrowed}",
+            words=lambda row: f"{row.key} {row.value} {row.source} {row.help}",
+            note=entry_note,
+            empty="No matching setting.",
+            section=lambda row: row.section,
+            key=lambda row: row.key,
+            is_page=True,
+        )
+        super().__init__(entries, spec)
+        self.written = words
 
     def list_rows(self, rows: Sequence[Entry]) -> None:
         """List settings, each section named at its first row."""
         before = ["", *(row.section for row in rows)]
-        self._heads = {row.key for row, section in zip(rows, before, strict=False) if row.section != section}
+        self._beginning.clear()
+        self._beginning.update(
+            row.key for row, section in zip(rows, before, strict=False) if row.section != section
+        )
         super().list_rows(rows)
 
-    def line(self, row: Entry, width: int) -> Content:
-        return entry_line(row, width, row.section if row.key in self._heads else "")
 
-    def first(self) -> int:
-        keys = [entry.key for entry in self.shown]
-        return keys.index(self._marked) if self._marked in keys else 0
+def source_text(entry: Entry) -> str:
+    """Where a value that is the user's comes from."""
+    return padded(one_line(entry.source, 20), 20) if is_changed(entry) else ""
 
-    def explain(self, row: Entry) -> None:
-        if row.key != self._marked:
-            self._marked, self._said = row.key, ""
-        self.note(self._said or entry_note(row))
 
-    def use(self, row: Entry) -> None:
-        self._wishes.ask(Wish(row))
+class ThemePicker(ChoiceDialog):
+    """Paints everything in the marked theme; Esc brings the one from before back."""
 
-    def action_reset(self) -> None:
-        if (row := self.marked) is not None:
-            self._wishes.ask(Wish(row, reset=True))
+    def __init__(self, words: Sequence[str], current: str, painted: str) -> None:
+        """Offer themes.
+
+        Args:
+            words: Their names.
+            current: The one in the settings.
+            painted: The one on the screen, which Esc brings back.
+        """
+        super().__init__("Theme", words, current)
+        self._painted = painted
+        self._decided = False
+
+    def explain(self, row: str) -> None:
+        """Paint in the theme, and say how well it can be read."""
+        # The message that a row is marked may come after the decision.
+        if not self._decided:
+            self.app.theme = row
+            painted = self.app.current_theme
+            # Only here it is another one: the terminal has no colours of which one would be its own.
+            alike = "" if painted.name == row else _ALIKE.format("dark" if painted.dark else "light")
+            self.note(f"{theme_note(painted)}{alike}")
+
+    def use(self, row: str) -> None:
+        self._decided = True
+        self.app.theme = row
+        super().use(row)
 
     def action_close(self) -> None:
-        self._wishes.close()
+        """Bring the theme from before back."""
+        self._decided = True
+        self.app.theme = self._painted
         super().action_close()
+
+
+_ALIKE = ". This terminal has 16 colours: all {} themes look the same in it."
+
+
+def theme_note(theme: Theme) -> str:
+    """Light or dark, and the contrast of its text in words and numbers."""
+    kind = "dark" if theme.dark else "light"
+    colours = theme.to_color_system().generate()
+    text, ground = Color.parse(colours["foreground"]), Color.parse(colours["background"])
+    if text.ansi is not None or ground.ansi is not None:
+        return f"{kind}; the terminal's own colours"
+    ratio = contrast(text.blend(ground, 1 - text.a), ground)
+    judged = "" if ratio >= MIN_CONTRAST else f", hard to read below {MIN_CONTRAST}:1"
+    return f"{kind}; text on its background {ratio:.1f}:1{judged}"
 
 
 # The settings as the running program has them: shown, changed in the file, and put into effect at once.
@@ -311,9 +305,9 @@ async def _list(
 ) -> None:
     screen = SettingsScreen(title, entries(), words)
     app.push_screen(screen)
-    while wish := await screen.wanted():
+    while (wish := await screen.wanted()) and wish.row is not None:
         try:
-            said, listed = await _grant(app, desk, wish), entries()
+            said, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
         except SettingsError as error:
             await _tell_of_file(app, error)
             continue
@@ -327,12 +321,11 @@ async def _tell_of_file(app: "Host", error: SettingsError) -> None:
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 
 
-async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
+async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) -> str:
     """Change a setting as the user wants, and return what to say about it."""
-    entry = wish.entry
     if entry.origin.is_forced and not entry.is_table:
         return f"{entry.key}: {entry.origin.name} sets it and overrides the file. Change it there."
-    if wish.reset:
+    if reset:
         return desk.change(entry.key, None) or _built_in(desk, entry)
     if entry.is_table:
         await _show_table(app, desk, entry)
@@ -347,19 +340,17 @@ async def _grant(app: "Host", desk: SettingsDesk, wish: Wish) -> str:
         )
         chosen = await app.push_screen_wait(dialog)
         return _change(desk, entry, chosen) if chosen else _CANCELLED
-    # Ask for a value until it is allowed or the user gives up; an empty one is the built-in value.
-    text, refused = "" if entry.is_unset else entry.value, ""
-    while True:
-        typed = await app.push_screen_wait(EditDialog(entry.key, entry_note(entry), text, refused))
-        if typed is None:
-            return _CANCELLED
-        if entry.key == "store" and typed == entry.value:
-            return _CANCELLED  # what is shown lacks the password
-        refused = desk.change(entry.key, typed or None)
-        if not refused:
-            shown = shown_store(typed) if entry.key == "store" else typed
-            return _done(desk, entry, f"is {shown}") if typed else _built_in(desk, entry)
-        text = typed
+    # What is shown of a store lacks the password.
+    same = entry.value if entry.key == "store" else None
+
+    async def take(text: str) -> str:
+        return "" if text == same else desk.change(entry.key, text or None)
+
+    text = await typed(app, entry.key, entry_note(entry), "" if entry.is_unset else entry.value, take)
+    if text is None or text == same:
+        return _CANCELLED
+    shown = shown_store(text) if entry.key == "store" else text
+    return _done(desk, entry, f"is {shown}") if text else _built_in(desk, entry)
 
 
 def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
@@ -389,83 +380,3 @@ def _built_in(desk: SettingsDesk, entry: Entry) -> str:
 
 def _when(entry: Entry) -> str:
     return "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
-
-
-# Choosing the policy, how much the model thinks, and the mode of the session.
-
-
-async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
-    """Go on under the policy of a name, or under one that the user picks; unknown names change nothing."""
-    settings, current = session.launch.settings, session.state.policy
-    names = policy_names(settings)
-    about = {each: policy_outlook(choose_policy(settings, each), session.state.usage) for each in names}
-    chosen = name or await app.push_screen_wait(ChoiceDialog("Policy", names, current, about))
-    if chosen and chosen not in names:
-        session.say(f"No policy {one_line(chosen, 20)}. Choose one of {', '.join(names)}.")
-    elif chosen and (name or chosen != current):
-        session.submit(ChangePolicy(chosen))
-
-
-def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
-    """What a policy does, and when it would compact the conversation at hand."""
-    if usage is None or not policy.automatic:
-        return f"{policy.about}."
-    mark = policy.background_mark(usage.window)
-    here = f"compacts from {tokens(mark)} tokens on, now {tokens(usage.total)}"
-    if policy.pressure(usage) != "none":
-        here = "compacts with the next request"
-    elif policy.limit is not None:
-        here = "compacts nothing yet"
-    return f"{policy.about}.\nHere: {here}."
-
-
-_EFFORTS = {
-    "default": "the model's default",
-    "off": "not at all, or as little as the model can",
-    "minimal": "barely",
-    "low": "little: quick and cheap",
-    "medium": "what most work needs",
-    "high": "much: for hard problems",
-    "xhigh": "more than that, where the model can",
-    "max": "as much as the model can",
-}
-
-
-async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
-    """Think as much as a level says, or one that the user picks; unknown levels change nothing."""
-    current = session.state.effort or session.launch.settings.thinking
-    about = {level: f"{what[0].upper()}{what[1:]}." for level, what in _EFFORTS.items()}
-    dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, about)
-    chosen = (name or await app.push_screen_wait(dialog) or "").strip().lower()
-    if chosen and chosen not in EFFORTS:
-        session.say(f"No effort {one_line(name, 20)}. Choose one of {', '.join(EFFORTS)}.")
-    elif chosen and (name or chosen != current):
-        session.submit(ChangeEffort(chosen))
-
-
-async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
-    """Go on in the mode of a name, or in one that the user picks."""
-    about: dict[str, str] = {each: f"{what}." for each, what in ABOUT.items()}
-    chosen = name or await app.push_screen_wait(ChoiceDialog("Mode", MODES, session.state.mode, about))
-    if not chosen:
-        return
-    mode = mode_named(chosen)
-    if mode is None:
-        session.say(f"No mode {one_line(chosen, 20)}. Choose one of {', '.join(MODES)}.")
-    elif mode == session.state.mode:
-        session.say(f"The mode is already {mode}.")
-    else:
-        session.change_mode(mode)
-
-
-def accept_plan(session: ChatSession, argument: str) -> None:
-    """Have the plan carried out, in the mode that is named or was left for planning."""
-    state, mode = session.state, mode_named(argument) if argument else session.state.worked
-    if mode is None or mode == "plan":
-        session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
-    elif is_over(session.launch.settings.budget, session.state.costs.usd):
-        session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
-    elif state.mode != "plan":
-        session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
-    else:
-        session.submit(AcceptPlan(mode))

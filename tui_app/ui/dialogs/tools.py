@@ -5,13 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import work
-from textual.content import Content
-from textual.widgets import Input
+from textual.types import CSSPathType
 
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.filter import FilterDialog
-from tui_app.ui.keys import Hint
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import one_line, tokens
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 _OWN = "Plimsoll"
-_NAME_CELLS, _STATE_CELLS, _TOKENS_CELLS = 34, 11, 8
 
 
 @frozen
@@ -43,18 +41,38 @@ class ToolRow:
 Switch = Callable[[str], Awaitable[Sequence[ToolRow]]]
 
 
-class ToolsScreen(FilterDialog[ToolRow, None]):
+def _title(it: ListDialog[ToolRow]) -> str:
+    size = sum(row.tokens for row in it.rows if row.state == "on")
+    return f"Tools · {it.how_many} · {tokens(size)} tokens of each request"
+
+
+def _note(row: ToolRow) -> str:
+    when = "not sent" if row.is_off else "sent once found" if row.is_searched else "of each request"
+    about = one_line(row.about, 300) or "It does not say what it does."
+    return f"{about}\n{row.owner}: {row.tokens:,} tokens, {when}."
+
+
+class ToolsScreen(ListDialog[ToolRow]):
     """Switches tools off and on again while it is open."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("enter", "switch off or on", 1),
-        Hint("up/down", "choose", 2),
-        Hint("esc", "close", 0, "screen.close"),
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss"]
+    SPEC = ListSpec[ToolRow](
+        name="tools",
+        search="filter by name, server or purpose",
+        columns=(
+            Column(lambda row: row.name, tone=lambda row: MUTED if row.is_off else "bold"),
+            Column(lambda row: row.state, 11, lambda row: "$text-warning" if row.is_off else MUTED),
+            Column(lambda row: tokens(row.tokens), 8, tone="", right=True),
+        ),
+        title=_title,
+        words=lambda row: f"{row.name} {row.owner} {row.state} {row.about}",
+        note=_note,
+        empty="No matching tool.",
+        enter="switch off or on",
+        key=lambda row: row.name,
+        section=lambda row: row.owner,
+        least=28,
     )
-    NAME = "tools"
-    PLACEHOLDER = "filter by name, server or purpose"
-    LEAST = 28
-    EMPTY = "No matching tool."
 
     def __init__(self, rows: Sequence[ToolRow], switch: Switch) -> None:
         """List tools.
@@ -63,47 +81,15 @@ class ToolsScreen(FilterDialog[ToolRow, None]):
             rows: All there are.
             switch: Switches one off, or on again, by its name; returns all as they are then.
         """
-        super().__init__()
-        self._switch, self._marked = switch, ""
-        self.offer(rows)
-
-    @property
-    def title_text(self) -> str:
-        size = sum(row.tokens for row in self._rows if row.state == "on")
-        return f"Tools · {self.how_many} · {tokens(size)} tokens of each request"
-
-    def text_of(self, row: ToolRow) -> str:
-        return f"{row.name} {row.owner} {row.state} {row.about}"
-
-    def section_of(self, row: ToolRow) -> str:
-        return row.owner
-
-    def line(self, row: ToolRow, width: int) -> Content:
-        cells = min(_NAME_CELLS, max(12, width - _STATE_CELLS - _TOKENS_CELLS))
-        name = one_line(row.name, cells - 1)
-        return Content.assemble(
-            (name + " " * (cells - Content(name).cell_length), "$text-muted" if row.is_off else "bold"),
-            (f"{row.state:<{_STATE_CELLS}}", "$text-warning" if row.is_off else "$text-muted"),
-            f"{tokens(row.tokens):>{_TOKENS_CELLS}}",
-        )
-
-    def first(self) -> int:
-        names = [row.name for row in self.shown]
-        return names.index(self._marked) if self._marked in names else 0
-
-    def explain(self, row: ToolRow) -> None:
-        self._marked = row.name
-        when = "not sent" if row.is_off else "sent once found" if row.is_searched else "of each request"
-        about = one_line(row.about, 300) or "It does not say what it does."
-        self.note(f"{about}\n{row.owner}: {row.tokens:,} tokens, {when}.")
+        super().__init__(rows)
+        self._switch = switch
 
     def use(self, row: ToolRow) -> None:
         self._turn(row)
 
     @work(group="switch", exit_on_error=False)
     async def _turn(self, row: ToolRow) -> None:
-        self.offer(await self._switch(row.name))
-        self.narrow(self.query_one(Input).value)
+        self.show(await self._switch(row.name))
 
 
 async def show_tools(app: "Host", session: ChatSession) -> None:

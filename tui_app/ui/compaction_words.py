@@ -1,0 +1,318 @@
+"""The words of a compaction: what it did, its facts, messages and numbers, as rows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets.option_list import Option
+
+from tui_app.events import CompactionComplete, Fact, FactState, fact_counts, lines_told
+from tui_app.session.request_ledger import Difference
+from tui_app.ui.text import (
+    Glyphs,
+    clean,
+    clock,
+    cost,
+    count,
+    duration,
+    one_line,
+    padded,
+    percent,
+    tokens,
+    wrap_spans,
+)
+
+if TYPE_CHECKING:
+    pass
+COLOURS: dict[FactState, str] = {
+    "kept": "$text-success",
+    "recoverable": "$text-warning",
+    "lost": "$text-error",
+}
+STATES: dict[FactState, str] = {"kept": "kept", "recoverable": "at risk", "lost": "lost"}
+ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
+"""What needs attention comes first."""
+LEAST_TITLE = 20
+"""Cells that a title keeps at least."""
+REASON_CELLS = 320
+"""Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
+_CONTEXT = 3
+"""Messages that stayed and are named on each side of a change."""
+
+
+def headline(done: CompactionComplete, time: float, glyphs: Glyphs, width: int) -> Content:
+    """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
+    title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
+    facts = [clock(time), done.trigger.replace("_", " "), one_line(done.model, 40), duration(done.duration_s)]
+    if done.cost_usd is not None:
+        facts.append(cost(done.cost_usd))
+    rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
+    if done.title and done.outcome == "success":
+        title = done.title
+    title = one_line(title, max(LEAST_TITLE, width - cell_len(rest) - 4))
+    gap = " " * max(2, width - cell_len(title) - cell_len(rest) - 2)
+    return Content.assemble(
+        (f"{glyphs.load_line} ", "$text-accent"), (title, "bold"), (gap + rest, "not bold $text-muted")
+    )
+
+
+def sizes(
+    done: CompactionComplete,
+    glyphs: Glyphs,
+    undone: bool,
+    *,
+    gap: str = "   ",
+    edited: bool = False,
+    numbers_last: bool = False,
+) -> str:
+    """Tokens and messages before and after, and what became of the facts; or why nothing changed.
+
+    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words;
+    ``numbers_last`` is for one row that may be cut.
+    """
+    if done.outcome != "success":
+        return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
+    before = (
+        f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
+        f"{done.messages_before:,} {glyphs.arrow} {count(done.messages_after, 'message')}"
+    )
+    parts = [before]
+    if done.facts:
+        counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
+        said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
+        said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
+        parts.append(f" {glyphs.separator} ".join(said))
+    parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
+    if done.calls_not_understood:
+        parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
+    if done.files_restored:
+        parts.append(f"{count(len(done.files_restored), 'file')} attached again")
+    if edited:
+        parts.append("edited since")
+    if undone:
+        parts.append("undone: the full history is back")
+    return gap.join(reversed(parts) if numbers_last else parts)
+
+
+def where(fact: Fact, history: str = "") -> str:
+    """Where a fact can be found that is not kept, besides its place in the log."""
+    return f"conversation_history/{PurePath(history).name}" if history and fact.state == "recoverable" else ""
+
+
+def fate(fact: Fact) -> str:
+    """What became of a fact, as the head of all that fared so."""
+    if fact.state == "lost":
+        return "Left out"
+    if fact.state == "recoverable":
+        return "At risk, the model can look them up"
+    return "Added by Plimsoll" if fact.put_back else "In the summary"
+
+
+def ranked(facts: Iterable[Fact]) -> list[Fact]:
+    """Lost ones first, what Plimsoll added in front of what the summary held, heavier ones first."""
+    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), not fact.put_back, -fact.weight))
+
+
+def fact_options(
+    facts: Iterable[Fact],
+    glyphs: Glyphs,
+    history: str = "",
+    back: str = "",
+    *,
+    width: int = 80,
+    said: Mapping[str, str] = MappingProxyType({}),
+) -> list[Option]:
+    """Every fact below a head that says what became of it; its id is its place among the ranked ones.
+
+    Args:
+        facts: What the dropped history held.
+        glyphs: Signs to draw with.
+        history: Path of the file that holds what left; empty where there is none.
+        back: How a fact comes back that is not kept.
+        width: Cells of a row.
+        said: Whose words the sources are and when they came, where there is room for that.
+    """
+    options: list[Option] = []
+    found = ranked(facts)
+    if width >= ONE_LINE:
+        longest = max((len(fact.source) for fact in found), default=0)
+        found = [
+            replace(fact, source=f"{fact.source:<{longest}} {said.get(fact.source, '')}".rstrip())
+            for fact in found
+        ]
+    source = max((len(fact.source) for fact in found), default=0)
+    source = min(source, _MOST_SOURCE) + 2 if width >= SOURCED else 0
+    told = {
+        place: f" {glyphs.separator} ".join(filter(None, (where(fact, history), back)))
+        for place, fact in enumerate(found)
+        if fact.state != "kept"
+    }
+    beside = max(map(cell_len, told.values()), default=-2) + 2
+    if width - _FACT_CELLS - source - beside < _ROOM_OF_FACT:
+        beside = 0
+    for head, group in groupby(enumerate(found), key=lambda placed: fate(placed[1])):
+        rows = list(group)
+        if options:
+            options.append(Option("", disabled=True))
+        much = f"  {_counted([fact for _, fact in rows])}"
+        options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
+        for place, fact in rows:
+            cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
+            options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
+    return options
+
+
+def _counted(facts: Sequence[Fact]) -> str:
+    """``7``, ``7 and 20 details``, ``1 detail, not counted as a fact``: the numbers add up to the tab's."""
+    details = sum(fact.kind == "detail" for fact in facts)
+    if not details:
+        return f"{len(facts):,}"
+    if details == len(facts):
+        return f"{count(details, 'detail')}, not counted as {'a fact' if details == 1 else 'facts'}"
+    return f"{len(facts) - details:,} and {count(details, 'detail')}"
+
+
+SOURCED = 64
+"""Cells of a row from which a fact says where in the log it comes from."""
+_FACT_CELLS, _MOST_SOURCE = 12, 22
+"""Cells in front of the text of a fact, and at most those of the message it comes from."""
+
+
+def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]) -> Content:
+    """A fact in columns: sign, kind, text, where in the log it comes from, and how it comes back.
+
+    Args:
+        fact: It.
+        glyphs: Signs to draw with.
+        told: Where it is, and how it comes back; empty where it is kept.
+        cells: Room for its text, for its source, and for what is told; of the latter 0 where there is none.
+    """
+    room, source, beside = cells
+    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
+    text, place = one_line(fact.text, 300), one_line(fact.source, _MOST_SOURCE)
+    if not source:
+        text = f"{text}  {place}".rstrip()
+    first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
+    kind, sign = fact.kind, signs[fact.state]
+    if kind == "live" and fact.state == "kept":
+        sign = glyphs.collapsed
+    row = Content.assemble(
+        (f"{sign} ", COLOURS[fact.state]),
+        (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),
+        padded(first, room) if source else first,
+        (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
+        (f"{told:>{beside}}" if beside else "", "$text-muted"),
+    )
+    lead = " " * _FACT_CELLS
+    below = [Content(f"{lead}{line}") for line in others]
+    if told and not beside:
+        below.append(Content.styled(f"{lead}{told}", "$text-muted"))
+    return Content("\n").join([row, *below])
+
+
+_ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
+"""Cells that the text of a fact keeps at least beside what is told of it; and without that."""
+
+
+def message_lines(lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0) -> str:
+    """The messages that left or stayed, one a line, with the size that the model had of each.
+
+    Args:
+        lines: What left, came and stayed.
+        sign: ``-`` for what left, a space for what stayed.
+        scale: Tokens as the model counts them for each counted one.
+    """
+    rows = [_message_row(line, scale) for line in lines if line.sign == sign]
+    if not rows:
+        return "Nothing."
+    where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
+    return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
+
+
+def _message_row(line: Difference, scale: float) -> str:
+    head = line.head
+    size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
+    full = f"  ({tokens(whole)} in full)" if whole > size else ""
+    kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time):<5}  {kind:<10}"
+    return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
+
+
+def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0) -> str:
+    """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
+
+    Args:
+        lines: What left, came and stayed.
+        summary: Text of the summary, shown where it came in.
+        scale: Tokens as the model counts them for each counted one.
+    """
+    rows: list[str] = []
+    for sign, group in groupby(lines, key=lambda line: line.sign):
+        run: list[str] = []
+        for line in group:
+            run.append(f"{line.sign} {_message_row(line, scale)}")
+            if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
+                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in summary.splitlines())])
+        if sign == " " and len(run) > 2 * _CONTEXT + 1:
+            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
+            run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
+        rows.extend(run)
+    return "\n".join(rows)
+
+
+def summary_text(done: CompactionComplete) -> str:
+    """Return the summary, or why there is none, in full."""
+    if done.summary:
+        return done.summary
+    reason = _whole(done.reason)
+    none = "No summary was written."
+    return f"{none}\n\n{reason}" if len(reason) > REASON_CELLS // 2 else none
+
+
+def _whole(text: str) -> str:
+    """A text of any length on one line, which is wrapped where it is shown."""
+    return " ".join(clean(text).split())
+
+
+def number_lines(done: CompactionComplete) -> str:
+    """Every number of the event, one a line."""
+    ranges = ", ".join(
+        f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
+    )
+    stands_in = _whole(done.reason) if done.outcome == "success" else ""
+    known: list[tuple[str, str]] = [
+        ("outcome", f"{done.outcome} {'' if stands_in else _whole(done.reason)}".strip()),
+        ("trigger", done.trigger.replace("_", " ")),
+        ("policy", done.policy),
+        ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
+        ("because", stands_in),
+        ("asked by the model", one_line(done.asked, 200)),
+        ("focus", one_line(done.focus, 200)),
+        ("instructions", one_line(done.instructions, 400)),
+        ("tokens before", f"{done.tokens_before:,}"),
+        ("tokens after", f"{done.tokens_after:,}"),
+        ("tokens removed", f"{done.tokens_removed:,}"),
+        ("messages before", f"{done.messages_before:,}"),
+        ("messages after", f"{done.messages_after:,}"),
+        ("messages removed", f"{done.messages_removed:,}"),
+        ("log numbers", ranges),
+        (
+            "facts kept",
+            f"{percent(done.retention)} by weight" if done.retention is not None else "not measured",
+        ),
+        ("took", duration(done.duration_s)),
+        ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
+        ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),
+        ("checkpoint", one_line(done.checkpoint_path, 400)),
+        ("full history", one_line(done.history_path, 400)),
+    ]
+    return "\n".join(f"{name:<18}{value}" for name, value in known if value)
+
+
+ONE_LINE = 100
+"""Cells of a row from which it says of a fact whose words it is from, and when they came."""

@@ -1,0 +1,96 @@
+"""Choosing the policy, how much the model thinks, and the mode of the session."""
+
+from typing import TYPE_CHECKING
+
+from tui_app.context.policy import Policy
+from tui_app.conversation.policies import choose_policy, policy_names
+from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
+from tui_app.modes import ABOUT, MODES, mode_named
+from tui_app.session.stats import is_over
+from tui_app.settings.spec import EFFORTS
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.list import ChoiceDialog
+from tui_app.ui.text import one_line, tokens
+from tui_app.usage import ContextUsage
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+
+async def _one_of(app: "Host", session: ChatSession, named: str, kind: str, dialog: ChoiceDialog) -> str:
+    """The word that is named or picked; empty where there is none, or no such."""
+    chosen: str = named or await app.push_screen_wait(dialog) or ""
+    if chosen in dialog.rows:
+        return chosen
+    if chosen:
+        session.say(f"No {kind} {one_line(named, 20)}. Choose one of {', '.join(dialog.rows)}.")
+    return ""
+
+
+async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
+    """Go on under the policy of a name, or under one that the user picks; unknown names change nothing."""
+    settings, state = session.launch.settings, session.state
+    names = policy_names(settings)
+    about = {each: policy_outlook(choose_policy(settings, each), state.usage) for each in names}
+    dialog = ChoiceDialog("Policy", names, state.policy, about)
+    chosen = await _one_of(app, session, name, "policy", dialog)
+    if chosen and (name or chosen != state.policy):
+        session.submit(ChangePolicy(chosen))
+
+
+def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
+    """What a policy does, and when it would compact the conversation at hand."""
+    if usage is None or not policy.automatic:
+        return f"{policy.about}."
+    mark = policy.background_mark(usage.window)
+    here = f"compacts from {tokens(mark)} tokens on, now {tokens(usage.total)}"
+    if policy.pressure(usage) != "none":
+        here = "compacts with the next request"
+    elif policy.limit is not None:
+        here = "compacts nothing yet"
+    return f"{policy.about}.\nHere: {here}."
+
+
+_EFFORTS = {
+    "default": "The model's default.",
+    "off": "Not at all, or as little as the model can.",
+    "minimal": "Barely.",
+    "low": "Little: quick and cheap.",
+    "medium": "What most work needs.",
+    "high": "Much: for hard problems.",
+    "xhigh": "More than that, where the model can.",
+    "max": "As much as the model can.",
+}
+
+
+async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
+    """Think as much as a level says, or one that the user picks; unknown levels change nothing."""
+    current = session.state.effort or session.launch.settings.thinking
+    dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, _EFFORTS)
+    chosen = await _one_of(app, session, name.strip().lower(), "effort", dialog)
+    if chosen and (name or chosen != current):
+        session.submit(ChangeEffort(chosen))
+
+
+async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
+    """Go on in the mode of a name, or in one that the user picks."""
+    about: dict[str, str] = {each: f"{what}." for each, what in ABOUT.items()}
+    dialog = ChoiceDialog("Mode", MODES, session.state.mode, about)
+    mode = mode_named(await _one_of(app, session, mode_named(name) or name, "mode", dialog))
+    if mode == session.state.mode:
+        session.say(f"The mode is already {mode}.")
+    elif mode is not None:
+        session.change_mode(mode)
+
+
+def accept_plan(session: ChatSession, argument: str) -> None:
+    """Have the plan carried out, in the mode that is named or was left for planning."""
+    state, mode = session.state, mode_named(argument) if argument else session.state.worked
+    if mode is None or mode == "plan":
+        session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
+    elif is_over(session.launch.settings.budget, session.state.costs.usd):
+        session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
+    elif state.mode != "plan":
+        session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
+    else:
+        session.submit(AcceptPlan(mode))

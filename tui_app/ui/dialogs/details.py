@@ -1,0 +1,52 @@
+"""The full text of one row, as it is: no markup, no Markdown, no control characters."""
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.types import CSSPathType
+from textual.widgets import TextArea
+
+from tui_app.ui.clipboard import copy
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.parts import readable, reading_area
+from tui_app.ui.keys import place_bindings, place_hints
+from tui_app.ui.text import one_line
+
+
+class DetailsScreen(Dialog[None]):
+    """Scrollable text that can be selected and copied."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
+    BINDINGS = place_bindings("details")
+    HINTS = place_hints("details")
+
+    def __init__(self, title: str, text: str | Callable[[], str]) -> None:
+        """Show a text, which may come from anywhere.
+
+        Args:
+            title: Its heading.
+            text: It, or what reads it in a thread.
+        """
+        super().__init__()
+        self._title, self._read = title, text if callable(text) else None
+        self._text = "Reading the log …" if callable(text) else text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -full"):
+            yield self.heading(one_line(self._title, 200))
+            yield reading_area(self._text)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        if self._read is not None:
+            self.run_worker(self._fill(self._read), exit_on_error=False)
+
+    async def _fill(self, read: Callable[[], str]) -> None:
+        self._text = await asyncio.to_thread(read)
+        self.query_one(TextArea).text = readable(self._text)
+
+    async def action_copy_all(self) -> None:
+        self.key_row.said = await copy(self.app, self._text)

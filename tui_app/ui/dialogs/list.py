@@ -1,0 +1,465 @@
+"""A list to choose from: a search box over rows in columns, declared by a spec; typing narrows it."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.records import frozen
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.keys import PLACES, Hint, choice_hints, place_bindings, place_hints
+from tui_app.ui.tables import Column, Table
+from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
+from tui_app.ui.widgets import HintRow, WrittenLine
+
+R = TypeVar("R")
+
+
+@frozen(kw_only=True)
+class ListSpec(Generic[R]):
+    """A list as data: what it shows, and what is said of it."""
+
+    name: str
+    """Beginning of the ids of its parts, and the place whose keys act in it."""
+    search: str
+    """What stands in the empty search box."""
+    columns: Sequence[Column[R]]
+    title: "Callable[[ListDialog[R]], str]"
+    """The first row; with ``how_many`` or ``narrowed`` in it, it follows the filter."""
+    words: Callable[[R], str] = lambda _: ""
+    """The text of a row that the filter searches."""
+    note: Callable[[R], str] = lambda _: ""
+    """Describes the marked row."""
+    empty: str = "No results."
+    """Said where the filter leaves no row."""
+    none: str = ""
+    """Said where there is nothing to filter, if that is something else."""
+    enter: str = "choose"
+    """What enter does with a row, and esc without a filter, where the keys have no place of their own."""
+    esc: str = "close"
+    keys: Sequence[str] = ()
+    """The keys in the order of the bottom row, where that is another than in their table."""
+    acts_without_row: Sequence[str] = ("esc",)
+    """Keys that act where no row is left."""
+    key: Callable[[R], object] | None = None
+    """By what the marked row is found again when the list is filled anew; else the first one is marked."""
+    section: Callable[[R], str] = lambda _: ""
+    """Where a row belongs; a blank row stands between two sections."""
+    head: Callable[[str], str] = lambda _: ""
+    """What stands in the row between a section and the one before it."""
+    is_page: bool = False
+    """Whether it fills the screen."""
+    least: int = 20
+    """Cells of a row, however narrow the terminal is."""
+    least_lines: int = 1
+    most_lines: int = 1_000
+    """Lines of the list for which the box has room, and grows."""
+    narrows: bool = True
+    """Whether what is written only hides rows, which esc shows again before it closes the list."""
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """Every key of the list, as the bottom row shows it."""
+        return (
+            place_hints(self.name, *self.keys) if self.name in PLACES else choice_hints(self.enter, self.esc)
+        )
+
+
+@frozen
+class Asked(Generic[R]):
+    """What a user wants of a list: a key's name for it, and the marked row."""
+
+    what: str
+    row: R | None = None
+
+
+def titled(text: str) -> Content:
+    """A title: what it is, and less loudly what else the row says of it."""
+    name, separator, more = text.partition(" · ")
+    return Content.assemble(name, (f"  {more}" if separator else "", "$text-muted not bold"))
+
+
+class ListDialog(Dialog[Any], Generic[R]):
+    """Dismisses with the row that is chosen, or with an :class:`Asked` for one of its keys.
+
+    The search box keeps the focus.
+    """
+
+    BINDINGS = place_bindings("list")
+    SPEC: ClassVar[ListSpec[Any]]
+    """What the list is, where that is the same for all of its kind."""
+
+    def __init__(
+        self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, said: str = "", mark: object = None
+    ) -> None:
+        """Offer rows.
+
+        Args:
+            rows: All there are.
+            spec: What the list is.
+            said: What came of the last wish; shown until another row is marked.
+            mark: Key of the row that is marked at first.
+        """
+        super().__init__()
+        self.spec: ListSpec[R] = spec or self.SPEC
+        self.table = Table(self.spec.columns)
+        self.said, self.marked_key = said, mark
+        self.written = ""
+        """What stands in the search box; a list that comes up once more begins with it."""
+        self.shown: Sequence[R] = ()
+        """The rows that the filter leaves."""
+        self._listed = False
+        """Whether the list has been filled, so that its rows can be counted."""
+        self._most_lines = 0
+        """Lines of the longest list so far: the box is as large, and holds still while it is narrowed."""
+        self._most_note = _NOTE_ROWS
+        """Rows of the longest note so far."""
+        self.offer(rows)
+
+    def offer(self, rows: Iterable[R]) -> None:
+        """Take the rows there are; what is typed narrows them."""
+        self.rows = tuple(rows)
+        self._texts = [self.spec.words(row).lower() for row in self.rows]
+
+    def show(self, rows: Iterable[R], said: str = "") -> None:
+        """Show other rows, the same one marked, and say what has happened."""
+        self.said = said
+        self.offer(rows)
+        if self.spec.key is None or self.marked_key not in map(self.spec.key, self.rows):
+            self.marked_key = None
+        if self.is_open:
+            self.line_up()
+
+    @property
+    def first_row(self) -> Content:
+        """The first row; that of a page begins with our sign."""
+        sign = (f"{UNICODE.load_line} ", "$text-accent") if self.spec.is_page else ""
+        return Content.assemble(sign, titled(self.spec.title(self)))
+
+    @property
+    def found(self) -> int:
+        """Rows that the filter leaves."""
+        return len(self.shown)
+
+    @property
+    def how_many(self) -> str:
+        """How many rows there are: ``41``, or ``3 of 41`` while a filter hides some."""
+        return f"{self.found:,} of {len(self.rows):,}" if self._narrows else f"{len(self.rows):,}"
+
+    @property
+    def _narrows(self) -> bool:
+        return self._listed and self.spec.narrows and bool(self.written.strip())
+
+    @property
+    def narrowed(self) -> str:
+        """The end of a title without a number: `` · 3 of 41``; empty without a filter."""
+        return f" · {self.how_many}" if self._narrows else ""
+
+    @property
+    def marked(self) -> R | None:
+        at = self.options.highlighted
+        return self.shown[at] if at is not None and at < len(self.shown) else None
+
+    @property
+    def nothing(self) -> str:
+        """The sentence shown where no row is left."""
+        return self.spec.empty if self.rows else self.spec.none or self.spec.empty
+
+    @property
+    def row_width(self) -> int:
+        """Cells of a row."""
+        width = self.size.width
+        cells = width - _FRAME_OF_PAGE if self.spec.is_page else min(width, _WIDEST) - _FRAME
+        return max(self.spec.least, cells)
+
+    def line(self, row: R, width: int) -> Content:
+        """How a row looks."""
+        return self.table.line(row, width)
+
+    def first(self) -> int:
+        """The place of the row to mark once the list is filled."""
+        keys = [self.spec.key(row) for row in self.shown] if self.spec.key is not None else []
+        return keys.index(self.marked_key) if self.marked_key in keys else 0
+
+    def use(self, row: R) -> None:
+        """Dismiss with a row, or say why not."""
+        self.dismiss(row)
+
+    def explain(self, row: R) -> None:
+        """Describe the marked row in the note below the list."""
+        key = self.spec.key(row) if self.spec.key is not None else row
+        if self.marked_key not in (None, key):
+            self.said = ""
+        self.marked_key = key
+        self.note(self.said or self.spec.note(row))
+
+    def answer(self, asked: Asked[R]) -> None:
+        """Do what a key asks for."""
+        self.dismiss(asked)
+
+    def action_ask(self, what: str) -> None:
+        """Ask for something about the marked row, or about none where it needs none."""
+        if self.marked is not None or self._acts_without_row(what):
+            self.answer(Asked(what, self.marked))
+
+    def _acts_without_row(self, what: str) -> bool:
+        return any(hint.action == f"screen.ask('{what}')" for hint in self._without_row)
+
+    @property
+    def _without_row(self) -> Sequence[Hint]:
+        return [hint for hint in self.spec.hints if hint.label in self.spec.acts_without_row]
+
+    def fill(self, wanted: str) -> None:
+        """List the rows that hold all of the words."""
+        words = wanted.lower().split()
+        rows = zip(self.rows, self._texts, strict=True)
+        self.list_rows([row for row, text in rows if all(word in text for word in words)])
+
+    def list_rows(self, rows: Sequence[R]) -> None:
+        """Show rows and mark one, or say that there is none."""
+        self.shown = rows
+        self.options.clear_options()
+        width, spec = self.row_width, self.spec
+        lines = [self.line(row, width) for row in rows]
+        heads: dict[int, str] = {}
+        for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
+            if at and (section := spec.section(row)) != spec.section(rows[at - 1]):
+                self.options.add_option(None)
+                heads[at] = spec.head(section)
+            self.options.add_option(Option(line))
+        self.options.heads = heads
+        header = self.query_one(".dialog-header", Static)
+        header.update(named := self.table.header(width))
+        header.display = bool(named)
+        high = len(heads) + sum(line.plain.count("\n") + 1 for line in lines)
+        self._most_lines = max(self._most_lines, high)
+        self._size_box()
+        self.name_keys()
+        if rows:
+            self.options.highlighted = self.first()
+        else:
+            self.note(self.nothing)
+
+    def repaint(self, row: R) -> None:
+        """Paint one row again, of which more is known by now."""
+        if row in self.shown:
+            line = self.line(row, self.row_width)
+            self.options.replace_option_prompt_at_index(self.shown.index(row), line)
+
+    def _size_box(self) -> None:
+        """Make the box as large as its list; a note takes rows of a list that has more than a few."""
+        if not self.spec.is_page:
+            lines = max(self.spec.least_lines, min(self._most_lines, self.spec.most_lines))
+            more = max(0, min(self._most_note - _NOTE_ROWS, _FEW_LINES - lines))
+            header = self.query_one(".dialog-header", Static).display
+            self.query_one(".dialog").styles.height = lines + more + _AROUND + header
+
+    def name_keys(self) -> None:
+        """Name the keys that act: without a row those that need none."""
+        self.key_row.hints = tuple(self.spec.hints if self.shown else self._without_row)
+
+    def compose(self) -> ComposeResult:
+        spec = self.spec
+        with Vertical(classes="dialog -full" if spec.is_page else "dialog"):
+            yield self.heading(self.first_row).set_class(spec.is_page, "-signed")
+            with Horizontal(classes="dialog-search"):
+                yield Static("› ", markup=False)
+                # A list that comes up once more is searched further, not anew.
+                yield WrittenLine(
+                    placeholder=spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
+                )
+            yield Static(classes="dialog-header", markup=False)
+            yield MarkedList(id=f"{spec.name}-list", compact=True, markup=False)
+            yield Static(id=f"{spec.name}-note", classes="dialog-note", markup=False)
+            yield HintRow(spec.hints, id="dialog-hints")
+
+    @property
+    def options(self) -> MarkedList:
+        return self.query_one(MarkedList)
+
+    def note(self, text: str) -> None:
+        self.query_one(f"#{self.spec.name}-note", Static).update(Content(text))
+        rows = sum(1 for _ in wrap_spans(text, self.row_width))
+        if rows > self._most_note:
+            self._most_note = rows
+            self._size_box()
+
+    def on_mount(self) -> None:
+        """Show everything; the search box has the focus."""
+        self.options.can_focus = False
+        # Its mark is moved from the search box, and looks as if the list had the focus.
+        self.options.add_class("-led")
+        box = self.query_one(Input)
+        if self.written:
+            box.value = self.written
+            box.cursor_position = len(self.written)
+        self._explain_esc()
+        self.narrow(self.written)
+
+    def narrow(self, wanted: str) -> None:
+        """List what fits the search text, and say in the title how many rows that are."""
+        self.fill(wanted)
+        self._listed = True
+        if self.spec.narrows:
+            self.query_one(".dialog-title", Static).update(self.first_row)
+
+    def on_resize(self, _: events.Resize) -> None:
+        """Line up the columns for the new width."""
+        self.line_up()
+
+    def line_up(self) -> None:
+        """Paint the rows for the present width; the mark stays where keys have put it."""
+        options = self.options
+        at = options.highlighted
+        self.narrow(self.query_one(Input).value)
+        found_again = self.spec.key is not None and self.marked_key is not None
+        if at is not None and options.option_count and not found_again:
+            options.highlighted = min(at, options.option_count - 1)
+
+    @on(Input.Changed)
+    def _searched(self, event: Input.Changed) -> None:
+        event.stop()
+        self.written = event.value
+        self._explain_esc()
+        self.narrow(event.value)
+
+    def _explain_esc(self) -> None:
+        self.key_row.instead = (CLEARS,) if self.spec.narrows and self.written else ()
+
+    def action_back(self) -> None:
+        """Show all rows again; close where all are shown."""
+        if self.spec.narrows and self.written:
+            self.query_one(Input).clear()
+        else:
+            self.action_close()
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        if (row := self.marked) is not None:
+            self.use(row)
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option_index < len(self.shown):
+            self.use(self.shown[event.option_index])
+
+    @on(OptionList.OptionHighlighted)
+    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        event.stop()
+        # The list may have been narrowed since the row was marked: only what is marked now counts.
+        if event.option_index == self.options.highlighted:
+            self.explain(self.shown[event.option_index])
+
+    def ask(self, question: ConfirmDialog, asked: Asked[R]) -> None:
+        """Dismiss with something if a user says yes; what is written into the question goes to the search."""
+
+        def decided(yes: bool | None) -> None:
+            if question.typed:
+                box = self.query_one(Input)
+                box.insert_text_at_cursor(clean(question.typed, keep_newlines=False))
+                self.written = box.value
+            if yes:
+                self.dismiss(asked)
+
+        self.app.push_screen(question, decided)
+
+    def action_move(self, step: int) -> None:
+        """Mark another row while the search box keeps the focus."""
+        options = self.options
+        if options.option_count:
+            at = (options.highlighted or 0) + step
+            options.highlighted = min(options.option_count - 1, max(0, at))
+
+
+class OpenList(ListDialog[R]):
+    """A list that stays while what is asked for is done, one thing at a time, and is shown the rows anew."""
+
+    def __init__(
+        self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, said: str = "", mark: object = None
+    ) -> None:
+        super().__init__(rows, spec, said=said, mark=mark)
+        self._queue: asyncio.Queue[Asked[R] | None] = asyncio.Queue()
+        self._is_free = True
+
+    async def wanted(self) -> Asked[R] | None:
+        """Wait for what the user wants next; None when the list was closed."""
+        self._is_free = self._queue.empty()
+        return await self._queue.get()
+
+    def answer(self, asked: Asked[R]) -> None:
+        """Hand it over, unless something else is being done: keys are for what that shows then."""
+        if self._is_free:
+            self._is_free = False
+            self._queue.put_nowait(asked)
+
+    def use(self, row: R) -> None:
+        self.answer(Asked("enter", row))
+
+    def action_close(self) -> None:
+        self._is_free = False
+        self._queue.put_nowait(None)
+        super().action_close()
+
+
+class ChoiceDialog(ListDialog[str]):
+    """Dismisses with a word, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
+
+    def __init__(
+        self, title: str, words: Sequence[str], current: str, about: Mapping[str, str] | None = None
+    ) -> None:
+        """Offer words.
+
+        Args:
+            title: First row.
+            words: All there are, in order.
+            current: The one in force; it is marked at first.
+            about: What each means, in a sentence or two.
+        """
+
+        def named(word: str) -> Content:
+            return Content.assemble(
+                one_line(word, 40), (" current" if word == current else "", "$text-muted")
+            )
+
+        super().__init__(
+            words,
+            ListSpec(
+                name="choice",
+                search="filter",
+                columns=(Column(named),),
+                title=lambda choice: f"{one_line(title, 80)}{choice.narrowed}",
+                words=lambda word: word,
+                note=lambda word: (about or {}).get(word, ""),
+                enter="use",
+                esc="cancel",
+            ),
+        )
+        self._current = current
+
+    def first(self) -> int:
+        return self.shown.index(self._current) if self._current in self.shown else 0
+
+
+_FRAME = 10
+"""Cells beside the rows: padding of the box, the sign of the chosen row, air, and the scrollbar."""
+_FRAME_OF_PAGE = 8
+_WIDEST = 110
+"""Cells of the box at most, as in ``dialog.tcss``, unless it fills the screen."""
+_AROUND, _NOTE_ROWS, _FEW_LINES = 11, 2, 5
+"""Rows of the box without those of the list, those of its note among them, and the lines of a list from which
+on a longer note takes rows of it."""
+CLEARS = Hint("esc", "clear filter", 0, "screen.back")
+"""What esc does while a list is narrowed."""

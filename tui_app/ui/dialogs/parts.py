@@ -1,0 +1,129 @@
+"""Parts of a page: their names in a row where they fit, else that of the one shown; and texts to read."""
+
+import re
+from collections.abc import Mapping
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static, TabbedContent, TabPane, Tabs, TextArea
+
+from tui_app.ui.text import MOST_CHARS, clean
+from tui_app.ui.transcript.pieces import clip
+from tui_app.ui.widgets import ReadArea
+
+INSETS = 4
+"""Cells at both sides of a page."""
+SLIM = 64
+"""Columns below which only the part that is shown is named, with its place among the others."""
+WORDY = 76
+"""Columns from which the names are as long as they are meant to be."""
+ROOMY = 110
+"""Columns from which they stand further apart."""
+
+
+def place_text(number: int, of: int, name: str) -> str:
+    """``< 2 of 6 >  Facts   left/right tabs``."""
+    return f"< {number} of {of} >  {name}   left/right tabs"
+
+
+class PartTabs(Vertical):
+    """A few parts, one of which is shown."""
+
+    def __init__(self, *panes: TabPane, names: Mapping[str, tuple[str, str]]) -> None:
+        """Show the first part.
+
+        Args:
+            panes: The parts, each with an id.
+            names: By these ids, what each is called, and shorter.
+        """
+        super().__init__()
+        self._names = names
+        self._panes = panes
+        self._ids = [name for pane in panes if (name := pane.id)]
+        self._counts: dict[str, str] = {}
+        self._at = self._ids[0]
+        """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="tab-place", markup=False)
+        with TabbedContent(id="tabs"):
+            yield from self._panes
+
+    @property
+    def active(self) -> TabPane:
+        return self.query_one(f"#{self._at}", TabPane)
+
+    def count(self, pane: str, number: int | str) -> None:
+        """Say how much a part lists, behind its name."""
+        self._counts[pane] = f"{number:,}" if isinstance(number, int) else number
+        self._write_names()
+
+    def turn(self, step: int) -> None:
+        """Go on by some parts; behind the last one comes the first."""
+        self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
+        self._tabs.active = self._at
+        self._write_names()
+
+    def on_resize(self) -> None:
+        self._write_names()
+
+    @on(TabbedContent.TabActivated)
+    def _turned(self, event: TabbedContent.TabActivated) -> None:
+        event.stop()
+        if self.query_one(Tabs).has_focus:
+            # By its name, not by a key of the screen.
+            self._at = event.pane.id or self._at
+        self._write_names()
+
+    @property
+    def _tabs(self) -> TabbedContent:
+        return self.query_one(TabbedContent)
+
+    def _write_names(self) -> None:
+        width = self.screen.size.width
+        self.set_class(width < SLIM, "-slim")
+        self.set_class(width >= ROOMY, "-roomy")
+        names = {}
+        for pane in self._ids:
+            name = self._names[pane][width < WORDY]
+            listed = f" {self._counts[pane]}" if self._counts.get(pane) else ""
+            names[pane] = name + listed
+            self._tabs.get_tab(pane).label = Content.assemble(name, (listed, "$text-muted not bold"))
+        active = self._tabs.active or self._ids[0]
+        text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
+        self.query_one("#tab-place", Static).update(Content(text))
+
+
+class PartArea(TextArea):
+    """The rows of one part: left and right go to the next part, home and end along a row."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        turns = action in ("cursor_left", "cursor_right") and not parameters
+        return not turns and super().check_action(action, parameters)
+
+
+_LINE = re.compile(r"[^\n]{2000}(?=[^\n])")
+"""What a text area wraps within a frame; longer lines are broken here."""
+
+
+def readable(text: str) -> str:
+    """Text of any origin and size for a text area, which would stall on a megabyte in one line."""
+    head, note, tail = clip(text, MOST_CHARS, None, wash=clean)
+    shown = f"{head}\n… {note} …\n{tail}" if note else head
+    return _LINE.sub(lambda line: f"{line.group()}\n", shown)
+
+
+def reading_area(text: str, *, id: str | None = None, rows: bool = False) -> TextArea:
+    """A text to read and select in; escape sequences and control characters are gone from it.
+
+    Args:
+        text: Of any origin and size.
+        id: Name of the widget.
+        rows: Whether it is a part of ours in rows, whose signs plain mode spells in ASCII.
+    """
+    kind = PartArea if rows else ReadArea
+    area = kind(readable(text), read_only=True, show_cursor=True, compact=True, id=id)
+    area.highlight_cursor_line = False
+    return area

@@ -1,0 +1,320 @@
+"""What a user is asked: whether, in which way, or for a value; the safe answer stands first.
+
+The user may still be writing when it comes up, or begin to. So a letter answers only after a moment without
+keys, with nothing written, and when no other follows it at once; what is written goes on where it began.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.types import CSSPathType
+from textual.widget import Widget
+from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.ui.dialogs.dialog import Dialog, Result
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.prompt.editor import normalise
+from tui_app.ui.tables import MUTED
+from tui_app.ui.text import clean, one_line, padded
+from tui_app.ui.type_ahead import LoneLetter, StrayKeys, in_sight
+from tui_app.ui.widgets import HintRow, WrittenLine
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+
+class SuddenDialog(Dialog[Result]):
+    """A question that may come up while the user writes, and keeps what is written for the prompt."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin.
+
+        Args:
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__()
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the user went on writing while the question was there."""
+        return self._stray.text.rstrip("\n")
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste for the prompt as well."""
+        event.stop()
+        self._stray.text += event.text
+
+
+class ConfirmDialog(SuddenDialog[bool]):
+    """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
+    BINDINGS = place_bindings("confirm")
+
+    def __init__(
+        self, text: str, *, verb: str = "Delete", keep: str = "Keep", clock: Callable[[], float] = monotonic
+    ) -> None:
+        """Ask.
+
+        Args:
+            text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
+            verb: What the dangerous button says.
+            keep: What the safe one says.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__(clock)
+        self._text, self._verb, self._keep = text, verb, keep
+        self._lone = LoneLetter(self)
+        self._writes = ""
+        """What the key would write that is acted on now."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -small"):
+            yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
+            with Horizontal(id="confirm-buttons"):
+                yield Button(Content(self._verb), id="confirm-verb", compact=True)
+                yield Button(Content(self._keep), id="confirm-keep", compact=True)
+            yield self.hints()
+
+    def on_mount(self) -> None:
+        """Start on the safe answer."""
+        self.key_row.hints = (
+            Hint("y", self._verb.lower(), 0, "screen.answer(True)"),
+            Hint("n/esc", self._keep.lower(), 0, "screen.answer(False)"),
+        )
+        self.query_one("#confirm-keep").focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the answers that are meant for them."""
+        # Bindings act only after this; a focused button takes enter as one.
+        if event.key == "enter" and self._lone.act():
+            event.stop()
+            return
+        began = self._lone.take()
+        self._writes = (event.character or "") if event.is_printable else ""
+        if self._writes and began:
+            self._stray.write(began)
+        bound = self.active_bindings.items()
+        answers = [key for key, each in bound if each.binding.id in ("confirm.yes", "confirm.no")]
+        if self._stray.catch(event, answers):
+            event.stop()
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_answer(event.button.id == "confirm-verb")
+
+    def action_letter(self, yes: bool) -> None:
+        """Answer by letter, if it stands alone."""
+        self._lone.press(self._writes, lambda: self.action_answer(yes))
+
+    def action_answer(self, yes: bool) -> None:
+        self._lone.take()
+        if not yes or in_sight(self.query_one(".dialog")):
+            self.dismiss(yes)
+
+    def action_other(self) -> None:
+        self.focus_next(Button)
+
+    def action_close(self) -> None:
+        """Keep everything."""
+        self.action_answer(False)
+
+
+class Way(NamedTuple):
+    """A way to go on."""
+
+    name: str
+    what: str
+    """What it does."""
+    answer: Any = None
+    """What the dialog is dismissed with; None changes nothing."""
+    can: bool = True
+
+
+def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
+    """What each is called, and less loudly what it does; names line up."""
+    ways = list(ways)
+    cells = max(len(way.name) for way in ways) + 2
+    return [
+        Option(Content.assemble(padded(way.name, cells), gap, (way.what, MUTED)), disabled=not way.can)
+        for way in ways
+    ]
+
+
+class WaysDialog(SuddenDialog[Any]):
+    """Dismisses with the answer of the way that is chosen; Esc with None."""
+
+    HINTS: ClassVar[tuple[Hint, ...]] = (
+        Hint("up/down", "mark", 1),
+        Hint("enter", "choose", 0),
+        Hint("esc", "cancel", 0, "screen.close"),
+    )
+    SIZE: ClassVar[str] = "-small"
+    GUARDS: ClassVar[bool] = True
+    """Whether it may come up while the user writes."""
+
+    def __init__(
+        self,
+        question: str,
+        ways: Sequence[Way],
+        note: str = "",
+        *,
+        first: int = -1,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Ask.
+
+        Args:
+            question: Said in one row.
+            ways: What there is to choose.
+            note: Said below them.
+            first: The place of the way that is marked at first.
+            clock: Seconds that only go forward; keys are told apart by the time between them.
+        """
+        super().__init__(clock)
+        self.ways, self.said = ways, note
+        self._question, self._first = question, first % len(ways)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes=f"dialog {self.SIZE}"):
+            yield self.heading(clean(self._question))
+            yield from self.above()
+            yield MarkedList(*way_options(self.ways, self.gap), compact=True, markup=False)
+            yield from self.below()
+            yield self.hints()
+
+    @property
+    def gap(self) -> str:
+        """What stands between the name of a way and what it does."""
+        return ""
+
+    def above(self) -> Iterable[Widget]:
+        return ()
+
+    def below(self) -> Iterable[Widget]:
+        yield Static(Content(self.said), classes="dialog-note", markup=False)
+
+    def on_mount(self) -> None:
+        options = self.query_one(OptionList)
+        options.focus()
+        options.highlighted = self._first
+
+    def on_key(self, event: events.Key) -> None:
+        """Let only those keys through to the list that are meant for it."""
+        # Bindings act only after this.
+        if self.GUARDS and self._stray.catch(event):
+            event.stop()
+
+    @on(OptionList.OptionSelected)
+    def _selected(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        self.dismiss(self.ways[event.option_index].answer)
+
+
+class EditDialog(Dialog[str]):
+    """Dismisses with what was typed, or ``None``."""
+
+    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
+
+    def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
+        """Ask for a value.
+
+        Args:
+            title: What it is.
+            about: What it is for and what is allowed.
+            text: What stands there at first.
+            refused: Why the last try was not taken; empty at the first.
+            verb: What enter does with it.
+        """
+        super().__init__()
+        self._title, self._about, self._text, self._refused = title, about, text, refused
+        self._verb = verb
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog -small"):
+            yield self.heading(one_line(self._title, 100))
+            yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
+            yield self.new_line()
+            yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
+            hints = (Hint("enter", self._verb, 0), Hint("esc", "cancel", 0, "screen.close"))
+            yield HintRow(hints, id="dialog-hints")
+
+    def new_line(self) -> Input:
+        """The line that is written in."""
+        return WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
+
+    def refusal(self, text: str) -> str:
+        """Why what was typed is not taken; empty where it is."""
+        return ""
+
+    @on(Input.Submitted)
+    def _entered(self, event: Input.Submitted) -> None:
+        event.stop()
+        text = event.value.strip()
+        if refused := self.refusal(text):
+            event.input.clear()
+            self.query_one("#edit-refused", Static).update(Content(clean(refused)))
+        else:
+            self.dismiss(text)
+
+
+async def typed(
+    app: "Host", title: str, about: str, text: str, take: Callable[[str], Awaitable[str]]
+) -> str | None:
+    """Ask for a value until it is taken.
+
+    Args:
+        app: Shows the dialog.
+        title: What it is.
+        about: What it is for and what is allowed.
+        text: What stands there at first.
+        take: Takes what was typed; says why not, or nothing.
+
+    Returns:
+        What was taken; None when the user gave up.
+    """
+    refused = ""
+    value: str | None
+    while (value := await app.push_screen_wait(EditDialog(title, about, text, refused))) is not None:
+        text, refused = value, await take(value)
+        if not refused:
+            break
+    return value
+
+
+async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
+    """Whether the user wants it done; what was written into the question goes on in the prompt.
+
+    Args:
+        app: Shows the question.
+        text: The question, with what it costs.
+        verb: What doing it is called.
+        keep: What leaving it is called.
+    """
+    dialog = ConfirmDialog(text, verb=verb, keep=keep)
+    done = await app.push_screen_wait(dialog)
+    write_on(app, dialog.typed)
+    return bool(done)
+
+
+async def chosen_way(app: "Host", dialog: WaysDialog) -> Any:
+    """The answer of the way that is chosen; what was written into the question goes on in the prompt."""
+    way = await app.push_screen_wait(dialog)
+    write_on(app, dialog.typed)
+    return way
+
+
+def write_on(app: "Host", text: str) -> None:
+    """Put what was written into a question where the user had been writing."""
+    if text:
+        # At once: the draft may be about to go along to another session.
+        app.chat.pane.prompt.editor.insert(clean(normalise(text)))
