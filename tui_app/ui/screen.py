@@ -318,9 +318,9 @@ def behind() -> tuple[str, ...]:
     from pkgutil import iter_modules
 
     found = iter_modules([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")
-    widgets = ("tui_app.ui.questions", "tui_app.ui.timeline", "tui_app.ui.transcript.find")
+    widgets = ("questions", "timeline", "transcript.find", "outside_editor")
     return (
-        *widgets,
+        *(f"tui_app.ui.{widget}" for widget in widgets),
         "tui_app.ui.chat.session",
         *(each.name for each in found),
         "tui_app.ui.transcript.markdown",
