@@ -9,8 +9,8 @@ import difflib
 import hashlib
 import os
 import re
-import shutil
 import stat
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,8 @@ from dataclasses import field
 from itertools import islice
 from pathlib import Path
 
-from tui_app.obeyed_places import differs_by_branch, is_autorun, obeyed_by_git
+from tui_app.descriptors import folder_of, open_named, remove_named, stat_named
+from tui_app.obeyed_places import differs_by_branch, is_autorun, obeyed_by_git, states_of_git
 from tui_app.records import frozen
 from tui_app.text import count, visible
 
@@ -30,7 +31,9 @@ MOST_PLACES = 100
 """Places that a sandbox keeps; each costs a mount."""
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
 """Folders with very many others in them, of which none is opened by itself."""
-_AS_IT_IS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_READ = os.O_RDONLY | os.O_NONBLOCK
+_TRIES, _PAUSE_S = 40, 0.005
+"""Where a command exchanges folders all the time, what it made is not always under its name."""
 _MOST_KEPT = 100_000
 _MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 300_000, 200, 1_000
 _MOST_MODULES = 2_000
@@ -73,6 +76,7 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
         own: Repositories that somebody else sees to.
     """
     places: dict[Path, Stamp] = {}
+    texts: dict[Path, bytes] = {}
     repositories: list[Path] = []
     waiting = deque(dict.fromkeys(roots))
     seen: set[Path] = set()
@@ -87,39 +91,39 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
             break
         entries = _entries(folder)
         is_whole = is_whole and len(entries) < _MOST_ENTRIES
-        names = {entry.name for entry in entries}
+        names = {name for name, _, _ in entries}
         # Whether a folder is one that git takes for a repository, whatever its name is.
         if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= set(names)):
             for git in (folder, *within_git(folder)):
+                states = {git / name: _bytes(git / name, _MOST_KEPT) for name in states_of_git()}
+                texts |= {path: text for path, text in states.items() if text is not None}
+                places |= {path: stamp(path) for path in _commands_of(git)}
                 if git not in own:
                     repositories.append(git)
                     places |= {path: stamp(path) for path in _obeyed_by_git(git)}
             continue
         is_root = folder in roots or ".git" in names
-        for entry in entries:
-            path = Path(entry.path)
-            is_folder = entry.is_dir(follow_symlinks=False)
-            is_pointer = entry.name == ".git" and not is_folder
-            may_be_folder = is_folder or entry.is_symlink()
-            if is_pointer or is_autorun(entry.name, is_folder=may_be_folder, is_root=is_root):
+        for name, is_folder, is_link in entries:
+            path = folder / name
+            is_pointer = name == ".git" and not is_folder
+            if is_pointer or is_autorun(name, is_folder=is_folder or is_link, is_root=is_root):
                 places[path] = stamp(path)
-            elif is_folder and entry.name not in _PASSED_OVER:
+            elif is_folder and name not in _PASSED_OVER:
                 waiting.append(path)
     found = [path for path in places if differs_by_branch(path.name)][:MOST_PLACES]
     held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
-    return AutorunPlaces(
-        places, {path: text for path, text in held if text is not None}, tuple(repositories), is_whole
-    )
+    texts |= {path: text for path, text in held if text is not None}
+    return AutorunPlaces(places, texts, tuple(repositories), is_whole)
 
 
 def within_git(git: Path) -> Iterator[Path]:
     """The repositories of submodules and work trees in one, those of theirs included."""
     for name in ("modules", "worktrees"):
-        for number, (path, folders, files) in enumerate(os.walk(git / name)):
+        for number, (path, folders, files) in enumerate(_walk(git / name)):
             if number >= _MOST_MODULES:
                 break
             if "HEAD" in files:
-                yield Path(path)
+                yield path
                 # The name of a submodule may have slashes in it.
                 folders[:] = [each for each in folders if each in ("modules", "worktrees")]
 
@@ -127,10 +131,18 @@ def within_git(git: Path) -> Iterator[Path]:
 def _obeyed_by_git(git: Path) -> Iterator[Path]:
     """What is there in a repository that git obeys, each hook by itself."""
     for path in (git / name for name in obeyed_by_git()):
-        if path.is_dir() and not path.is_symlink():
+        if _is_folder(path):
             hooks = islice(_files(path), _MOST_LOOKED_AT)
             yield from (hook for hook in hooks if hook.suffix != ".sample")
         elif _there(path):
+            yield path
+
+
+def _commands_of(git: Path) -> Iterator[Path]:
+    """Where a repository keeps commands for work that goes on later, such as those of a rebase."""
+    for name, lines in states_of_git().items():
+        path = git / name
+        if _there(path) and not all(map(lines.fullmatch, _lines(path))):
             yield path
 
 
@@ -167,8 +179,7 @@ def content(path: Path, shown: str, before: bytes | None = None) -> str:
 
 def files_of(path: Path) -> list[Path]:
     """The files in a place, some thousand at most; a place that is no folder is one."""
-    is_folder = path.is_dir() and not path.is_symlink()
-    return sorted(islice(_files(path), _MOST_LOOKED_AT)) if is_folder else [path]
+    return sorted(islice(_files(path), _MOST_LOOKED_AT)) if _is_folder(path) else [path]
 
 
 def is_showable(path: Path) -> bool:
@@ -180,7 +191,7 @@ def is_showable(path: Path) -> bool:
 def digest(file: Path) -> str:
     """SHA-256 of a file as hexadecimal digits; empty where it cannot be read."""
     try:
-        with os.fdopen(os.open(file, _AS_IT_IS), "rb") as stream:
+        with os.fdopen(open_named(file, _READ), "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, ValueError):
         return ""
@@ -189,37 +200,75 @@ def digest(file: Path) -> str:
 def put_back(path: Path, before: bytes) -> None:
     """Let a place hold what it held. Raises ``OSError``."""
     remove(path)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as file:
+    with os.fdopen(open_named(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(before)
 
 
 def remove(path: Path) -> None:
     """Take a place away, whatever it is. Raises ``OSError``."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    for _ in range(_TRIES):
+        try:
+            remove_named(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            why = error
+            time.sleep(_PAUSE_S)
+        else:
+            return
+    raise why
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    with suppress(OSError), os.scandir(folder) as found:
-        return list(islice(found, _MOST_ENTRIES))
+def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
+    """What is in a folder: names, whether each is a folder, and whether it is a link."""
+    with suppress(OSError):
+        opened = open_named(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with os.scandir(opened) as found:
+                return [
+                    (entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink())
+                    for entry in islice(found, _MOST_ENTRIES)
+                ]
+        finally:
+            os.close(opened)
     return []
 
 
-def _there(path: Path) -> bool:
-    return os.path.lexists(path)
+def _walk(folder: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    try:
+        opened = open_named(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        for path, folders, files, _ in os.fwalk(".", dir_fd=opened):
+            yield folder / path, folders, files
+    finally:
+        os.close(opened)
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    for path, _, names in os.walk(folder):
-        yield from (Path(path, name) for name in names)
+    for path, _, names in _walk(folder):
+        yield from (path / name for name in names)
+
+
+def _there(path: Path) -> bool:
+    try:
+        return stat_named(path).st_mode != 0
+    except OSError:
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(stat_named(path).st_mode)
+    except OSError:
+        return False
 
 
 def stamp(path: Path) -> Stamp:
     """What is another number for another file; of a folder that of all files in it."""
     try:
-        found = path.lstat()
+        found = stat_named(path)
     except OSError:
         return ()
     own = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -233,14 +282,14 @@ def stamp(path: Path) -> Stamp:
 
 def _size(file: Path) -> int:
     try:
-        return file.lstat().st_size
+        return stat_named(file).st_size
     except OSError:
         return 0
 
 
 def _bytes(file: Path, most: int) -> bytes | None:
     """What a file holds; None where it is none, or larger."""
-    with suppress(OSError), os.fdopen(os.open(file, _AS_IT_IS), "rb") as stream:
+    with suppress(OSError), os.fdopen(open_named(file, _READ), "rb") as stream:
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             data = stream.read(most + 1)
             return data if len(data) <= most else None
@@ -249,10 +298,10 @@ def _bytes(file: Path, most: int) -> bytes | None:
 
 def _lines(file: Path) -> list[str]:
     try:
-        if file.is_symlink():
-            return [f"[a link to {file.readlink()}]"]
-        opened = os.open(file, _AS_IT_IS)
-        with os.fdopen(opened, "rb") as stream:
+        if stat.S_ISLNK(stat_named(file).st_mode):
+            with folder_of(file) as (folder, name):
+                return [f"[a link to {os.readlink(name, dir_fd=folder)}]"]
+        with os.fdopen(open_named(file, _READ), "rb") as stream:
             data = stream.read(_MOST_READ + 1)
     except OSError as error:
         return [f"[cannot be read: {error.strerror}]"]
@@ -263,11 +312,12 @@ def _lines(file: Path) -> list[str]:
 
 def _is_plain(git: Path) -> bool:
     """Whether a repository is as ``git init`` or ``git clone`` makes it: no hook, no setting that runs."""
-    if any(_there(git / name) for name in ("config.worktree", "info/attributes")):
+    if any(_there(git / name) for name in ("config.worktree", "info/attributes")) or any(_commands_of(git)):
         return False
     if _there(git / "commondir"):
         return git.parent.name == "worktrees" and _lines(git / "commondir") == ["../.."]
-    if any(file.suffix != ".sample" for file in _files(git / "hooks")) or (git / "hooks").is_symlink():
+    hooks = git / "hooks"
+    if any(file.suffix != ".sample" for file in _files(hooks)) or _there(hooks) != _is_folder(hooks):
         return False
     return all(map(_is_plain_setting, _lines(git / "config")))
 

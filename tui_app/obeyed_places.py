@@ -8,7 +8,7 @@ import re
 import sys
 import tomllib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import translate
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -55,6 +55,11 @@ def obeyed_by_git() -> Sequence[str]:
     return _table().git
 
 
+def states_of_git() -> Mapping[str, re.Pattern[str]]:
+    """Files in a repository in which it keeps work that goes on later, and what lines run nothing then."""
+    return _table().states
+
+
 @frozen
 class _Table:
     names: dict[tuple[Where, bool], re.Pattern[str]]
@@ -70,6 +75,7 @@ class _Table:
     script_folders: frozenset[str]
     module_ends: tuple[str, ...]
     git: tuple[str, ...]
+    states: Mapping[str, re.Pattern[str]]
 
 
 @cache
@@ -95,6 +101,7 @@ def _table() -> _Table:
         frozenset(table["script_folders"]),
         tuple(table["module_ends"]),
         tuple(table["git"]),
+        {name: re.compile(lines) for name, lines in table["git_states"].items()},
     )
 
 

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.autorun import MOST_PLACES, AutorunPlaces, find_autorun, within_git
-from tui_app.command_parent import NETWORK_ABI, Landlock, landlock_abi, parented
+from tui_app.command_parent import parented
+from tui_app.containment import Inside, landlock_abi
+from tui_app.descriptors import folder_of
 from tui_app.files import Refused, anything, read_inside
 from tui_app.obeyed_places import obeyed_by_git
 from tui_app.records import frozen
@@ -63,9 +65,11 @@ def _tried() -> Sandbox:
     program = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
     why = "bubblewrap is not installed"
     if program:
+        place = os.path.realpath(tempfile.gettempdir())
+        words = (program, *_NAMESPACES, *_SYSTEM, "--bind-fd", place, place, "true")
         try:
             tried = subprocess.run(
-                [program, *_NAMESPACES, *_SYSTEM, "true"],
+                parented(words, Inside([place], [place], fixed=[place])),
                 capture_output=True,
                 timeout=_PROBE_S,
                 check=False,
@@ -119,17 +123,17 @@ class Confinement:
         return tuple(sorted({self.workspace, *self.added}))
 
     @property
+    def _roots(self) -> tuple[Path, ...]:
+        """Those that are in no other one."""
+        return tuple(one for one in self._open if not any(other in one.parents for other in self._open))
+
+    @property
     def limits(self) -> str:
         """What it keeps a command from, in a few words."""
         where = f"this folder and {len(self.added)} more" if self.added else "this folder"
-        match self.sandbox.kind:
-            case "bubblewrap" | "seatbelt":
-                return f"sandboxed: writes in {where} only{'' if self.network else ', no network'}"
-            case "landlock":
-                tcp = ", no TCP" if not self.network and self.sandbox.abi >= NETWORK_ABI else ""
-                return f"partly sandboxed: writes in {where} only{tcp}"
-            case "none":
-                return "not sandboxed"
+        how = "partly sandboxed" if self.sandbox.kind == "landlock" else "sandboxed"
+        kept = f"{how}: writes in {where} only{'' if self.network else ', no network'}"
+        return kept if self.is_kept_in else "not sandboxed"
 
     @property
     def is_kept_in(self) -> bool:
@@ -144,21 +148,43 @@ class Confinement:
         self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         match self.sandbox.kind:
             case "bubblewrap":
-                absent = [
-                    path for path in self._obeyed() if path.name != "hooks" and not os.path.lexists(path)
-                ]
-                words = (self.sandbox.program, *self._bubblewrap(), "--", *command)
-                return parented(words, absent=absent)
+                inside = self._inside()
+                return parented((self.sandbox.program, *self._bubblewrap(), "--", *command), inside)
             case "seatbelt":
                 return (self.sandbox.program, "-p", self._seatbelt(), *command)
             case "landlock":
-                folders = [str(folder) for folder in self._open]
-                inside = Landlock(self.sandbox.abi, self.network, str(self.temporary), folders)
-                return parented(command, inside)
+                return parented(command, self._inside())
             case "none":
                 return parented(command)
 
+    def _inside(self) -> Inside:
+        """What its parent does to keep it in; places by their real names, as no link is followed then."""
+        roots = [str(folder) for folder in self._roots]
+        inside = Inside(roots, [str(self.temporary)], ["network"] if self.network else [])
+        if self.sandbox.kind == "landlock":
+            return inside._replace(landlock=[str(self.sandbox.abi)])
+        obeyed = dict.fromkeys(path.parent.resolve() / path.name for path in self._obeyed())
+        fixed: list[Path] = []
+        absent: list[Path] = []
+        for path in obeyed:
+            if not any(root in path.parents for root in self._roots) or path.is_symlink():
+                continue
+            if path.name == "hooks" and path.parent.is_dir():
+                # Hooks are too many to wait for: their folder is made and stays empty.
+                with contextlib.suppress(OSError), folder_of(path) as (folder, name):
+                    os.mkdir(name, dir_fd=folder)
+            (fixed if path.exists() else absent).append(path)
+        secret = self._secret()
+        held = self._held((*self._repositories(), *obeyed, *secret))
+        return inside._replace(
+            held=[*map(str, held)],
+            fixed=[*map(str, fixed)],
+            covered=[*map(str, secret)],
+            absent=[*map(str, absent)],
+        )
+
     def _bubblewrap(self) -> Iterator[str]:
+        """What is bound by name no command can exchange; all else goes by descriptor, see its parent."""
         yield from _NAMESPACES
         if not self.network:
             yield "--unshare-net"
@@ -166,28 +192,16 @@ class Confinement:
         # Sockets of other programs stand in /run, and what people keep in their home and in /tmp.
         covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
         covered = [each for each in covered if each.is_dir() and each != Path("/")]
+        shown = next((each for each in self._secret() if self.temporary.is_relative_to(each)), self.temporary)
         for folder in covered:
-            own = ("--bind", str(self.temporary)) if folder == Path("/tmp") else ("--tmpfs",)
+            own = ("--bind-fd", str(shown)) if folder == Path("/tmp") else ("--tmpfs",)
             yield from (*own, str(folder))
         for name in ("/run/systemd/resolve", "/run/current-system", "/run/wrappers"):
             yield from ("--ro-bind-try", name, name)
         for folder in self._needed(covered):
             yield from ("--ro-bind-try", str(folder), str(folder))
-        for folder in self._open:
-            yield from ("--bind", str(folder), str(folder))
-        kept = self._kept()
-        for folder in self._held((*self._repositories(), *kept)):
-            # A place of its own cannot be moved away, to be made anew with other hooks.
-            yield from ("--bind", str(folder), str(folder))
-        for folder in self._open:
-            # Over them all, so that files are moved and linked across them as within one place.
-            yield from ("--bind", str(folder), str(folder))
-        for path in kept:
-            # A folder that is not there yet is not to be made either.
-            how = ("--ro-bind", str(path)) if path.exists() else ("--tmpfs",)
-            yield from (*how, str(path))
-        for path in self._secret():
-            yield from ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+        for folder in self._roots:
+            yield from ("--bind-fd", str(folder), str(folder))
         yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", str(self.workspace))
 
     def _needed(self, covered: Sequence[Path]) -> list[Path]:
@@ -195,7 +209,8 @@ class Confinement:
         needed = [self.home / ".gitconfig", self.home / ".config" / "git"]
         for entry in filter(None, self.search.split(os.pathsep)):
             folder = Path(entry)
-            if not folder.is_absolute():
+            # Where commands can write, they would say by a link what is bound.
+            if not folder.is_absolute() or self._is_open(folder):
                 continue
             for path in dict.fromkeys((folder, *_led_to(folder))):
                 if any(path.is_relative_to(each) for each in covered):
@@ -206,15 +221,13 @@ class Confinement:
             if program.parent.name == "bin" and program.name.startswith("python"):
                 needed += [_installation(program.parent, self.home)]
         usable = [path for path in needed if path.exists() and not self.home.is_relative_to(path)]
-        return sorted({path for path in usable if path not in covered})
+        return sorted({path for path in usable if path not in covered and not self._is_open(path)})
 
-    def _kept(self) -> list[Path]:
-        """What stands in the workspace that programs obey later, and the program's own settings."""
-        kept = [each for each in self._obeyed() if not each.is_symlink()]
-        return [each for each in kept if each.exists() or each.name == "hooks"]
+    def _is_open(self, path: Path) -> bool:
+        return any(path.resolve().is_relative_to(root) for root in self._roots)
 
     def _obeyed(self) -> list[Path]:
-        """Such places, whether they are there or not."""
+        """What programs obey later, and the program's own settings, whether it is there or not."""
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
             linked = (folder / "commondir").is_file()
@@ -230,10 +243,9 @@ class Confinement:
 
     def _held(self, paths: Sequence[Path]) -> list[Path]:
         """The folders around some paths, up to those that may be written in; outer ones first."""
-        found = {path for path in paths if path.is_dir()}
-        for path in paths:
-            found |= {each for each in path.parents if any(one in each.parents for one in self._open)}
-        return sorted(each for each in found - {*self._open} if each.is_dir() and not each.is_symlink())
+        found = {each for path in paths for each in (path, *path.parents)}
+        inside = {each for each in found if any(root in each.parents for root in self._roots)}
+        return sorted(each for each in inside if each.is_dir() and each == each.resolve())
 
     def _repositories(self) -> list[Path]:
         found = [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
@@ -249,11 +261,8 @@ class Confinement:
         inside = (*self._open, *self._needed((self.home,)))
         secret = (self.home / name for name in _SECRETS)
         reached = [path for path in secret if any(path.is_relative_to(each) for each in inside)]
-        return [
-            path
-            for path in (*self.hidden, *reached)
-            if path.exists() and not self.workspace.is_relative_to(path)
-        ]
+        real = dict.fromkeys(path.resolve() for path in (*self.hidden, *reached) if path.exists())
+        return [path for path in real if not any(root.is_relative_to(path) for root in self._roots)]
 
     def _seatbelt(self) -> str:
         """A profile for macOS. Untried: written after the system's own profiles."""

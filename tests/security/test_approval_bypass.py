@@ -23,7 +23,8 @@ from tui_app import sandbox
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.command_parent import landlock_abi, parented
+from tui_app.command_parent import parented
+from tui_app.containment import landlock_abi
 from tui_app.conversation.approvals import Approvals, Decision, ToolGate
 from tui_app.conversation.imports import import_session
 from tui_app.conversation.work import Prompt

@@ -85,13 +85,15 @@ def make_tooling(
 ) -> Tooling:
     """Make the tools that the settings allow; without a compactor they are only measured."""
     settings = opening.settings
+    # Once: a command could have a link lead elsewhere by the time of the next.
+    workspace_folder, added = opening.cwd.resolve(), opening.added
 
     def confinement() -> Confinement | None:
         if settings.sandbox == "off":
             return None
         return Confinement(
-            workspace=opening.cwd.resolve(),
-            added=opening.added,
+            workspace=workspace_folder,
+            added=added,
             home=Path.home().resolve(),
             search=opening.env.get("PATH", ""),
             readable=(opening.paths.config,),
@@ -113,9 +115,7 @@ def make_tooling(
         yes=opening.yes,
     )
     questions = Questions(history.append, approvals.ahead, opening.attended)
-    workspace = Workspace(
-        opening.cwd, (), opening.paths.own_folders, added=opening.added, session=folder.path
-    )
+    workspace = Workspace(opening.cwd, (), opening.paths.own_folders, added=added, session=folder.path)
     files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
     search = SessionSearch(history.store, history.session)
     project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)

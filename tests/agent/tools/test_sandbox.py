@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.command_tool import CommandTool
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.command_parent import landlock_abi, parented
+from tui_app.command_parent import parented
+from tui_app.containment import landlock_abi
 from tui_app.obeyed_places import is_autorun, obeyed
 from tui_app.sandbox import Confinement, Sandbox
 
@@ -137,6 +137,7 @@ def test_a_folder_that_was_added_may_be_written_in(lab: Path, kind: str) -> None
         assert run(kept, f"echo x > {lab}/more/.git/hooks/pre-commit").returncode, "what programs obey"
 
 
+@pytest.mark.bubblewrap
 def test_hooks_stay_as_they_are_wherever_git_looks_for_them(lab: Path) -> None:
     work = lab / "work"
     for name in ("lib/deep/name", "outer/modules/inner"):
@@ -145,10 +146,12 @@ def test_hooks_stay_as_they_are_wherever_git_looks_for_them(lab: Path) -> None:
     (work / ".git/modules/outer/HEAD").touch()
     (work / ".husky/_").mkdir(parents=True)
     (work / ".git/config").write_text(f'[core]\n\tHooksPath = ".husky/_"\n\thooksPath = {lab}/home\n')
-    words = kept_in(lab, Sandbox("bubblewrap", "/usr/bin/bwrap")).words(("true",))
-    read_only = {each for flag, each in pairwise(words) if flag in ("--ro-bind", "--tmpfs")}
+    kept = kept_in(lab, sandbox.find_sandbox())
     modules = (work / ".git/modules" / each for each in ("lib/deep/name", "outer", "outer/modules/inner"))
-    assert {str(work / ".husky/_"), *(f"{each}/hooks" for each in modules)} <= read_only
+    for hooks in (work / ".husky/_", *(each / "hooks" for each in modules)):
+        assert run(kept, f"echo x > {hooks}/pre-commit").returncode
+        assert run(kept, f"mv {hooks} {work}/gone").returncode
+        assert not any(hooks.iterdir())
 
 
 @pytest.mark.bubblewrap
@@ -298,7 +301,7 @@ BOUNDED = (
     "parent.MOST_PROCESSES = 40\n"
     "disk = os.statvfs('.')\n"
     "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"
-    "parent.main(os.getppid(), parent.Landlock(0, True, '', []), [], sys.argv[1:])\n"
+    "parent.main(os.getppid(), parent.FREE, sys.argv[1:])\n"
 )
 """The parent of a command with limits that a test may reach."""
 MULTIPLIES = (
@@ -621,6 +624,9 @@ HIDDEN = {
     "a pointer where there was none": "git init -q a; echo gitdir: a/.git > .git",
     "a submodule of one": f"mkdir -p there/.git/modules/x; git init -q --bare there/.git/modules/x;"
     f" {EVIL} > there/.git/modules/x/config",
+    "a rebase that goes on later": "mkdir -p there/.git/rebase-merge;"
+    " echo 'exec touch pwned' > there/.git/rebase-merge/git-rebase-todo",
+    "a bisection that goes on later": "echo '$(touch pwned)' > there/.git/BISECT_NAMES",
     "a work tree of one": "git -C there worktree add -q ../tree;"
     " echo ../../../y > there/.git/worktrees/tree/commondir",
 }
@@ -667,6 +673,13 @@ async def test_an_ordinary_day_asks_nothing_about_places(tmp_path: Path, kind: s
         "mkdir -p vendor/x/.github/workflows vendor/x/.circleci; echo x > vendor/x/.travis.yml",
         f"git add -A && {git} commit -qm all && git checkout -qb topic && {git} commit -q --allow-empty -m x",
         "git checkout -q -; git merge -q topic; git stash list; git gc -q; git tag t",
+        # A rebase that stops goes on with the next command, and so does a bisection.
+        f"git checkout -qb one && echo 1 > f && git add f && {git} commit -qm 1 && echo 1 > g && git add g"
+        f" && {git} commit -qm g && git checkout -qb two HEAD~2 && echo 2 > f && git add f"
+        f" && {git} commit -qm 2 && ! {git} rebase -q two one",
+        f"echo 3 > f; git add f; {git} -c core.editor=true rebase --continue",
+        "git bisect start && git bisect bad",
+        "git bisect good HEAD~1 && git bisect reset",
         "git init -q sub && git -C sub remote add origin ../x && git init -q --bare store",
     ):
         said = await run_command(call, line)
