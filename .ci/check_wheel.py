@@ -13,6 +13,7 @@ PACKAGE_FILES = (
         "agent/approvals/programs.toml",
         "agent/approvals/reach.toml",
         "obeyed_places.toml",
+        "environment.toml",
         "cli/outputs.json",
     ),
 )

@@ -1,13 +1,16 @@
 """What of our environment other programs may see, and the secrets that no text may carry.
 
-A variable is secret by the shape of its name or of its value. Commands, hooks and results of tools all go by
-this one rule.
+Commands and hooks get what the table beside this file names and no secret. A variable is secret by the shape
+of its name or of its value; results of tools go by this rule, too.
 """
 
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase, translate
+from functools import cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -75,6 +78,30 @@ def _is_generated(value: str) -> bool:
 def _is_mixed(run: str) -> bool:
     kinds = (any(map(test, run)) for test in (str.isupper, str.islower, str.isdigit))
     return all(kinds) and looks_random(run) and len(_CHANGE.findall(run)) >= _SHARE * len(run)
+
+
+def for_programs(
+    env: Mapping[str, str], named: Iterable[str] = (), passed: Iterable[str] = ()
+) -> dict[str, str]:
+    """What programs need of the environment.
+
+    Args:
+        env: The environment.
+        named: Variables that hold keys because the settings say so.
+        passed: Those that the settings give them, whatever they hold; `*` stands for any end.
+    """
+    through = [name for name in env if any(fnmatchcase(name, each) for each in passed)]
+    kept, needed = without_keys(env, named, through), _needed()
+    return {name: value for name, value in kept.items() if name in through or needed.fullmatch(name)}
+
+
+@cache
+def _needed() -> re.Pattern[str]:
+    """The names of the table."""
+    import tomllib  # not for the first frame
+
+    rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return re.compile("|".join(translate(name) for names in rows.values() for name in names))
 
 
 def without_keys(

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -369,13 +370,13 @@ REFUSE = "echo 'not before noon' >&2; exit 2"
 
 @asynccontextmanager
 async def hooked(
-    desk: Desk, server: FakeOpenAI, hooks: Defined, *, turns: int = 4, window: int = 32_000
+    desk: Desk, server: FakeOpenAI, hooks: Defined, *, turns: int = 4, window: int = 32_000, **more: Any
 ) -> AsyncIterator[OpenSession]:
     """A session with hooks in which some turns were had."""
     desk.env["PATH"] = os.environ["PATH"]
     desk.server("local", server.base_url, window=window)
     server.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(turns)))
-    async with desk.session(hooks=hooks) as opened:
+    async with desk.session(hooks=hooks, **more) as opened:
         for number in range(turns):
             await turn(opened.conversation, f"Question {number}? {LONG}")
         yield opened
@@ -593,15 +594,16 @@ async def test_session_hooks_hear_of_beginning_resuming_and_end(desk: Desk, fake
 
 async def test_keys_reach_no_hook(desk: Desk, fake_openai: FakeOpenAI) -> None:
     key = "sk-fake-0123456789"
-    desk.env.update(OPENAI_API_KEY=key, HARBOUR="quiet")
+    desk.env.update(OPENAI_API_KEY=key, HARBOUR="quiet", PIER="four", LC_TIME="C")
     (desk.cwd / "keys.txt").write_text(f"the key is {key}\n")
     hooks: Defined = {"postTool": (sh("env > env; cat > input"),)}
-    async with hooked(desk, fake_openai, hooks, turns=0) as opened:
+    async with hooked(desk, fake_openai, hooks, turns=0, pass_variables="PIER") as opened:
         fake_openai.add(tool("read_file", path="keys.txt"), Text("I see."))
         await turn(opened.conversation, "Read it")
         env, given = (desk.own / "env").read_text(), (desk.own / "input").read_text()
-        assert "HARBOUR=quiet" in env
+        assert {"PIER=four", "LC_TIME=C"} <= {*env.splitlines()}
         assert "OPENAI" not in env
+        assert "HARBOUR" not in env
         assert key not in env + given
         assert "the key is [secret removed]" in given
 

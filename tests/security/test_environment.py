@@ -13,7 +13,7 @@ from tests.servers.behaviours import CutStream, ReasoningOnly, Text, Tool, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.api_keys import ApiKeys
-from tui_app.environment import Secrets, is_secret, keys_in, without_keys
+from tui_app.environment import Secrets, for_programs, is_secret, keys_in, without_keys
 from tui_app.events import AssistantDelta, Error, ToolOutput, ToolResult
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
@@ -83,6 +83,56 @@ def test_an_environment_without_keys() -> None:
     assert without_keys({**HARMLESS, **SECRET, **copies}, ["harbour"]) == HARMLESS
     let = without_keys({**HARMLESS, **SECRET}, let=["GH_PAT", "NOT_THERE"])
     assert let == {**HARMLESS, "GH_PAT": "pat-0123"}
+
+
+NEEDED = {
+    "PATH": "/bin",
+    "HOME": "/h",
+    "LC_TIME": "de_DE.UTF-8",
+    "TERM": "xterm",
+    "VIRTUAL_ENV": "/v",
+    "https_proxy": "http://p",
+    "NO_PROXY": "localhost",
+    "REQUESTS_CA_BUNDLE": "/ca",
+    "GOPATH": "/go",
+    "CARGO_HOME": "/c",
+    "SSH_AUTH_SOCK": "/s",
+    "XDG_CACHE_HOME": "/x",
+    "GIT_AUTHOR_NAME": "a",
+    "CMAKE_PREFIX_PATH": "/m",
+    "npm_config_cache": "/n",
+    "CC": "clang",
+}
+NOT_NEEDED = {
+    "BW_SESSION": "open sesame",
+    "OP_SESSION_my": "open",
+    "VAULT_ADDR": "http://v",
+    "KRB5CCNAME": "/tmp/krb5",
+    "PGHOST": "db",
+    "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/bus",
+    "XAUTHORITY": "/x",
+    "SLACK_HOOK": "T0/B0",
+    "AWS_PROFILE": "prod",
+    "KeePassPhrase": "left",
+    "GNUPGHOME": "/g",
+    "WINDOWID": "7",
+    "DEPLOY_TO": "harbour",
+    "STEAM": "1",
+    "PATHS": "/",
+}
+
+
+def test_programs_get_what_they_need_and_what_the_settings_name() -> None:
+    env = {
+        **NEEDED,
+        **NOT_NEEDED,
+        "NPM_TOKEN": "npm_0123456789",
+        "PIP_INDEX_URL": "https://a:hidden-pass@pypi.example/",
+    }
+    assert for_programs(env) == NEEDED
+    passed = for_programs(env, passed=["BW_SESSION", "OP_*", "NPM_TOKEN", "NOT_THERE", ""])
+    assert passed.keys() - NEEDED.keys() == {"BW_SESSION", "OP_SESSION_my", "NPM_TOKEN"}
+    assert for_programs({"CC": "named-in-settings"}, named=["CC"]) == {}
 
 
 def test_what_texts_do_not_carry() -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, add_json
 from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
+from tui_app.environment import for_programs
 from tui_app.paths import Paths
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
 from tui_app.records import frozen
@@ -258,6 +259,7 @@ _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
 _OTHER_MODEL = (
     "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
 )
+_MOST_HELD = 12
 _REINSTALL = "Reinstall Plimsoll in an environment of its own."
 
 
@@ -343,6 +345,7 @@ def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[C
         ok("settings", where),
         *check_rules(settings),
         check_keys(keys, settings.endpoints, local=bool(servers)),
+        check_variables(program.env, settings.pass_variables),
         *check_models(settings, keys),
     ]
 
@@ -375,6 +378,14 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
         hint = f"Set {' or '.join(key for key, _ in MODELS_BY_KEY)}, or start a local server such as Ollama."
         return warn("keys", f"none: only {OFFLINE_MODEL} can answer", hint)
     return ok("keys", ", ".join(present) or "none")
+
+
+def check_variables(env: Mapping[str, str], passed: str) -> Check:
+    """Names of the variables that commands do not get."""
+    held = sorted(env.keys() - for_programs(env, passed=map(str.strip, passed.split(","))).keys())
+    more = f" and {len(held) - _MOST_HELD} more" if len(held) > _MOST_HELD else ""
+    names = f"; held back: {', '.join(held[:_MOST_HELD])}{more} (pass_variables)" if held else ""
+    return ok("variables", f"commands get {len(env) - len(held)} of {len(env)}{names}")
 
 
 def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:

@@ -17,7 +17,7 @@ from tui_app.cli.command import (
     run_until_signal,
 )
 from tui_app.cli.output import flush, say, tell
-from tui_app.environment import hide_environment, without_keys
+from tui_app.environment import for_programs, hide_environment
 from tui_app.extras import install_command
 
 HOST, PORT = "127.0.0.1", 8420
@@ -62,7 +62,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     given += ["--continue"] if args.latest else []
     given += ["--trust"] if args.trust else []
     # Its own environment has the keys, too; those of the pages are hidden by each page.
-    hide_environment(program.env.keys() - without_keys(program.env).keys())
+    hide_environment(program.env.keys() - for_programs(program.env).keys())
     gate = Gate(host=args.host, port=args.port, token="" if args.no_token else new_token())
 
     def ready() -> None:

@@ -148,11 +148,11 @@ class Opening:
         return file_gate(lambda action: judge(action, rules), self.cwd, self.paths.own_folders)
 
     def outward_env(self) -> dict[str, str]:
-        """What commands and hooks see of our environment: no secret that the settings do not let through."""
-        from tui_app.environment import without_keys
+        """What commands and hooks see of our environment."""
+        from tui_app.environment import for_programs
 
-        let = self.settings.pass_variables.split(",")
-        return without_keys(self.env, self._named_keys, map(str.strip, let))
+        passed = [each.strip() for each in self.settings.pass_variables.split(",")]
+        return for_programs(self.env, self._named_keys, passed)
 
     def secrets(self) -> "Secrets":
         """What no text may carry."""

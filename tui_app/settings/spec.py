@@ -348,10 +348,10 @@ class Settings:
     pass_variables: str = setting(
         "",
         Text(
-            r"([A-Za-z_][A-Za-z0-9_]*(\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)?",
-            "names of environment variables, separated by commas",
+            r"([A-Za-z_][A-Za-z0-9_]*\*?(\s*,\s*[A-Za-z_][A-Za-z0-9_]*\*?)*)?",
+            "names of environment variables, separated by commas; NAME* for all that begin so",
         ),
-        "Variables that look like secrets but are given to commands and hooks anyway.",
+        "Further variables that commands and hooks get, also if they look like secrets.",
     )
     """Comma-separated."""
     web_fetch: str = setting(
