@@ -93,11 +93,13 @@ class ProcessGroup(Generic[L]):
 
 @frozen(kw_only=True)
 class Pipes:
-    """Where a program reads and writes, as for ``subprocess``."""
+    """Where a program reads and writes, as for ``subprocess``, and its session."""
 
     stdin: int = subprocess.DEVNULL
     stdout: int = subprocess.PIPE
     stderr: int = subprocess.PIPE
+    leads_session: bool = True
+    """Whether its group has a session of its own: no terminal is theirs then."""
 
 
 async def start_group(
@@ -153,8 +155,9 @@ async def _started(
         stderr=pipes.stderr,
         cwd=cwd,
         env=dict(env),
-        # A session of its own: one signal reaches all of its children, and no terminal is theirs.
-        start_new_session=True,
+        # A group of its own: one signal reaches all of its children.
+        start_new_session=pipes.leads_session,
+        process_group=None if pipes.leads_session else 0,
     )
     return ProcessGroup(transport, listening)
 

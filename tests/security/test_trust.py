@@ -22,7 +22,7 @@ from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
 from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.web.server import command_line
+from tui_app.web.pages import page_command
 
 ROOT = Path(__file__).parents[2]
 SKILL = "---\nname: reefing\ndescription: How to make the sail smaller.\n---\nFirst ease the halyard.\n"
@@ -143,9 +143,9 @@ def test_the_launcher_looks_for_a_python_without_modules_of_the_folder(tmp_path:
 
 def test_a_page_is_started_without_modules_or_a_shell_of_the_folder(tmp_path: Path) -> None:
     write(tmp_path / "tui_app.py", "raise SystemExit(9)\n")
-    line = command_line(["--version"])
-    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, check=False, timeout=60)
-    assert (done.returncode, line.startswith("exec ")) == (0, True)
+    words = page_command(["--version"])
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, words[0]) == (0, sys.executable)
 
 
 def test_no_variables_or_settings_of_the_folder_count(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The server and the screens it starts, as a browser talks to them."""
 
+import asyncio
 import json
+import signal
 from pathlib import Path
 
 import aiohttp
@@ -10,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from tests.web.kit import plain, serving
-from tui_app.web.server import SAFETY, Answer, Gate, is_loopback, new_token, page
+from tests.web.kit import free_port, plain, serving
+from tui_app.web import server
+from tui_app.web.pages import HIGHEST, WIDEST, bounded_size
+from tui_app.web.server import SAFETY, Answer, Gate, is_loopback, new_token, page, serve
 
 
 async def screen_of(socket: aiohttp.ClientWebSocketResponse, words: str) -> str:
@@ -76,6 +80,88 @@ async def test_an_interrupted_server_ends_its_screens(tmp_path: Path) -> None:
             assert screens
             assert await served.end() == 130
         assert psutil.wait_procs(screens, timeout=30)[1] == []
+
+
+@pytest.mark.parametrize("how", ["hangs", "does not read", "server is killed"])
+async def test_a_program_ends_with_its_page_however_that_ends(tmp_path: Path, how: str) -> None:
+    async with serving(tmp_path, "--no-token") as served, aiohttp.ClientSession() as browser:
+        async with browser.ws_connect(f"{served.base}ws") as socket:
+            await screen_of(socket, "built-in search")
+            screens = served.screens()
+            assert screens
+            for each in screens if how != "server is killed" else ():
+                each.suspend()
+            if how == "does not read":
+                await socket.send_str(json.dumps(["stdin", "a" * 3_000_000]))
+            elif how == "server is killed":
+                served.process.send_signal(signal.SIGKILL)
+        assert await asyncio.to_thread(lambda: psutil.wait_procs(screens, timeout=30)[1]) == []
+
+
+async def test_a_page_says_nothing_that_ends_or_fills_its_program(tmp_path: Path) -> None:
+    odd = (
+        "[",
+        "{}",
+        '["resize"]',
+        '["resize",{"width":true,"height":-1}]',
+        '["stdin",7]',
+        '["blur"]',
+        "[[]]",
+    )
+    async with (
+        serving(tmp_path, "--no-token") as served,
+        aiohttp.ClientSession() as browser,
+        browser.ws_connect(f"{served.base}ws?width=1e9&height=0") as socket,
+    ):
+        await screen_of(socket, "built-in search")
+        for said in (*odd, "[" * 90_000, '["resize",{"width":100000,"height":100000}]'):
+            await socket.send_str(said)
+        await socket.send_str(json.dumps(["stdin", "list files\r"]))
+        await screen_of(socket, "list files")
+        [screen] = served.screens()
+        assert screen.memory_info().rss < 600 << 20
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "size"),
+    [
+        (80, "24", (80, 24)), (100_000, 10**8, (WIDEST, HIGHEST)), ("1" * 5_000, 1, None), (0, 9, None),
+        (-5, 9, None), (1.5, 9, None), (True, 9, None), ("²", 9, None), (None, {}, None),
+    ],
+)  # fmt: skip
+def test_sizes_of_a_page(width: object, height: object, size: tuple[int, int] | None) -> None:
+    assert bounded_size(width, height) == size
+
+
+CLOSED = (ConnectionError, asyncio.IncompleteReadError)
+
+
+async def test_connections_that_ask_nothing_lock_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate, listens = Gate(host="127.0.0.1", port=free_port(), token=""), asyncio.Event()
+    running = asyncio.create_task(serve(gate, ("true",), listens.set))
+    await asyncio.wait_for(listens.wait(), 30)
+    opened = []
+    for _ in range(150):
+        reader, writer = await asyncio.open_connection(gate.host, gate.port)
+        writer.write(b"GET / HTTP/1.1\r\nHost: ")
+        opened.append((reader, writer))
+    with pytest.raises(CLOSED):
+        await asyncio.wait_for(opened[0][0].readexactly(1), 30)
+    async with aiohttp.ClientSession() as browser, browser.get(gate.address) as answer:
+        assert answer.status == 200
+        # One that goes on within its time is served, and one that does not is closed.
+        opened[-1][1].write(f"127.0.0.1:{gate.port}\r\n\r\n".encode())
+        assert (await asyncio.wait_for(opened[-1][0].readline(), 30)).endswith(b"200 OK\r\n")
+    monkeypatch.setattr(server, "HEAD_S", 0.0)
+    late, half = await asyncio.open_connection(gate.host, gate.port)
+    half.write(b"GET / HT")
+    with pytest.raises(CLOSED):
+        await asyncio.wait_for(late.readexactly(1), 30)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    for _, writer in [*opened, (late, half)]:
+        writer.close()
 
 
 def test_the_page_loads_nothing_from_elsewhere_and_writes_no_markup() -> None:

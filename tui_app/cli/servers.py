@@ -52,7 +52,8 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     program.settings(policy=args.policy)
     folder = program.folder(args.path)
     try:
-        from tui_app.web.server import Gate, command_line, is_loopback, new_token, serve
+        from tui_app.web.pages import page_command
+        from tui_app.web.server import Gate, is_loopback, new_token, serve
     except ImportError as error:
         raise CommandFailed(NO_WEB_SERVER) from error
     if args.no_token and not is_loopback(args.host):
@@ -72,7 +73,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
 
     async def work() -> int:
         try:
-            await serve(gate, command_line([str(folder), *given]), ready)
+            await serve(gate, page_command([str(folder), *given]), ready)
         except OSError as error:
             reason = error.strerror or str(error)
             raise CommandFailed(

@@ -3,19 +3,19 @@
 import asyncio
 import ipaddress
 import secrets
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum, auto
 from hashlib import sha256
 from html import escape
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from aiohttp import web
+import textual_serve
+from aiohttp import WSCloseCode, web
 from aiohttp.typedefs import Handler
-from textual_serve.server import Server
 
 from tui_app.records import frozen
+from tui_app.web.pages import GRACE_S, serve_page
 
 # Who may use the served screen: pure decisions over a request's headers.
 #
@@ -212,30 +212,50 @@ REFUSALS = {
 FONT_SIZES = range(6, 49)
 """Pixels a page may ask for with ``?fontsize=``."""
 _USUAL_SIZE = 16
+HEAD_S = 10.0
+"""Seconds that a connection may take to send the head of a request, or to stay without one."""
+_MOST_WAITING = 100
 COOKIE_S = 30 * 24 * 3600
 """A browser stays signed in so long, in seconds; a new start of the server makes a new token."""
 
 
-def command_line(arguments: Sequence[str]) -> str:
-    """How the program of one page is started, with the interpreter that runs this one.
+class Connections:
+    """Those that nothing has asked for yet: a browser says what it wants at once, others are closed."""
 
-    Without ``-P`` modules of the folder would be imported for ours. The shell that starts it gives its place
-    up: it would keep our environment where every program of the user can read it.
+    def __init__(self) -> None:
+        self._waiting: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
-    Args:
-        arguments: Those of ``plimsoll`` itself, for example a folder and a model.
-    """
-    return f"exec {shlex.join([sys.executable, '-P', '-m', 'tui_app', *arguments])}"
+    def wait_for_head(self, connection: web.RequestHandler) -> None:
+        """Close a connection that sends no whole head in time, and the oldest of too many."""
+        later = asyncio.get_running_loop().call_later(HEAD_S, self._close, connection)
+        self._waiting[connection] = later
+        if len(self._waiting) > _MOST_WAITING:
+            self._close(next(iter(self._waiting)))
+
+    def has_asked(self, connection: web.RequestHandler) -> None:
+        if (later := self._waiting.pop(connection, None)) is not None:
+            later.cancel()
+
+    def _close(self, connection: web.RequestHandler) -> None:
+        self.has_asked(connection)
+        if isinstance(connection.transport, asyncio.Transport):
+            connection.transport.abort()
+
+    def close(self) -> None:
+        for connection in [*self._waiting]:
+            self._close(connection)
 
 
-def build(gate: Gate, command: str) -> web.Application:
+def build(gate: Gate, command: Sequence[str], connections: Connections) -> web.Application:
     """Put the web application together.
 
     Args:
         gate: Who may use it.
-        command: Shell command that starts the screen of one page.
+        command: What starts the screen of one page.
+        connections: Those that wait for their request.
     """
-    screens = Server(command, host=gate.host, port=gate.port, title="Plimsoll")
+    statics = Path(textual_serve.__file__).parent / "static"
+    pages: set[web.WebSocketResponse] = set()
 
     async def index(request: web.Request) -> web.Response:
         wanted = request.query.get("fontsize", "")
@@ -243,59 +263,90 @@ def build(gate: Gate, command: str) -> web.Application:
         text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE, gate.room)
         return web.Response(text=text, content_type="text/html")
 
-    async def style(_request: web.Request) -> web.Response:
-        return web.Response(text=STYLE, content_type="text/css")
+    async def screen(request: web.Request) -> web.WebSocketResponse:
+        return await serve_page(request, command, pages)
 
-    async def script(_request: web.Request) -> web.Response:
-        return web.Response(text=SCRIPT, content_type="text/javascript")
+    async def close_pages(_application: web.Application) -> None:
+        await asyncio.gather(*(each.close(code=WSCloseCode.GOING_AWAY) for each in pages))
 
     async def protect(_request: web.Request, response: web.StreamResponse) -> None:
         response.headers.update(SAFETY)
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        answer = gate.judge(request.headers, request.query, request.cookies)
-        if answer is Answer.SIGN_IN:
-            inside = web.Response(status=302, headers={"Location": f"{gate.room}/"})
-            inside.set_cookie(
-                gate.cookie, gate.token, path=f"{gate.room}/", max_age=COOKIE_S, httponly=True, samesite="Lax"
-            )
-            return inside
-        if answer is Answer.SERVE:
-            return await handler(request)
-        return web.Response(status=403, text=REFUSALS[answer])
+        connections.has_asked(request.protocol)
+        try:
+            return await _answered(gate, request, handler)
+        finally:
+            if request.transport is not None:
+                connections.wait_for_head(request.protocol)
 
     application = web.Application(middlewares=[guard])
     application.on_response_prepare.append(protect)
+    application.on_shutdown.append(close_pages)
     for room in dict.fromkeys((gate.room, "")):
         application.add_routes(
             [
                 web.get(f"{room}/", index),
-                web.get(f"{room}/plimsoll.css", style),
-                web.get(f"{room}/plimsoll.js", script),
-                web.get(f"{room}{SOCKET}", screens.handle_websocket),
-                web.static(f"{room}{STATIC}", screens.statics_path),
+                web.get(f"{room}/plimsoll.css", _fixed(STYLE, "text/css")),
+                web.get(f"{room}/plimsoll.js", _fixed(SCRIPT, "text/javascript")),
+                web.get(f"{room}{SOCKET}", screen),
+                web.static(f"{room}{STATIC}", statics),
             ]
         )
     return application
 
 
-async def serve(gate: Gate, command: str, ready: Callable[[], None]) -> None:
+def _fixed(text: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(text=text, content_type=kind)
+
+    return answer
+
+
+async def _answered(gate: Gate, request: web.Request, handler: Handler) -> web.StreamResponse:
+    answer = gate.judge(request.headers, request.query, request.cookies)
+    if answer is Answer.SIGN_IN:
+        inside = web.Response(status=302, headers={"Location": f"{gate.room}/"})
+        inside.set_cookie(
+            gate.cookie, gate.token, path=f"{gate.room}/", max_age=COOKIE_S, httponly=True, samesite="Lax"
+        )
+        return inside
+    if answer is Answer.SERVE:
+        return await handler(request)
+    return web.Response(status=403, text=REFUSALS[answer])
+
+
+async def serve(gate: Gate, command: Sequence[str], ready: Callable[[], None]) -> None:
     """Serve until cancelled; then the programs of all open pages are ended.
 
     Args:
         gate: Who may use it, and the address to listen on.
-        command: Shell command that starts the screen of one page.
+        command: What starts the screen of one page.
         ready: Called once the server listens.
 
     Raises:
         OSError: if the address cannot be listened on.
     """
-    runner = web.AppRunner(build(gate, command), access_log=None, shutdown_timeout=5.0)
+    connections = Connections()
+    application = build(gate, command, connections)
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=2 * GRACE_S)
     await runner.setup()
+    answering = runner.server
+    assert answering is not None
+
+    def connected() -> web.RequestHandler:
+        connection = answering()
+        connections.wait_for_head(connection)
+        return connection
+
     try:
-        await web.TCPSite(runner, gate.host, gate.port).start()
-        ready()
-        await asyncio.Event().wait()
+        listening = await asyncio.get_running_loop().create_server(connected, gate.host, gate.port)
+        try:
+            ready()
+            await asyncio.Event().wait()
+        finally:
+            listening.close()
     finally:
+        connections.close()
         await runner.cleanup()

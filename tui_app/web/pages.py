@@ -1,0 +1,211 @@
+"""A page in a browser: a program of its own behind a web socket, which ends with it."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+
+WIDEST, HIGHEST = 600, 250
+"""Cells of a terminal; of a larger one, which no screen can show, the rest stays empty."""
+_USUAL = (80, 24)
+GRACE_S = 5.0
+"""Seconds that a program may take to end when its page is closed."""
+_BEAT_S = 15.0
+_MOST_WAITING = 1 << 20
+"""Bytes that a program may have printed before the browser has taken them."""
+_MOST_TYPED = 16 << 20
+"""Bytes for a program that reads none of them: its page is closed then."""
+_START = b"__GANGLION__\n"
+_HEAD = 5
+"""Bytes in front of each portion: its kind, and its length."""
+
+
+def page_command(arguments: Sequence[str]) -> tuple[str, ...]:
+    """How the program of one page is started, with the interpreter that runs this one.
+
+    Without ``-P`` modules of the folder would be imported for ours.
+
+    Args:
+        arguments: Those of ``plimsoll`` itself, for example a folder and a model.
+    """
+    return (sys.executable, "-P", "-m", "tui_app", *arguments)
+
+
+async def serve_page(
+    request: web.Request, words: Sequence[str], pages: set[web.WebSocketResponse]
+) -> web.WebSocketResponse:
+    """Run a program for one page until either ends.
+
+    Args:
+        request: Its web socket.
+        words: The program and its arguments.
+        pages: All that are open.
+    """
+    socket = web.WebSocketResponse(heartbeat=_BEAT_S)
+    await socket.prepare(request)
+    width, height = bounded_size(request.query.get("width", ""), request.query.get("height", "")) or _USUAL
+    try:
+        # In the session of the server, but not in its group: ctrl+c is for the server.
+        group, cancelled = await start_group(
+            _Screen, words, cwd=Path.cwd(), env=_environment(width, height),
+            pipes=Pipes(stdin=asyncio.subprocess.PIPE, stderr=2, leads_session=False),
+        )  # fmt: skip
+    except NotStarted:
+        await socket.close()
+        return socket
+    showing = asyncio.create_task(_show(group, socket))
+    pages.add(socket)
+    try:
+        if not cancelled:
+            await _hand_on(group, socket)
+    finally:
+        pages.discard(socket)
+        try:
+            await _end(group)
+        finally:
+            showing.cancel()
+        await socket.close()
+    return socket
+
+
+def _environment(width: int, height: int) -> dict[str, str]:
+    return {
+        **os.environ, "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver", "TEXTUAL_FPS": "60",
+        "TEXTUAL_COLOR_SYSTEM": "truecolor", "TERM_PROGRAM": "textual",
+        "TERM_PROGRAM_VERSION": version("textual-serve"), "COLUMNS": str(width), "ROWS": str(height),
+    }  # fmt: skip
+
+
+def bounded_size(width: object, height: object) -> tuple[int, int] | None:
+    """A size within bounds; None for what is none."""
+    texts = [str(each) for each in (width, height)]
+    if not all(text.isdecimal() and text.isascii() and len(text) < 10 for text in texts):
+        return None
+    columns, rows = map(int, texts)
+    return (min(columns, WIDEST), min(rows, HIGHEST)) if columns and rows else None
+
+
+class _Screen(Listener):
+    """Takes apart what the program of a page prints."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.portions: asyncio.Queue[tuple[bytes, bytes]] = asyncio.Queue()
+        self.pipe: asyncio.ReadTransport | None = None
+        self._waiting = 0
+        self._rest = bytearray()
+        self._has_begun = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        pipe = transport.get_pipe_transport(1) if isinstance(transport, asyncio.SubprocessTransport) else None
+        self.pipe = pipe if isinstance(pipe, asyncio.ReadTransport) else None
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Keep what is complete."""
+        rest = self._rest
+        rest += data
+        if not self._has_begun:
+            begin = rest.find(_START)
+            if begin < 0:
+                del rest[: -len(_START)]
+                return
+            del rest[: begin + len(_START)]
+            self._has_begun = True
+        while len(rest) >= _HEAD and len(rest) >= (end := _HEAD + int.from_bytes(rest[1:_HEAD], "big")):
+            self.portions.put_nowait((bytes(rest[:1]), bytes(rest[_HEAD:end])))
+            self._count(end)
+            del rest[:end]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.portions.put_nowait((b"", b""))
+
+    async def next_portion(self) -> tuple[bytes, bytes]:
+        """Its kind and what is in it; nothing at the end."""
+        kind, portion = await self.portions.get()
+        self._count(-_HEAD - len(portion))
+        return kind, portion
+
+    def _count(self, more: int) -> None:
+        """A browser that does not read holds the program up."""
+        self._waiting += more
+        if self.pipe is not None:
+            (self.pipe.pause_reading if self._waiting > _MOST_WAITING else self.pipe.resume_reading)()
+
+
+async def _show(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
+    """Send the browser what the program prints."""
+    with suppress(ConnectionError):
+        while (said := await group.listener.next_portion())[0]:
+            kind, portion = said
+            if kind == b"D":
+                await socket.send_bytes(portion)
+            elif kind == b"M":
+                await _show_meta(json.loads(portion), socket)
+    await socket.close()
+
+
+async def _show_meta(said: dict[str, Any], socket: web.WebSocketResponse) -> None:
+    if said.get("type") == "exit":
+        await socket.close()
+    elif said.get("type") == "open_url":
+        await socket.send_json(["open_url", {"url": said["url"], "new_tab": said["new_tab"]}])
+
+
+async def _hand_on(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
+    """Give the program what the browser sends, until the page is closed or the program has ended."""
+    pipe = group.transport.get_pipe_transport(0)
+    async for message in socket:
+        said = _told(message.data) if message.type is WSMsgType.TEXT else []
+        match said:
+            case ["stdin", str() as typed]:
+                _write(group, b"D", typed.encode("utf-8", "replace"))
+            case ["resize", {"width": width, "height": height}] if size := bounded_size(width, height):
+                _write_meta(group, {"type": "resize", "width": size[0], "height": size[1]})
+            case ["ping", str() as sent]:
+                await socket.send_json(["pong", sent])
+            case [("blur" | "focus") as kind, *_]:
+                _write_meta(group, {"type": kind})
+        if isinstance(pipe, asyncio.WriteTransport) and pipe.get_write_buffer_size() > _MOST_TYPED:
+            break
+
+
+def _told(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _write_meta(group: ProcessGroup[_Screen], said: dict[str, object]) -> None:
+    _write(group, b"M", json.dumps(said).encode())
+
+
+def _write(group: ProcessGroup[_Screen], kind: bytes, data: bytes) -> None:
+    pipe = group.transport.get_pipe_transport(0)
+    if isinstance(pipe, asyncio.WriteTransport) and not pipe.is_closing():
+        pipe.write(kind + len(data).to_bytes(4, "big") + data)
+
+
+async def _end(group: ProcessGroup[_Screen]) -> None:
+    """Ask a program to end, and end it."""
+    cancelled = False
+    _write_meta(group, {"type": "quit"})
+    try:
+        async with asyncio.timeout(GRACE_S):
+            await group.listener.exited.wait()
+    except TimeoutError:
+        pass
+    except asyncio.CancelledError:
+        cancelled = True
+    if await group.end() or cancelled:
+        raise asyncio.CancelledError
