@@ -90,7 +90,8 @@ def for_programs(
         named: Variables that hold keys because the settings say so.
         passed: Those that the settings give them, whatever they hold; `*` stands for any end.
     """
-    through = [name for name in env if any(fnmatchcase(name, each) for each in passed)]
+    patterns = [each.strip() for each in passed]
+    through = [name for name in env if any(fnmatchcase(name, each) for each in patterns)]
     kept, needed = without_keys(env, named, through), _needed()
     return {name: value for name, value in kept.items() if name in through or needed.fullmatch(name)}
 

@@ -259,7 +259,6 @@ _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
 _OTHER_MODEL = (
     "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
 )
-_MOST_HELD = 12
 _REINSTALL = "Reinstall Plimsoll in an environment of its own."
 
 
@@ -382,9 +381,8 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
 
 def check_variables(env: Mapping[str, str], passed: str) -> Check:
     """Names of the variables that commands do not get."""
-    held = sorted(env.keys() - for_programs(env, passed=map(str.strip, passed.split(","))).keys())
-    more = f" and {len(held) - _MOST_HELD} more" if len(held) > _MOST_HELD else ""
-    names = f"; held back: {', '.join(held[:_MOST_HELD])}{more} (pass_variables)" if held else ""
+    held = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
+    names = f"; held back: {', '.join(held[:12])}{' …' if held[12:] else ''} (pass_variables)" if held else ""
     return ok("variables", f"commands get {len(env) - len(held)} of {len(env)}{names}")
 
 

@@ -151,8 +151,7 @@ class Opening:
         """What commands and hooks see of our environment."""
         from tui_app.environment import for_programs
 
-        passed = [each.strip() for each in self.settings.pass_variables.split(",")]
-        return for_programs(self.env, self._named_keys, passed)
+        return for_programs(self.env, self._named_keys, self.settings.pass_variables.split(","))
 
     def secrets(self) -> "Secrets":
         """What no text may carry."""
