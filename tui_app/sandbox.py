@@ -163,7 +163,7 @@ class Confinement:
         inside = Inside(roots, [str(self.temporary)], ["network"] if self.network else [])
         if self.sandbox.kind == "landlock":
             return inside._replace(landlock=[str(self.sandbox.abi)])
-        obeyed = dict.fromkeys(path.parent.resolve() / path.name for path in self._obeyed())
+        obeyed = dict.fromkeys(_real(path.parent) / path.name for path in self._obeyed())
         fixed: list[Path] = []
         absent: list[Path] = []
         for path in obeyed:
@@ -215,16 +215,22 @@ class Confinement:
             for path in dict.fromkeys((folder, *_led_to(folder))):
                 if any(path.is_relative_to(each) for each in covered):
                     needed.append(_installation(path, self.home))
-        for link in self.workspace.glob("*/bin/python*"):
+        for link in self._pythons():
             # A virtual environment of the project; what else a project links to stays covered.
-            program = link.resolve()
+            program = _real(link)
             if program.parent.name == "bin" and program.name.startswith("python"):
                 needed += [_installation(program.parent, self.home)]
         usable = [path for path in needed if path.exists() and not self.home.is_relative_to(path)]
         return sorted({path for path in usable if path not in covered and not self._is_open(path)})
 
+    def _pythons(self) -> list[Path]:
+        try:
+            return list(self.workspace.glob("*/bin/python*"))
+        except OSError:  # a folder has gone meanwhile
+            return []
+
     def _is_open(self, path: Path) -> bool:
-        return any(path.resolve().is_relative_to(root) for root in self._roots)
+        return any(_real(path).is_relative_to(root) for root in self._roots)
 
     def _obeyed(self) -> list[Path]:
         """What programs obey later, and the program's own settings, whether it is there or not."""
@@ -245,7 +251,7 @@ class Confinement:
         """The folders around some paths, up to those that may be written in; outer ones first."""
         found = {each for path in paths for each in (path, *path.parents)}
         inside = {each for each in found if any(root in each.parents for root in self._roots)}
-        return sorted(each for each in inside if each.is_dir() and each == each.resolve())
+        return sorted(each for each in inside if each.is_dir() and each == _real(each))
 
     def _repositories(self) -> list[Path]:
         found = [*self._own_repositories(), *self.below.repositories[:MOST_PLACES]]
@@ -261,7 +267,7 @@ class Confinement:
         inside = (*self._open, *self._needed((self.home,)))
         secret = (self.home / name for name in _SECRETS)
         reached = [path for path in secret if any(path.is_relative_to(each) for each in inside)]
-        real = dict.fromkeys(path.resolve() for path in (*self.hidden, *reached) if path.exists())
+        real = dict.fromkeys(_real(path) for path in (*self.hidden, *reached) if path.exists())
         return [path for path in real if not any(root.is_relative_to(path) for root in self._roots)]
 
     def _seatbelt(self) -> str:
@@ -298,6 +304,14 @@ _NAMED = re.compile(r'^\s*(hookspath|path)\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE |
 """Folders of hooks, and further settings that are included."""
 
 
+def _real(path: Path) -> Path:
+    """A path without links; as it is where a command makes others of it meanwhile."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return path
+
+
 def _named_places(place: Path) -> Iterator[Path]:
     """Hooks, and files of settings, that a repository's configuration names among its files."""
     git = place / ".git"
@@ -308,7 +322,7 @@ def _named_places(place: Path) -> Iterator[Path]:
             continue
         for key, path in _NAMED.findall(read.text if read is not None else ""):
             # Hooks are named as from the work tree, settings as from the file that includes them.
-            named = ((place if key.lower() == "hookspath" else git) / path).resolve()
+            named = _real((place if key.lower() == "hookspath" else git) / path)
             if named.is_relative_to(place) and named != place:
                 yield named
 
@@ -320,8 +334,7 @@ def _led_to(folder: Path) -> Iterator[Path]:
             if number >= _MOST_LINKS:
                 break
             if entry.is_symlink():
-                with contextlib.suppress(OSError, RuntimeError):
-                    yield Path(entry.path).resolve().parent
+                yield _real(Path(entry.path)).parent
 
 
 def _installation(folder: Path, home: Path) -> Path:

@@ -163,14 +163,15 @@ async def test_commands_see_no_key_and_none_reaches_the_log(desk: Desk, fake_ope
         OPENAI_API_KEY=KEY,
         MY_TOKEN="hunter2hunter2",
         COPY=f"x{KEY}y",
-        HARMLESS="sea",
+        LC_TIME="C.UTF-8",
+        BW_SESSION="open sesame",
     )
     fake_openai.add(command("env; cat /proc/self/environ"), Text("Done."))
     async with working(desk, fake_openai, attended=False, yes=True) as opened:
         records = await turn(opened.conversation, "Go.")
         text = results(records)[0][1]
-        assert "HARMLESS=sea" in text
-        for secret in (KEY, "hunter2hunter2"):
+        assert "LC_TIME=C.UTF-8" in text
+        for secret in (KEY, "hunter2hunter2", "open sesame"):
             assert secret not in text
             assert secret not in json.dumps([record.to_json() for record in records])
         database = opened.store.path.read_bytes()
