@@ -134,7 +134,7 @@ def _obeyed_by_git(git: Path) -> Iterator[Path]:
         if _is_folder(path):
             hooks = islice(_files(path), _MOST_LOOKED_AT)
             yield from (hook for hook in hooks if hook.suffix != ".sample")
-        elif _there(path):
+        elif _stat(path):
             yield path
 
 
@@ -142,7 +142,7 @@ def _commands_of(git: Path) -> Iterator[Path]:
     """Where a repository keeps commands for work that goes on later, such as those of a rebase."""
     for name, lines in states_of_git().items():
         path = git / name
-        if _there(path) and not all(map(lines.fullmatch, _lines(path))):
+        if _stat(path) and not all(map(lines.fullmatch, _lines(path))):
             yield path
 
 
@@ -185,7 +185,10 @@ def files_of(path: Path) -> list[Path]:
 def is_showable(path: Path) -> bool:
     """Whether all that is in a place can be shown: nobody can say yes to the rest."""
     files = files_of(path)
-    return len(files) <= _MOST_FILES and sum(map(_size, files)) <= _MOST_READ
+    return (
+        len(files) <= _MOST_FILES
+        and sum(found.st_size for file in files if (found := _stat(file))) <= _MOST_READ
+    )
 
 
 def digest(file: Path) -> str:
@@ -251,25 +254,20 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (path / name for name in names)
 
 
-def _there(path: Path) -> bool:
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        return stat_named(path).st_mode != 0
+        return stat_named(path)
     except OSError:
-        return False
+        return None
 
 
 def _is_folder(path: Path) -> bool:
-    try:
-        return stat.S_ISDIR(stat_named(path).st_mode)
-    except OSError:
-        return False
+    return (found := _stat(path)) is not None and stat.S_ISDIR(found.st_mode)
 
 
 def stamp(path: Path) -> Stamp:
     """What is another number for another file; of a folder that of all files in it."""
-    try:
-        found = stat_named(path)
-    except OSError:
+    if (found := _stat(path)) is None:
         return ()
     own = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     if not stat.S_ISDIR(found.st_mode):
@@ -278,13 +276,6 @@ def stamp(path: Path) -> Stamp:
     for file in sorted(islice(_files(path), _MOST_LOOKED_AT)):
         inside += stamp(file)
     return (hash(tuple(inside)),)
-
-
-def _size(file: Path) -> int:
-    try:
-        return stat_named(file).st_size
-    except OSError:
-        return 0
 
 
 def _bytes(file: Path, most: int) -> bytes | None:
@@ -312,12 +303,12 @@ def _lines(file: Path) -> list[str]:
 
 def _is_plain(git: Path) -> bool:
     """Whether a repository is as ``git init`` or ``git clone`` makes it: no hook, no setting that runs."""
-    if any(_there(git / name) for name in ("config.worktree", "info/attributes")) or any(_commands_of(git)):
+    if any(_stat(git / name) for name in ("config.worktree", "info/attributes")) or any(_commands_of(git)):
         return False
-    if _there(git / "commondir"):
+    if _stat(git / "commondir"):
         return git.parent.name == "worktrees" and _lines(git / "commondir") == ["../.."]
     hooks = git / "hooks"
-    if any(file.suffix != ".sample" for file in _files(hooks)) or _there(hooks) != _is_folder(hooks):
+    if any(file.suffix != ".sample" for file in _files(hooks)) or (_stat(hooks) and not _is_folder(hooks)):
         return False
     return all(map(_is_plain_setting, _lines(git / "config")))
 
