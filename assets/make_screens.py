@@ -101,6 +101,7 @@ PICTURES: Sequence[Picture] = (
     Picture("key", in_key, "ANTHROPIC_API_KEY"),
     Picture("mcp", in_servers, "tides_low_water"),
     Picture("skills", command("/skills"), "public holidays", beside=write_skills),
+    Picture("tools", command("/tools"), "switch off or on"),
     Picture("web", in_palette, "Timeline", title="127.0.0.1:8420"),
     Picture("help", command("/help"), "what fills the context"),
     Picture("palette", in_palette, "Show or hide the timeline"),

@@ -74,7 +74,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_123,  # events name what can be done next
     "memory": 779,
-    "session": 8_628,
+    "session": 8_630,
     "settings": 1_403,  # own tools can be switched off
     "ui": 17_309,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,

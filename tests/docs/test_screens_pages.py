@@ -50,6 +50,7 @@ PAGES = {
     "TaskScreen": ("editor", ""),
     "TasksScreen": ("editor", ""),
     "ThemePicker": ("settings", "themes"),
+    "ToolsScreen": ("context", "tools"),
 }
 """The page of each screen and its picture there; dialogs that ask, tell or edit one thing belong to those
 they stand on, and one that is gone in a moment has no picture."""

@@ -62,7 +62,7 @@ def test_a_plan_becomes_work_and_whoever_waits_is_called(machine: Machine, fake_
         Text("Once more."),
     )
     walk = start(machine, fake_openai, settings='notify = "always"')
-    walk.see("ask").press("shift+tab").see("edit mode: edits inside the workspace go ahead")
+    walk.see("ask").press("shift+tab").see("edit mode: edits in the folder are allowed")
     walk.press("shift+tab").see("plan mode").send("plan the server").see("That is my plan.", "f9")
     walk.not_see("esc stops")
     assert not (machine.workspace / "plan.txt").exists(), "plan mode writes nothing"

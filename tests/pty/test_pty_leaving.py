@@ -151,7 +151,7 @@ def test_fault_nobody_foresaw(machine: Machine, size: tuple[int, int]) -> None:
     assert_restored(terminal)
     assert_nothing_left(machine)
     said = terminal.output.decode()
-    assert "Plimsoll ended because of a bug" in said
+    assert "Plimsoll crashed" in said
     assert "1 prompt was not sent" in said
     assert "Traceback" not in said
     assert "a fault nobody foresaw" not in said

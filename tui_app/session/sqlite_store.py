@@ -88,7 +88,10 @@ def lossy(text: bytes) -> str:
 
 def is_begun(path: Path) -> bool:
     """Whether there is a log in a file; an empty one is left when the first start is cut off."""
-    return path.exists() and path.stat().st_size > 0
+    # Another process may remove it meanwhile, as SQLite does with its own beside the log.
+    with suppress(FileNotFoundError):
+        return path.stat().st_size > 0
+    return False
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:

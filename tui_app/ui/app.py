@@ -320,8 +320,8 @@ class PlimsollApp(TellsFailures, Host):
         if opens or (worker.node is chat and worker.group == SESSION):
             ended = "Plimsoll could not start."
             if chat.is_ready:
-                why = "it can no longer display this session. The conversation is saved."
-                ended = f"Plimsoll quit because {why}"
+                ended = "Plimsoll quit because it can no longer display this session."
+                why = "The conversation is saved."
             elif self.current_mode != self.DEFAULT_MODE:
                 ended = "Plimsoll quit because the other session could not be opened."
             self.ended_by = f"{ended} {why}"

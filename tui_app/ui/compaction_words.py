@@ -1,5 +1,6 @@
 """The words of a compaction: what it did, its facts, messages and numbers, as rows."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -316,3 +317,14 @@ def number_lines(done: CompactionComplete) -> str:
 
 ONE_LINE = 100
 """Cells of a row from which it says of a fact whose words it is from, and when they came."""
+
+
+_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+
+
+def figures(text: str) -> Content:
+    """A row of figures, which stand out from what they count."""
+    parts = _FIGURE.split(text)
+    return Content.assemble(
+        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
+    )

@@ -1,6 +1,6 @@
 """Rows in columns: one declaration aligns them, names them, and says what leaves in a narrow place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 from rich.cells import cell_len
@@ -114,3 +114,14 @@ def _cells(text: str | Content) -> int:
 
 _LEAST = 8
 """Cells that the wide column keeps, however narrow the row is."""
+
+
+def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
+    """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
+    rows: list[Content] = []
+    for part in parts:
+        if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:
+            rows[-1] = Content.assemble(rows[-1], gap, part)
+        else:
+            rows.append(Content.assemble(" " * lead if rows else "", part))
+    return Content("\n").join(rows)

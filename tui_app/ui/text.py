@@ -7,13 +7,12 @@ and modified signs are, so these are taken apart: every cell is then where it wa
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
-from textual.content import Content
 
 from tui_app import text as plurals
 from tui_app.text import UNSEEN
@@ -212,28 +211,6 @@ def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), lea
             for number, (cell, gap) in enumerate(zip(row, gaps, strict=True))
         ]
         yield "  ".join(aligned).rstrip()
-
-
-_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
-
-
-def figures(text: str) -> Content:
-    """A row of figures, which stand out from what they count."""
-    parts = _FIGURE.split(text)
-    return Content.assemble(
-        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
-    )
-
-
-def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
-    """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
-    rows: list[Content] = []
-    for part in parts:
-        if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:
-            rows[-1] = Content.assemble(rows[-1], gap, part)
-        else:
-            rows.append(Content.assemble(" " * lead if rows else "", part))
-    return Content("\n").join(rows)
 
 
 def without_drawing(text: str) -> str:

@@ -6,10 +6,10 @@ from textual.content import Content
 
 from tui_app.conversation.message_actions import Share
 from tui_app.records import frozen
+from tui_app.ui.tables import packed
 from tui_app.ui.text import (
     Glyphs,
     one_line,
-    packed,
     tokens,
 )
 from tui_app.usage import CATEGORIES, ContextUsage

@@ -345,9 +345,12 @@ def test_every_key_is_changed_by_its_name_or_documented_as_fixed() -> None:
     page = (Path(__file__).parents[3] / "docs" / "keys.md").read_text(encoding="utf-8")
     chapter = page[page.index("## Fixed keys") :]
     assert fixed
-    assert [
-        row for row in fixed if f"| `{row.label}` | {row.text}: {row.more} | {row.where} |" not in chapter
-    ] == []
+    # A sentence that begins as the label does stands alone.
+    said = {
+        row: row.more if row.more.startswith(row.text.split(maxsplit=1)[0]) else f"{row.text}: {row.more}"
+        for row in fixed
+    }
+    assert [row for row in fixed if f"| `{row.label}` | {said[row]} | {row.where} |" not in chapter] == []
 
 
 async def test_every_command_is_in_the_palette(full: Desk) -> None:

@@ -176,7 +176,7 @@ async def test_a_session_that_fails_later_did_start(served: Desk, monkeypatch: p
         await deck.send("Is anybody there?")
         await deck.until(lambda: not app._running or app._exit, "the end")
     assert app.return_code == 1
-    assert app.ended_by.startswith("Plimsoll has ended: this session can no longer be shown.")
+    assert app.ended_by.startswith("Plimsoll quit because it can no longer display this session.")
     assert "--resume" in app.farewell
 
 

@@ -404,7 +404,7 @@ async def test_a_paused_queue_says_how_it_goes_on(served: Desk, fake_openai: Fak
 # Leaving before everything was sent: it is shown, asked about, kept, and comes back.
 
 
-NOT_SENT = "1 prompt was not sent; the up arrow brings it back in this folder."
+NOT_SENT = "1 prompt was not sent. Press up to get it back (in this folder)."
 
 
 async def quit_asked(deck: Deck) -> str:
@@ -468,7 +468,7 @@ async def test_waiting_prompts_are_kept_and_the_question_says_so(
         )
         await leave(deck)
     assert deck.app.farewell == (
-        "3 prompts were not sent; the up arrow brings them back in this folder.\n"
+        "3 prompts were not sent. Press up to get them back (in this folder).\n"
         f"Resume: plimsoll --resume {session}"
     )
     async with shown(served.app(session)) as deck:

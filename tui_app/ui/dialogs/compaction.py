@@ -23,6 +23,7 @@ from tui_app.session.request_ledger import Difference
 from tui_app.ui.compaction_words import (
     diff_lines,
     fact_options,
+    figures,
     headline,
     message_lines,
     number_lines,
@@ -43,7 +44,6 @@ from tui_app.ui.text import (
     UNICODE,
     Glyphs,
     clean,
-    figures,
 )
 from tui_app.ui.widgets import WrittenArea
 

@@ -14,8 +14,8 @@ from tui_app.records import frozen
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.keys import PLACES, Hint, keys_of, place_bindings
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
-from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import UNICODE, Glyphs, one_line, packed, padded, wrap_spans
+from tui_app.ui.tables import MUTED, Column, packed
+from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host

@@ -98,7 +98,7 @@ class ImportScreen(ListDialog[TranscriptRow]):
     _none = "Looking for transcripts…"
 
     def show(self, rows: Iterable[TranscriptRow], said: str = "") -> None:
-        self._none = said or f"No transcripts of other programs were found. {BY_NAME}"
+        self._none = said or f"No transcripts of other tools were found. {BY_NAME}"
         super().show(rows)
 
     @property

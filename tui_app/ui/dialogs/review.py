@@ -34,7 +34,7 @@ from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
-from tui_app.ui.compaction_words import COLOURS, STATES
+from tui_app.ui.compaction_words import COLOURS, STATES, figures
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
@@ -44,7 +44,7 @@ from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.sent_page import Replacement
-from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, figures, one_line, percent, tokens
+from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
