@@ -16,7 +16,7 @@ from tui_app.session.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.pty, pytest.mark.tmux]
 
-RULES = ("python3 -m unittest -q", "python3 -m http.server", "git status")
+RULES = ("python3 -m unittest -q", "python3 -m http.server 0", "git status")
 BROKEN = 'def rows(lines):\n    return [line for line in lines if float(line.split(",")[1])]\n'
 CHECK = """\
 import unittest

@@ -25,12 +25,20 @@ def ask(walk: Walk) -> Walk:
     return walk
 
 
-def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
-    """Paste long texts, one prompt each."""
+def fill_with_pastes(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
+    """Paste long texts, one prompt each: words of the user's own, which stay as long as there is room."""
     for number in range(1, pastes + 1):
         walk.paste(harbour.log_of_the_gate(number)).see(f"▐ [pasted {harbour.filling} lines")
         walk.type(f" log {number}").see(f"] log {number}").press("enter")
         walk.not_see("▐ [pasted").see(f"log {number}").answered(f"{number}.0: the gate")
+    return walk
+
+
+def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
+    """Attach long texts, one to each prompt: they may leave, unlike words of the user's own."""
+    for number in range(1, pastes + 1):
+        (harbour.machine.workspace / f"gate{number}.txt").write_text(harbour.log_of_the_gate(number))
+        walk.send(f"@gate{number}.txt is log {number}").answered(f"@gate{number}.txt")
     return walk
 
 
@@ -54,12 +62,11 @@ def test_first_run_to_first_answer_and_the_next_day(harbour: Harbour) -> None:
 
 def test_compaction_in_the_background_while_typing(harbour: Harbour) -> None:
     harbour.shut_gate()
-    walk = fill(first_answer(harbour), harbour, pastes=6)
+    walk = fill_with_pastes(first_answer(harbour), harbour, pastes=6)
     walk.see("compacting in the background").match(r"\b[89]\d% of ")
     walk.type("half a thought").see("▐ half a thought", "compacting in the background")
     harbour.let_through()
     walk.see("Conversation compacted", "▐ half a thought").not_see("compacting in the background")
-    walk.match(LOWER)
     walk.type(" and the rest").see("▐ half a thought and the rest").press("enter")
     walk.see("half a thought and the rest").answered("half a thought")
 
@@ -79,7 +86,7 @@ def test_review_and_edit(harbour: Harbour) -> None:
     walk = fill(first_answer(harbour), harbour, pastes=3)
     walk.send("/compact --review").read("Apply", "Edit", "Discard", "enter choose")
     walk.type("e").type("Mind the ebb. ").see("Mind the ebb.")
-    walk.press("tab", "tab", "enter").see("Conversation compacted").not_see("Discard")
+    walk.press("escape", "enter").see("Conversation compacted").not_see("Discard")
     walk.see("shows the summary").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
 
 
@@ -98,7 +105,7 @@ def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
     walk.send("/rewind").see("messages would leave")
     walk.press("down", "down", "down", "down").see("enter rewind").press("enter")
     walk.see("▐ how high is the spring tide?").press("enter")
-    walk.see("7.3 metres").not_see("esc stops")
+    walk.match(r"(?s)Rewound to.*7\.3 metres").not_see("esc stops")
     (session,) = RESUME.findall(walk.leave())
     walk = harbour.start("--resume", session).see("how high is the spring tide?", "7.3 metres", "● how high")
     walk.see(" · ok").send("and tomorrow?").see("and tomorrow?").not_see("esc stops")
