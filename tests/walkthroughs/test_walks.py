@@ -67,6 +67,7 @@ def test_compaction_in_the_background_while_typing(harbour: Harbour) -> None:
     walk.type("half a thought").see("▐ half a thought", "compacting in the background")
     harbour.let_through()
     walk.see("Conversation compacted", "▐ half a thought").not_see("compacting in the background")
+    walk.match(r"\b[1-7]?\d% of ")
     walk.type(" and the rest").see("▐ half a thought and the rest").press("enter")
     walk.see("half a thought and the rest").answered("half a thought")
 

@@ -195,6 +195,8 @@ class Plan:
     """What names may take that will be needed."""
     aim: int = 0
     """The view should end about here."""
+    most: int = 0
+    """Above this the user's words and the deeds are cut too: the next compaction would begin at once."""
     form: Wording
     """How the replacement is worded."""
     focus: str = ""
@@ -391,6 +393,8 @@ _LEAST_NAMES = 0.03
 """Share of the window that names have in any case, however much must stay."""
 _BEYOND = 1 / 3
 """Of what the window has left, what words, deeds and files may take beyond the target."""
+_BELOW_MARK = 0.9
+"""Of the mark at which a compaction begins, what one may leave."""
 
 
 def _target(policy: Policy, window: ContextWindow, carried: int) -> int:
@@ -437,6 +441,7 @@ def _aimed(plan: Plan, policy: Policy, window: ContextWindow, target: int, writt
     return replace(
         plan,
         aim=min(plan.target, max(target, plan.floor + notes + words + deeds + least)),
+        most=min(plan.target, max(int(policy.background_mark(window) * _BELOW_MARK), plan.floor + room)),
         summary_budget=notes,
         prompts_budget=max(words, 1),
         facts_budget=max(deeds, 1),

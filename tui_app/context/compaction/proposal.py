@@ -169,8 +169,10 @@ async def propose(
         if plan.names_budget and (over < 0 or names):
             more = -int(over * 0.9) if over < 0 else -int(over * 1.1) - 1
             plan = replace(plan, names_budget=max(0, plan.names_budget + more))
-        elif after > plan.target and (beside := plan.prompts_budget + plan.facts_budget):
-            share = max(0.0, min(0.5, 1 - (after - plan.target) / beside))
+        elif after > (most := plan.most or plan.target) and (
+            beside := plan.prompts_budget + plan.facts_budget
+        ):
+            share = max(0.0, min(0.5, 1 - (after - most) / beside))
             words, deeds = int(plan.prompts_budget * share), int(plan.facts_budget * share)
             plan = replace(plan, prompts_budget=words, facts_budget=deeds)
         else:
