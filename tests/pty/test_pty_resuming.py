@@ -172,7 +172,7 @@ def test_one_writes_another_follows_and_goes_on_when_the_first_is_killed(
     first.wait_gone("esc stops")
     first.process.send_signal(signal.SIGKILL)
     first.process.wait(30)
-    second.wait_for("This session is free again")
+    second.wait_for("This session is no longer in use elsewhere")
     second.write("since when\r")
     second.wait_for("In 1876.")
     second.wait_gone("esc stops")
