@@ -34,8 +34,6 @@ CUT_MARK = " …[line cut]"
 """Ends a line that a tool shows only in part."""
 NOTHING_LISTED = "has nothing to show]"
 """Ends the listing of a folder that is empty."""
-CUT_BEFORE = regex.compile(r"\[[\d,]+ characters\] …")
-"""Begins one of which it does not show the start."""
 _SNIFFED_BYTES = 8192
 
 
