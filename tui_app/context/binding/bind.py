@@ -226,7 +226,8 @@ class Binder:
     def _affordable(self, notes: str, lines: Sequence[BoundLine]) -> Iterator[BoundLine]:
         """Leave out states until they cost no more than their share, the harmless ones first.
 
-        Each thing is told where it first comes up, and again while room is left; bad news before all else.
+        Each line gets one before a line gets a second, and each thing is told where it first comes up
+        before it is told again; bad news before all else.
         """
         bare = written_out(notes, [replace(line, states=()) for line in lines])
         left = max(_STATES_LEAST, int(self.count(bare) * STATES_SHARE))
@@ -234,13 +235,13 @@ class Binder:
         costs = {state: self.count(f": {state.text}") for _, state in every}
         every.sort(key=lambda each: (not each[1].is_bad, costs[each[1]], -each[1].weight))
         kept: set[tuple[int, State]] = set()
-        told: set[str] = set()
-        for bad, again in product((True, False), (False, True)):
+        told: set[str | int] = set()  # things, and numbers of lines
+        for second, again in product((False, True), repeat=2):
             for number, state in every:
-                wanted = state.is_bad == bad and (again or state.subject not in told)
+                wanted = (second or number not in told) and (again or state.subject not in told)
                 if wanted and costs[state] <= left and (number, state) not in kept:
                     left -= costs[state]
-                    told.add(state.subject)
+                    told |= {number, state.subject}
                     kept.add((number, state))
         for number, line in enumerate(lines):
             states = tuple(each for each in line.states if (number, each) in kept)
