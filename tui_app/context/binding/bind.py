@@ -9,7 +9,6 @@ After attributed generation: ALCE (Gao et al. 2023), ALiiCE (arXiv 2406.13375), 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import Literal
 
 from tui_app.context.binding.forms import numbers_only
@@ -226,23 +225,19 @@ class Binder:
     def _affordable(self, notes: str, lines: Sequence[BoundLine]) -> Iterator[BoundLine]:
         """Leave out states until they cost no more than their share, the harmless ones first.
 
-        Each line gets one before a line gets a second, and each thing is told where it first comes up
-        before it is told again; bad news before all else.
+        Each line gets one before a line gets a second; bad news comes before all else.
         """
         bare = written_out(notes, [replace(line, states=()) for line in lines])
         left = max(_STATES_LEAST, int(self.count(bare) * STATES_SHARE))
         every = [(number, state) for number, line in enumerate(lines) for state in line.states]
         costs = {state: self.count(f": {state.text}") for _, state in every}
         every.sort(key=lambda each: (not each[1].is_bad, costs[each[1]], -each[1].weight))
-        kept: set[tuple[int, State]] = set()
-        told: set[str | int] = set()  # things, and numbers of lines
-        for second, again in product((False, True), repeat=2):
+        kept: dict[tuple[int, State], int] = {}
+        for second in (False, True):
             for number, state in every:
-                wanted = (second or number not in told) and (again or state.subject not in told)
-                if wanted and costs[state] <= left and (number, state) not in kept:
-                    left -= costs[state]
-                    told |= {number, state.subject}
-                    kept.add((number, state))
+                if costs[state] <= left and (second or number not in kept.values()):
+                    left -= 0 if (number, state) in kept else costs[state]
+                    kept[number, state] = number
         for number, line in enumerate(lines):
             states = tuple(each for each in line.states if (number, each) in kept)
             # One name that came up in many places is a source only together with what is known of it.

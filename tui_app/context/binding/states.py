@@ -35,7 +35,7 @@ class State:
 
     text: str
     subject: str
-    """The thing: its state is told once."""
+    """The thing: a line tells its state once."""
     weight: float
     """How much it matters: bad news most, what is as one would expect least."""
 
