@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.golden import HERE, checksum_lines
 from tests.golden.commands import help_texts, played_commands, schema_text, sessions_file
 from tests.golden.plays import Lines, made_up_imports, plays, transcript
+from tests.golden.replacements import replacements
 from tests.golden.tables import tables
 from tests.quality.test_safety import SESSIONS, text
 from tests.quality.transcripts import find_files
@@ -46,6 +47,7 @@ def _texts(transcripts: Path | None) -> Iterator[tuple[str, str]]:
     yield "schema.json", schema_text()
     yield "tables.txt", tables()
     yield "commands.txt", played_commands()
+    yield "replacements.txt", replacements()
     found: Lines = made_up_imports()
     for name, messages in SESSIONS.items():
         found |= plays(name, messages, text())

@@ -14,6 +14,7 @@ from tests.golden import HERE, differences, kept_checksums
 from tests.golden.commands import REWOUND, help_texts, played_commands, schema_text, write_files
 from tests.golden.pinned import World, pinned_world
 from tests.golden.plays import made_up_imports, name_of, transcript
+from tests.golden.replacements import replacements
 from tests.golden.tables import tables
 from tests.quality.transcripts import find_files
 
@@ -40,6 +41,10 @@ def test_keys_events_settings_and_policies() -> None:
 
 def test_a_session_through_all_commands() -> None:
     assert not (found := differences("commands.txt", played_commands())), found
+
+
+def test_what_stands_in_the_place_of_eight_sessions() -> None:
+    assert not (found := differences("replacements.txt", replacements())), found
 
 
 def test_imports_of_made_up_files() -> None:

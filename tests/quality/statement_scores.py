@@ -95,7 +95,7 @@ def tallied(sets: Sequence[StatementSet], lines: int = LINES, seed: int = 7) -> 
 
 
 def _count(each: StatementSet, notes: Sequence[dict[str, Any]], given: Given, tally: Tally) -> None:
-    lines = [_line(statement, each.passages, given) for statement in notes]
+    lines = [line_of(statement, each.passages, given) for statement in notes]
     bound = each.binder.bind("\n".join(["## Findings", *lines])).lines
     for number, statement in enumerate(notes, 1):
         forms = {line.form for line in bound if line.statement.line == number}
@@ -112,7 +112,7 @@ def _count(each: StatementSet, notes: Sequence[dict[str, Any]], given: Given, ta
             tally.decidable[key] += 1
 
 
-def _line(statement: dict[str, Any], texts: Sequence[Passage], given: Given) -> str:
+def line_of(statement: dict[str, Any], texts: Sequence[Passage], given: Given) -> str:
     text = " ".join(statement["text"].split())
     wanted = [statement["source"]] if isinstance(statement["source"], str) else statement["source"]
     keys = [next((each.key for each in texts if one in each.text), 0) for one in wanted]

@@ -183,7 +183,7 @@ def test_what_is_planted_is_of_every_kind() -> None:
 
 
 def test_few_falsehoods_stand_silent() -> None:
-    """What no structure decides, such as a rule that is said to be lifted; one in twenty over real sessions."""
+    """What no structure decides, such as a rule said to be lifted; over real sessions one in twenty."""
     chains = [chain("lying"), chain("lying, with sources")]
     planted, silent = (
         sum(sum(getattr(one, of).values()) for one in chains) for of in ("planted", "unmarked")

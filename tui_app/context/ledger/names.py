@@ -34,6 +34,8 @@ FILE_ENDINGS = words(
     "png jpg gif pdf diff patch bat cmake mk zig erl pl nix graphql"
 )
 _DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
+_FLAG = re.compile(r"(?m)^\w+: (?:true|false|-?[\d.]+)$")
+"""A number or a switch among the arguments of a call: its key is a tool's."""
 _NO_FILES = frozenset({"process.env", "console.log"})
 _OUTSIDE = re.compile(r"^(?:\.{1,3}/|@)+")
 """What stands in front of a path that is told from somewhere else, or whose beginning is left out."""
@@ -99,7 +101,8 @@ class Names:
     def add(self, passage: Passage) -> None:
         if passage.voice == "program":
             return
-        code, files = names_of(passage.text)
+        text = _FLAG.sub("", passage.text) if passage.voice == "call" else passage.text
+        code, files = names_of(text)
         written = passage.voice in {"assistant", "call"} or passage.report
         marked = tuple(_marked(passage.text)) if passage.voice == "assistant" else ()
         defined = _defined(passage.text) if passage.voice == "result" and not passage.report else frozenset()
@@ -326,9 +329,10 @@ def names_to_carry(
     beside = Names.from_passages(passage for passage in texts if passage.key in in_sight)
     shown = {ending for path in beside.files for ending in _endings(path)}
     stems = {posixpath.splitext(posixpath.basename(path))[0] for path in names.files}
+    known = stems | beside.code.keys() | beside.values.keys() | {passage.tool for passage in texts}
     found: list[RankedName] = []
     for name, seen in {**names.values, **names.code}.items():
-        if name not in stems and name not in beside.code and name not in beside.values:
+        if name not in known:
             place = seen.place if name not in seen.place else ""
             found.append(RankedName(name, place, seen.key, scores[name], defined=seen.defined))
     for path, seen in unopened:

@@ -15,7 +15,14 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.ledger.ledger import prompt_texts, result_text
-from tui_app.context.ledger.tools import argument_texts, command_line, name_words, target_path
+from tui_app.context.ledger.tools import (
+    TASK_TOOLS,
+    argument_texts,
+    command_line,
+    name_words,
+    target_path,
+    task_update,
+)
 from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import typed_text
 from tui_app.context.view import Item
@@ -41,6 +48,8 @@ class Passage:
     """The file that its call is about."""
     report: bool = False
     """Whether it is the report of another agent, and no raw output."""
+    tool: str = ""
+    """Of a call: the tool's name."""
 
 
 _AGENTS = words("task agent subagent delegate dispatch explore research")
@@ -59,9 +68,12 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                 case BaseToolCallPart():
                     args = part.args_as_dict()
                     path = "" if command_line(args) else target_path(args)
-                    text = "\n".join([part.tool_name, *argument_texts(args)])[:LONGEST]
-                    agent = bool(name_words(part.tool_name) & _AGENTS)
-                    call = Passage(item.key, "call", text, item.key, path, agent)
+                    named, said = name_words(part.tool_name), argument_texts(args)
+                    if named & TASK_TOOLS and (update := task_update(named, args)):
+                        said = (entry.text for entry in update.entries)  # a state is no name
+                    text = "\n".join([part.tool_name, *said])[:LONGEST]
+                    agent = bool(named & _AGENTS)
+                    call = Passage(item.key, "call", text, item.key, path, agent, part.tool_name)
                     if (before := waiting[part.tool_call_id]) and before[0].key != item.key:
                         before.clear()  # never answered: the id is another call's now
                     before.append(call)

@@ -53,7 +53,7 @@ FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")
 
 _COMMANDS = words("bash shell command cmd exec execute run terminal powershell pwsh process action")
 _CODE = words("python ipython notebook cell code repl js javascript")
-_TASKS = words("todo todos plan task tasks checklist todowrite")
+TASK_TOOLS = words("todo todos plan task tasks checklist todowrite")
 _HANDLES = words("output kill stop stdin poll wait status")
 _VERBS: tuple[tuple["FileVerb", frozenset[str]], ...] = (
     ("moved", words("move rename")),
@@ -207,7 +207,7 @@ def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]
 
 
 def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]:
-    if named & _TASKS and (update := _task_update(named, args)):
+    if named & TASK_TOOLS and (update := task_update(named, args)):
         yield update
     elif moved := _move(named, args):
         yield moved
@@ -327,7 +327,7 @@ def _patches(named: frozenset[str], args: Mapping[str, Any]) -> list[FileUse]:
     return found
 
 
-def _task_update(named: frozenset[str], args: Mapping[str, Any]) -> TaskUpdate | None:
+def task_update(named: frozenset[str], args: Mapping[str, Any]) -> TaskUpdate | None:
     for name in TASK_LIST_ARGUMENTS:
         value = args.get(name)
         if isinstance(value, list):
