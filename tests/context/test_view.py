@@ -351,6 +351,13 @@ def test_what_is_solved_in_sight_is_not_open() -> None:
     assert NO_SUCCESS not in deeds(items)
 
 
+def test_a_later_run_whose_end_a_filter_hides_is_told() -> None:
+    items = history(
+        user("Build it."), shell("make", "main.c:1: error: broken", "failed"), shell("make | tail -3", "bye")
+    )
+    assert "run again since (#5), its end is hidden" in deeds(items)
+
+
 def test_the_task_list_is_the_newest_one() -> None:
     def todos(state: str) -> list[ModelMessage]:
         return originals_call("TodoWrite", {"todos": [{"content": "Paint the pier", "status": state}]})

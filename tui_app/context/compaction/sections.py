@@ -50,10 +50,10 @@ _SHORTEST_ROOT, _FEWEST_PATHS, _MOST_OF_THEM = 12, 3, 0.6
 _ALWAYS = frozenset({"error", "live", "question"})
 """What is open or alive is told also where its message stays."""
 _LAST_WORDS, _LAST_SAID = 400, 5
+"""Characters of the assistant's last words, where no model writes notes, and how many of them."""
 _STANDING = "## Where it stands"
 _MOST_UNKNOWN = 8
 """Tools that nobody understands, of which the names are told."""
-"""Characters of the assistant's last words, where no model writes notes."""
 
 
 def unlike_ours(notes: str) -> str:
@@ -195,7 +195,10 @@ def _run_entries(ledger: Ledger) -> Iterator[Entry]:
         if run.is_open:
             shown = mask_secrets(error_text(run)).replace(LINE_BREAK, " / ")
             told = f", {run.outcome.told()}" if run.outcome.counts or run.outcome.exit else ""
-            yield Entry("error", error_text(run), f"{shown}{told}{NO_SUCCESS}", (run.key,), 1.0)
+            since = (
+                f"{SEPARATOR}run again since (#{run.hidden}), its end is hidden" if run.hidden else NO_SUCCESS
+            )
+            yield Entry("error", error_text(run), f"{shown}{told}{since}", (run.key,), 1.0)
         elif run in telling:
             shown = f"{mask_secrets(run_text(run))}{_solved(run)}"
             yield Entry("command", run_text(run), shown, (run.key,), 4.0)

@@ -142,6 +142,8 @@ class Run:
     """Oldest first."""
     solved_by: int = 0
     """Log number of another run that ended well and shows that this one would; 0 for none."""
+    hidden: int = 0
+    """Log number of a later run of it whose end nothing shows; 0 for none."""
 
     @property
     def key(self) -> int:
@@ -438,13 +440,13 @@ class Ledger:
     def _runs(self) -> dict[str, Run]:
         runs: dict[str, Run] = {}
         for action in self.actions():
-            if not isinstance(action.operation, Command) or action.outcome.state in {
-                "",
-                "refused",
-                "running",
-            }:
+            if not isinstance(action.operation, Command) or action.outcome.state in {"refused", "running"}:
                 continue
             command = producer(action.operation.line)
+            if not action.outcome.state:
+                if command in runs:
+                    runs[command] = replace(runs[command], hidden=action.key)
+                continue
             earlier = runs.pop(command, None)
             runs[command] = Run(command, (*(earlier.actions if earlier else ()), action))
             if action.outcome.ok:
