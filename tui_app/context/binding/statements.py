@@ -125,18 +125,9 @@ def _sentences(body: str) -> Iterator[tuple[int, int]]:
 
 def _statement(raw: str, start: int, heading: str, line: int) -> Statement:
     bare = bare_text(raw)
-    sources: dict[int, None] = {}
-    for form in SOURCES.finditer(raw):
-        sources |= dict.fromkeys(message_numbers(form[2]))
-    return Statement(
-        bare,
-        start + len(raw),
-        tuple(anchors_in(SOURCES.sub(" ", bare))),
-        tuple(sources),
-        heading,
-        start,
-        line,
-    )
+    given = (number for form in SOURCES.finditer(raw) for number in message_numbers(form[2]))
+    anchors, sources = tuple(anchors_in(SOURCES.sub(" ", bare))), tuple(dict.fromkeys(given))
+    return Statement(bare, start + len(raw), anchors, sources, heading, start, line)
 
 
 # Anchors.

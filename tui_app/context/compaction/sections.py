@@ -15,9 +15,11 @@ from tui_app.context.ledger.facts import (
     SEPARATOR,
     decision_text,
     error_text,
+    failure_text,
     file_told,
     live_text,
     run_text,
+    task_text,
     telling_runs,
 )
 from tui_app.context.ledger.files import FileTrail
@@ -165,20 +167,18 @@ def _entries(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[Entry]:
     yield from (_file_entry(trail, 2.0) for trail in trails if trail.is_changed)
     yield from _run_entries(ledger)
     for action in ledger.failures():
-        path = action.operation.path if isinstance(action.operation, FileUse) else ""
-        lines = " / ".join(action.outcome.lines) or "no output"
-        text = f"`{action.tool} {path}`".replace(" `", "`") + f" · failed: {lines}"
-        fact = text.replace(" / ", LINE_BREAK)
-        yield Entry("error", fact, mask_secrets(f"{text}{NO_SUCCESS}"), (action.key,), 1.5 if path else 3.5)
+        text = failure_text(action)
+        shown = mask_secrets(f"{text.replace(LINE_BREAK, ' / ')}{NO_SUCCESS}")
+        rank = 1.5 if isinstance(action.operation, FileUse) else 3.5
+        yield Entry("error", text, shown, (action.key,), rank)
     started = {live_text(live.handle, live.command): live.key for live in ledger.live()}
     ended = ", not seen to end" if alive is None else ""
     for text in started if alive is None else alive:
         keys = tuple(filter(None, [started.get(text)]))
         yield Entry("live", text, f"▶ {mask_secrets(text)}{ended}", keys, 0.0)
     for task in ledger.tasks():
-        text = f"{beginning(one_line(task.text), 240)}{SEPARATOR}{task.state}"
         if task.state != "dropped":
-            rank = 1.2 if task.state in OPEN else 4.5
+            text, rank = task_text(task), 1.2 if task.state in OPEN else 4.5
             yield Entry("todo", text, f"task: {mask_secrets(text)}", (task.key,), rank)
     decisions = ((decision_text(each), each.key) for each in ledger.decisions())
     yield from (Entry("decision", text, mask_secrets(text), (key,), 3.0) for text, key in decisions)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from tui_app.context.ledger.files import FileTrail
-from tui_app.context.ledger.ledger import Decision, Ledger, Run, Task, is_look
+from tui_app.context.ledger.ledger import Action, Decision, Ledger, Run, Task, is_look
 from tui_app.context.ledger.names import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.tools import OPEN, FileUse
@@ -49,7 +49,7 @@ def ledger_facts(
         *_error_facts(ledger),
         *(_fact("live", live_text(each.handle, each.command), each.key) for each in ledger.live()),
         *(_fact("question", f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting()),
-        *(_fact("todo", _task_text(task), task.key) for task in ledger.tasks() if task.state in OPEN),
+        *(_fact("todo", task_text(task), task.key) for task in ledger.tasks() if task.state in OPEN),
         *_file_facts(ledger),
         *(_fact("decision", decision_text(each), each.key) for each in ledger.decisions()[-_MOST_DECISIONS:]),
         *_command_facts(ledger),
@@ -58,7 +58,8 @@ def ledger_facts(
             for one in names
         ),
     ]
-    unique = {(fact.kind, fact.text): fact for fact in facts if _key(fact) not in in_sight}
+    seen = {f"#{key}" for key in in_sight}
+    unique = {(fact.kind, fact.text): fact for fact in facts if fact.source not in seen}
     return tuple(sorted(unique.values(), key=lambda fact: -fact.weight))
 
 
@@ -71,10 +72,6 @@ def session_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tupl
 
 def _fact(kind: FactKind, text: str, key: int, factor: float = 1.0) -> Fact:
     return Fact(kind=kind, text=mask_secrets(text), source=f"#{key}", weight=round(WEIGHTS[kind] * factor, 4))
-
-
-def _key(fact: Fact) -> int:
-    return int(fact.source.removeprefix("#"))
 
 
 def _prompt_facts(ledger: Ledger) -> Iterator[Fact]:
@@ -128,10 +125,9 @@ def _error_facts(ledger: Ledger) -> Iterator[Fact]:
         if run.is_open and not is_look(run.command):
             yield _fact("error", error_text(run), run.key)
     for action in ledger.failures():
-        path = action.operation.path if isinstance(action.operation, FileUse) else ""
-        what = f"`{action.tool} {path}`".replace(" `", "`")
-        lines = LINE_BREAK.join(action.outcome.lines) or "no output"
-        yield _fact("error", f"{what}{FAILED}{lines}", action.key, 1.0 if path else 0.4)
+        yield _fact(
+            "error", failure_text(action), action.key, 1.0 if isinstance(action.operation, FileUse) else 0.4
+        )
 
 
 def error_text(run: Run) -> str:
@@ -140,7 +136,14 @@ def error_text(run: Run) -> str:
     return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{FAILED}{lines}"
 
 
-def _task_text(task: Task) -> str:
+def failure_text(action: Action) -> str:
+    """A tool's use that failed, with what it returned that tells most."""
+    path = action.operation.path if isinstance(action.operation, FileUse) else ""
+    lines = LINE_BREAK.join(action.outcome.lines) or "no output"
+    return f"`{f'{action.tool} {path}'.strip()}`{FAILED}{lines}"
+
+
+def task_text(task: Task) -> str:
     return f"{beginning(one_line(task.text), TASK_LIMIT)}{SEPARATOR}{task.state}"
 
 
