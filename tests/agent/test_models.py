@@ -4,6 +4,8 @@ import gc
 import json
 import re
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -416,3 +418,14 @@ def test_without_the_package_it_says_what_to_install(file: Path, monkeypatch: py
     monkeypatch.setattr(gguf, "find_spec", lambda _name: None)
     with pytest.raises(ModelNotReady, match=re.escape(install_command("local"))):
         build_model(f"gguf:{file}", env={})
+
+
+def test_the_sdk_comes_without_a_second_http_client() -> None:
+    code = (
+        "import sys\n"
+        "from tui_app.agent.models import vendor_provider\n"
+        "vendor_provider('openai', {'OPENAI_API_KEY': 'x'})\n"
+        "print('openai' in sys.modules, 'aiohttp' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False"]

@@ -3,14 +3,15 @@
 import os
 import secrets
 import ssl
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, ModuleType
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -78,6 +79,7 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     read from the process environment as pydantic-ai documents it.
     """
     known = providers.provider_of(prefix)
+    _load_sdk(known.package)
     names = providers.required_keys(prefix)
     key = next((env[name] for name in names if env.get(name)), "")
     if known.url:
@@ -141,8 +143,20 @@ _MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
 """Module and class by protocol; any other one is OpenAI's chat."""
 
 
+def _load_sdk(package: str) -> None:
+    """Import OpenAI's SDK without the second HTTP client that it offers: 8 MB that nothing here uses."""
+    if package != providers.OPENAI or package in sys.modules or (second := "aiohttp") in sys.modules:
+        return
+    sys.modules[second] = cast("ModuleType", None)
+    try:
+        import_module(package)
+    finally:
+        del sys.modules[second]
+
+
 def _model_class(protocol: str) -> Callable[..., Model[Any]]:
     module, name = _MODELS.get(protocol, ("openai", "OpenAIChatModel"))
+    _load_sdk(module)
     found: Callable[..., Model[Any]] = getattr(import_module(f"pydantic_ai.models.{module}"), name)
     return found
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.answer_schema import references
 from tui_app.agent.mcp.answers import DESCRIPTION_CHARS
 from tui_app.records import frozen
 from tui_app.text import count
@@ -108,6 +107,8 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
+
+    from tui_app.agent.answer_schema import references
 
     # A provider would refuse it, and with it the whole request.
     try:
