@@ -1,6 +1,8 @@
 """The context gauge: one row with a bar, its two load lines, and the same number in words."""
 
 import re
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
@@ -176,7 +178,9 @@ class ContextGauge(Widget):
                 cells.append((self.glyphs.gauge_half, colour))
             else:
                 cells.append((self.glyphs.gauge_empty, "$line-strong"))
-        return Content.assemble(*cells)
+        # Styles are written once for each run of cells.
+        runs = groupby(cells, key=itemgetter(1))
+        return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
 def background_forms(done: float | None, way_out: str, glyphs: Glyphs) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.filter import LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import Reactive, reactive
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.selection import Selection
@@ -146,6 +146,9 @@ class WrittenArea(Exact, ActsInOrder, TextArea):
     does.
     """
 
+    cursor_blink: Reactive[bool] = reactive(False, init=False)
+    """A cursor that blinks writes to the terminal, and wakes the machine, twice a second for ever."""
+
     def action_delete_to_start_of_line(self) -> None:
         """Delete the line up to the cursor; at its start join it to the line before."""
         row, column = self.selection.end
@@ -184,6 +187,8 @@ class ReadArea(Exact, TextArea):
 
 class WrittenLine(Exact, ActsInOrder, Input):
     """A field of one line; of a paste it takes the first."""
+
+    cursor_blink: Reactive[bool] = reactive(False, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave up, down and the like to what is around a line: there is nothing in it to scroll to."""

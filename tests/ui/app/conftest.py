@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from textual import screen as textual_screen
-from textual.widgets import Input, TextArea
 
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.scenes import CHOICES, Scene
@@ -36,13 +35,6 @@ FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the ferry timetable of the harbour.\n",
     "import.py": "def rows(table):\n    return [row for row in table if row.weekday]\n",
 }
-
-
-@pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing blinks, so that a screen is the same at any moment."""
-    monkeypatch.setattr(TextArea, "cursor_blink", False)
-    monkeypatch.setattr(Input, "cursor_blink", False)
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import ComposeResult
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.pilot import Pilot
 from textual.selection import SELECT_ALL
+from textual.strip import Strip
 from textual.theme import BUILTIN_THEMES
 from textual.widgets import Static
 
 from tests.ui.kit import ThemedApp
+from tests.ui.widgets import transcript_kit
 from tests.ui.widgets.transcript_kit import (
     ANSWER,
     NOON,
@@ -204,7 +206,6 @@ async def test_new_lines_are_counted_only_while_reading_above() -> None:
         assert "↓ 4 new lines" in rows(transcript)[-1]
         await pilot.press("end")
         assert transcript.unread == 0
-        assert [message.unread for message in app.heard] == [4, 0]
 
 
 async def test_jump_puts_an_entry_on_top() -> None:
@@ -789,6 +790,32 @@ async def test_what_is_being_written_has_a_mark_behind_its_last_word() -> None:
         app.transcript.live_end()
         app.transcript.live_flush()
         assert "▍" not in "".join(app.transcript.render_line(y).text for y in range(SIZE[1]))
+
+
+async def test_rows_that_stay_are_not_painted_while_an_answer_grows_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    painted: set[int] = set()
+
+    class Seen(Transcript):
+        def render_lines(self, crop: Region) -> list[Strip]:
+            painted.update(crop.line_range)
+            return super().render_lines(crop)
+
+    monkeypatch.setattr(transcript_kit, "Transcript", Seen)
+    app = Stage(*long_talk(100))
+    async with app.run_test(size=SIZE) as pilot:
+        app.transcript.scroll_lines(-60)
+        app.transcript.live_append("it begins ")
+        await pilot.pause()
+        for number in range(60):
+            painted.clear()
+            app.transcript.live_append(f"\n\nparagraph {number}")
+            app.transcript.live_flush()
+            await pilot.pause()
+            # The row that counts new lines; a few cells of the scroll bar are no rows of the transcript.
+            assert painted <= {SIZE[1] - 1}
+        assert app.transcript.unread >= 120
 
 
 async def test_an_answer_without_a_finished_entry_goes_with_the_next_prompt() -> None:

@@ -105,9 +105,6 @@ class Stage(ThemedApp):
     def on_transcript_undo_requested(self, event: Transcript.UndoRequested) -> None:
         self.heard.append(event)
 
-    def on_transcript_unread_changed(self, event: Transcript.UnreadChanged) -> None:
-        self.heard.append(event)
-
 
 def written(line: Line) -> str:
     """What stands in a line: its sign, if it has one, and its text."""

@@ -329,6 +329,8 @@ PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
 PLANNED = "The plan is ready: /accept carries it out · or say what to change"
 _OUTPUT_CHARS = 4_000
+_EXACT_TOKENS = 100
+"""Tokens of an answer up to which each is counted on the screen."""
 
 
 def _turn(
@@ -346,7 +348,10 @@ def _turn(
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
-            status = Status(kind="answering", started=state.turn_started, tokens=-(-streamed // 4))
+            # In tens: a row that counted each word would be written anew with each, on slow lines too.
+            written = -(-streamed // 4)
+            written -= written % 10 if written > _EXACT_TOKENS else 0
+            status = Status(kind="answering", started=state.turn_started, tokens=written)
             status = _unless_compacting(state, status)
             return replace(state, streamed=streamed, unlogged=unlogged, status=status)
         case AssistantMessage():

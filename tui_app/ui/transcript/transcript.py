@@ -3,8 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from time import monotonic
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,7 +16,7 @@ from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.scroll_view import ScrollView
-from textual.scrollbar import ScrollBarRender
+from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
@@ -54,6 +55,8 @@ Wish = Literal["pin", "exclude", "text", "code", "markdown", "archive", "offload
 class ThinBar(ScrollBarRender):
     """A scroll bar that is a line: thin where there is more, heavy where the window is."""
 
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for bar in super().__rich_console__(console, options):
             if not isinstance(bar, Segments):
@@ -67,6 +70,12 @@ class ThinBar(ScrollBarRender):
                 drawn = Style(color="bright_black", dim=True) if thin else Style(reverse=False)
                 cells.append(Segment("│" if thin else "┃", style + drawn))
             yield Segments(cells, new_lines=True)
+
+    @classmethod
+    def drawn_for(cls, bar: ScrollBar) -> list[Segment]:
+        """The cells of a bar as it is now; none where there is nothing to scroll."""
+        size, virtual, window = bar.size.height, bar.window_virtual_size, bar.window_size
+        return list(cls.render_bar(size, virtual, window, bar.position).segments) if virtual > window else []
 
 
 def why_not_undone(entry: Entry | None) -> str:
@@ -120,7 +129,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
 
     cursor: var[int | None] = var(None, init=False)
     """Index of the entry that keys act on; one behind the last is the live answer."""
-    unread: reactive[int] = reactive(0, init=False)
+    unread: var[int] = var(0, init=False)
     """Lines that were added below while the user reads further up."""
     plain: reactive[bool] = reactive(False, init=False)
     """ASCII signs and role words before every message."""
@@ -165,12 +174,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         """Other entries are marked."""
 
         count: int
-
-    @dataclass
-    class UnreadChanged(Message):
-        """The number of unread lines changed."""
-
-        unread: int
 
     def __init__(
         self, bodies: Bodies, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None
@@ -384,7 +387,12 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         has_bar = size.height > self._viewport.rows or self.styles.overflow_y == "scroll"
         if has_bar == self.show_vertical_scrollbar and size.width == self.virtual_size.width:
             self.set_reactive(Transcript.virtual_size, size)
-            self.vertical_scrollbar.window_virtual_size = size.height
+            bar = self.vertical_scrollbar
+            drawn = ThinBar.drawn_for(bar)
+            bar.set_reactive(ScrollBar.window_virtual_size, size.height)
+            cells = enumerate(zip_longest(drawn, ThinBar.drawn_for(bar)))
+            if changed := [Region(0, row, 1, 1) for row, (was, now) in cells if was != now]:
+                bar.refresh(*changed)
         else:
             self.virtual_size = size
             # Textual looks again only where the size differs from the widget's, not where all just fits.
@@ -419,10 +427,9 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
         self._viewport.scroll(lines)
         self._place()
 
-    def watch_unread(self, unread: int) -> None:
-        """Post it, and repaint the row that shows it."""
-        self.post_message(self.UnreadChanged(unread))
-        self.refresh()
+    def watch_unread(self) -> None:
+        """Repaint the row that shows it, and no other: many lines a second may come below."""
+        self.refresh(Region(0, self._viewport.rows - 1, self.size.width, 1))
 
     def shed(self) -> None:
         """Drop painted lines further than a window away from the visible ones."""
