@@ -58,6 +58,12 @@ STEPS: Mapping[str, Step] = MappingProxyType(
         "resend": Step("sends the prompt again", key="prompt.send"),
         "effort": Step("lowers the effort", command="/effort", shell="--effort lowers the effort"),
         "rewind": Step("leaves it out", command="/rewind"),
+        "trust": Step(
+            "trusts it",
+            command="/trust",
+            shell="plimsoll trust trusts it, --trust for one start",
+            editor="plimsoll trust trusts it",
+        ),
         "servers": Step(
             "shows servers and restarts them", command="/mcp", editor="/mcp reload restarts the servers"
         ),

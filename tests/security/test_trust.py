@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conversation.driving import Desk, turn
+from tests.repository import begin, git
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk as Screens
@@ -21,6 +22,7 @@ from tui_app.paths import Paths
 from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
+from tui_app.ui.dialogs.changes import CommitScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.web.pages import page_command
 
@@ -254,6 +256,62 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
     async with shown(desk.app()) as deck:
         await deck.ready()
         assert not isinstance(deck.app.screen, ConfirmDialog)
+
+
+async def test_trust_is_given_on_the_screen_and_counts_in_the_same_session(
+    plimsoll_home: Path, tmp_path: Path, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
+    desk = Screens(plimsoll_home, tmp_path / "harbour", env={}).serve(fake_openai)
+    fill(desk.cwd)
+    remember_trust(desk.paths, desk.cwd, False)
+    fake_openai.add(Text("Aye."), Text("Aye aye, captain."))
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.until(lambda: "AGENTS.md not trusted yet · /trust" in deck.words, "what waits for trust")
+        await deck.says("instructions (AGENTS.md) and skills (reefing). /trust trusts it.")
+        await deck.send("Ahoy")
+        await deck.answered()
+        first = deck.app.chat.session
+        await deck.send("/trust")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        for brought in ("instructions AGENTS.md", "skills reefing", "commands /moor"):
+            assert brought in deck.words
+        await deck.press("y")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session is not first, "it opens")
+        await deck.ready()
+        assert deck.app.chat.session.id == first.id
+        await deck.send("And now?")
+        await deck.until(lambda: len(fake_openai.journal) == 2, "another request")
+        await deck.answered()
+        await deck.send("/trust")
+        await deck.says("This folder is trusted.")
+    sent = [json.dumps(each) for each in fake_openai.journal]
+    assert ["Answer like a sailor" in each for each in sent] == [False, True]
+    assert "Ahoy" in sent[1]
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False)])
+async def test_a_commit_asks_for_the_trust_that_git_needs(
+    plimsoll_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, answer: bool
+) -> None:
+    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
+    desk = Screens(plimsoll_home, tmp_path / "harbour", env={})
+    write(desk.cwd / "log.md", "Rough.")
+    begin(desk.cwd)
+    write(desk.cwd / "log.md", "Calm.")
+    git(desk.cwd, "add", "log.md")
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        await deck.send("/commit")
+        await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
+        assert "git is used in folders that you trust only" in deck.words
+        await deck.press(key)
+        if answer:
+            await deck.until(lambda: isinstance(deck.app.screen, CommitScreen), "the message")
+        else:
+            await deck.says("Not committed: git is used in folders that you trust only.")
+    assert trust_in(desk.paths, {}, desk.cwd) is answer
 
 
 async def test_a_session_that_is_imported_begins_in_no_mode_that_its_file_names(desk: Desk) -> None:

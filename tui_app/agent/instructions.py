@@ -380,10 +380,7 @@ class Brought:
             return ""
         kinds = [f"{kind} ({names})" for kind, names in rows]
         listed = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
-        return (
-            f"This folder is not trusted, so these are ignored here: {listed}. "
-            "To trust it: plimsoll trust, or --trust for one start."
-        )
+        return f"This folder is not trusted, so these are ignored here: {listed}."
 
 
 def _some(names: Sequence[str]) -> str:

@@ -135,7 +135,7 @@ class OpenSession:
         if mode != known:
             self.conversation.history.append(ModeChange(old=known, new=mode))
         if self.extras.left_out:
-            self.conversation.history.append(Notice(text=self.extras.left_out))
+            self.conversation.history.append(Notice(text=self.extras.left_out, actions=("trust",)))
         self._tell_folders()
         self.guards.set(*self.guards.wanted)
         for file in self.extras.project.files:

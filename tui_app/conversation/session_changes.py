@@ -222,7 +222,7 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         sqlite3.Error: if the log cannot be read.
     """
     if not opening.trusted:
-        raise NoProposal("git is not used: the folder is not trusted. To trust it: plimsoll trust.")
+        raise NoProposal(UNTRUSTED)
     diff, paths, names, asked = await asyncio.to_thread(_read_changes, opening)
     text, reason, secrets = "", "", opening.secrets()
     model = opening.settings.summarization_model or opening.model

@@ -225,12 +225,15 @@ class PlimsollApp(TellsFailures, Host):
         carried = Carried(draft, leaving.session.unread if leaving.is_ready else leaving.carried.notices)
         self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
         self._sessions_opened += 1
+        if again := leaving.is_ready and leaving.session.id == session:
+            # It can be written by one only.
+            await leaving.session.close()
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:
             await self.switch_mode(f"session-{self._sessions_opened}")
             await self.remove_mode(mode)
         finally:
-            if leaving.is_ready:
+            if leaving.is_ready and not again:
                 await leaving.session.close()
 
     def copy_to_clipboard(self, text: str) -> None:

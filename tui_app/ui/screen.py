@@ -172,7 +172,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
     async def _admit(self) -> None:
         """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
-        from tui_app.ui.dialogs.actions import settle_trust
+        from tui_app.ui.dialogs.trust import settle_trust
 
         config = self._launch.paths.config
         # In a thread: it loads the agent side.
@@ -180,7 +180,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         find = partial(find_commands, config=config, taken=built_in_words(), may_read=may_read)
         trusted = await settle_trust(self.app, self._launch, find)
         folder = self._launch.cwd if trusted else None
-        self.work(self.pane.look_around(self._launch, trusted=trusted), group="place")
+        self.work(self.pane.look_around(self._launch), group="place")
         self.work(self._offer_custom(partial(find, folder)), group="custom")
 
     async def _offer_custom(self, find: Callable[[], tuple[CustomCommand, ...]]) -> None:

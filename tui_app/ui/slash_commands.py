@@ -115,6 +115,20 @@ async def _import(chat: "Chat", argument: str) -> None:
         await go_to(chat.app, chat.session, Chosen(imported))
 
 
+async def _commit(chat: "Chat", argument: str) -> None:
+    from tui_app.ui.dialogs.changes import commit
+    from tui_app.ui.dialogs.trust import may_use_git
+
+    if await may_use_git(chat.app, chat.session):
+        await commit(chat.app, chat.session, argument)
+
+
+async def _trust(chat: "Chat", _: str) -> None:
+    from tui_app.ui.dialogs.trust import give_trust
+
+    await give_trust(chat.app, chat.session, built_in_words())
+
+
 async def _demo(chat: "Chat", _: str) -> None:
     from tui_app.ui.demo import toggle_demo
 
@@ -184,8 +198,8 @@ COMMANDS += (
     SlashCommand("find", "Find words in the conversation", _find, argument="[words]", opens="always"),
     SlashCommand("diff", "What this session changed, and what git says", Flow("changes.show_changes"),
         opens="always"),
-    SlashCommand("commit", "Propose a commit message, then commit if you agree", Flow("changes.commit", _ALL),
-        argument="[hint]", opens="always"),
+    SlashCommand("commit", "Propose a commit message, then commit if you agree",
+        _commit, argument="[hint]", opens="always"),
     SlashCommand("tasks", "Background commands: read their output, stop them", Flow("queue.show_tasks"),
         opens="always"),
     SlashCommand("pin", "Keep a message word for word", Flow("message.pin", _ALL, (("pinned", True),)),
@@ -210,6 +224,8 @@ COMMANDS += (
         opens="always"),
     SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),
         opens="always"),
+    SlashCommand("trust", "Trust this folder: use its instructions, its commands and git",
+        _trust, opens="always"),
     SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes",
         Flow("approvals.set_guard", _ALL), argument="[edits|command|writes …]", opens="alone", writes=True),
     SlashCommand("settings", "Show and change settings and keys", _settings,

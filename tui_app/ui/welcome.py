@@ -53,6 +53,8 @@ class Beginning:
     model: str
     instructions: tuple[tuple[str, int], ...] | None = None
     """Files of instructions with their tokens; None while they are not read."""
+    untrusted: tuple[str, ...] = ()
+    """Those of the folder that count only once it is trusted."""
     memory: int | None = None
     """Entries on the board of the repository; None where they cannot be counted."""
 
@@ -69,39 +71,31 @@ def first_look(launch: "Launch") -> Beginning:
     return Beginning(folder=folder_name(launch), model=launch.first_model)
 
 
-def place_of(launch: "Launch", *, trusted: bool) -> str:
-    """Folder and branch, with ``*`` where git sees uncommitted changes; blocks on git.
-
-    Args:
-        launch: What the program was started with.
-        trusted: Whether git may be asked about the folder.
-    """
+def place_of(launch: "Launch") -> str:
+    """Folder and branch, with ``*`` where git may be asked and sees uncommitted changes; blocks on git."""
     from tui_app.git import Git
     from tui_app.memory.scope import DETACHED, scope_of
 
     folder, branch = folder_name(launch), scope_of(launch.cwd).branch
     if not branch:
         return folder
-    changed = trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
+    changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
     name = "no branch" if branch == DETACHED else one_line(branch, 40)
     return f"{folder} ({name}{'*' if changed else ''})"
 
 
-def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
-    """Read what the first look left open; blocks on the disk.
-
-    Args:
-        launch: What the program was started with.
-        trusted: Whether what the folder brings counts.
-    """
+def look_around(launch: "Launch") -> Beginning:
+    """Read what the first look left open; blocks on the disk."""
     import sqlite3
 
     from tui_app.agent.instructions import read_instructions
     from tui_app.context.counting.encodings import estimate
     from tui_app.conversation.boards import boards_in
 
+    trusted = launch.trusted
     follows = trusted and launch.settings.project_instructions
     files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
+    brought = () if trusted else launch.brought().files
     memory = None
     # A log that cannot be read is told by what opens it.
     with suppress(sqlite3.Error, OSError):
@@ -109,9 +103,10 @@ def look_around(launch: "Launch", *, trusted: bool) -> Beginning:
         boards = boards_in(launch.database)
         memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
     return Beginning(
-        folder=place_of(launch, trusted=trusted),
+        folder=place_of(launch),
         model=launch.first_model,
         instructions=tuple((each.path, estimate(each.text)) for each in files if each.text),
+        untrusted=brought,
         memory=memory,
     )
 
@@ -157,11 +152,17 @@ class Welcome(Widget):
         models = label_of("chat.models", self.keymap)
         change = "picks a model or adds a key" if offline else "picks another"
         files = about.instructions
-        known = "…" if files is None else "none" if not files else ""
+        known = "…" if files is None else "none" if not files and not about.untrusted else ""
         shown: list[tuple[str, str]] = [(known, "$foreground")] if known else []
         for number, (name, size) in enumerate(files or ()):
             shown += [(", " if number else "", "$text-muted"), (one_line(name, 40), "$foreground")]
             shown.append((f" {tokens(size)} tokens", "$text-muted"))
+        if about.untrusted:
+            shown += [
+                (", " if files else "", "$text-muted"),
+                (one_line(", ".join(about.untrusted), 40), "$foreground"),
+            ]
+            shown += [(" not trusted yet · ", "$text-muted"), ("/trust", "$foreground")]
         memory = "…" if files is None else "?" if about.memory is None else str(about.memory or "none")
         noted = " note" if about.memory == 1 else " notes" if about.memory else ""
         rows = [

@@ -391,10 +391,10 @@ class ChatPane(TellsFailures, Vertical):
         self.set_class(not there_is_one, "-empty")
         self.header.empty = not there_is_one
 
-    async def look_around(self, launch: "Launch", *, trusted: bool) -> None:
+    async def look_around(self, launch: "Launch") -> None:
         """Say where the conversation takes place, and what it begins with; read in a thread."""
-        self._place = partial(place_of, launch, trusted=trusted)
-        beginning = await asyncio.to_thread(look_around, launch, trusted=trusted)
+        self._place = partial(place_of, launch)
+        beginning = await asyncio.to_thread(look_around, launch)
         self.header.place = beginning.folder
         self.welcome.beginning = beginning
 

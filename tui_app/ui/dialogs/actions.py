@@ -3,9 +3,7 @@
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
@@ -24,13 +22,11 @@ from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
 from tui_app.session.user_view import Entry
 from tui_app.settings.spec import cache_settings
-from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.lookup import cancel_lookup
 from tui_app.ui.dialogs.questions import Way, WaysDialog, chosen_way, confirmed
 from tui_app.ui.host import FLOW
-from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.slash import CustomCommand, prompt_of, words_of
 from tui_app.ui.text import cost, count, one_line, tokens
@@ -292,46 +288,6 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     else:
         editor.give_back(typed)
         session.say(f"/{command.name} has no text: {command.file} is empty.")
-
-
-_TRUST = """\
-{} is new to Plimsoll. It would use:
-
-{}
-
-Trust this folder if you know who wrote it. You are asked once for each repository; plimsoll trust changes \
-the answer."""
-_TRUST_CELLS = 200
-
-
-async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> bool:
-    """Whether the user trusts the folder; asks where it brings something and nothing was answered yet.
-
-    Args:
-        app: Shows the question.
-        launch: Which folder.
-        find: Finds the commands that users and the folder have written.
-    """
-    if launch.trust:
-        return True
-    known = await asyncio.to_thread(trust_in, launch.paths, launch.env, launch.cwd)
-    if known is not None:
-        return known
-    commands = await asyncio.to_thread(find, launch.cwd)
-    names = [f"/{command.name}" for command in commands if command.root is not None]
-    rows = (await asyncio.to_thread(launch.brought, names)).rows()
-    if not rows:
-        return False
-    width = max(len(kind) for kind, _ in rows)
-    listed = "\n".join(f"  {kind:<{width}}  {one_line(said, _TRUST_CELLS)}" for kind, said in rows)
-    text = _TRUST.format(one_line(str(launch.cwd), _TRUST_CELLS), listed)
-    trusted = await confirmed(app, text, verb="Trust", keep="Continue without")
-    try:
-        await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
-    except OSError as error:
-        app.chat.session.report(f"The answer could not be kept ({error.strerror}): you will be asked again.")
-        return False
-    return trusted
 
 
 def is_above(session: ChatSession) -> bool:
