@@ -79,7 +79,9 @@ def test_nothing_compacted_is_said_plainly(plimsoll: Plimsoll, tmp_path: Path) -
 def test_the_recording_of_the_demo(plimsoll: Plimsoll) -> None:
     result = plimsoll("audit", "demo")
     assert result.code == 0
-    assert "demo (openai-chat): 156 messages" in result.out
+    assert "demo (openai-chat): 156 messages, 14.6k tokens, 1 compaction" in result.out
+    assert "The batch size must stay 250, the website counts on it." in result.out
+    assert "Ran `python3 -m ferry.migrate --all`: 412 callers were moved." in result.out
 
 
 def test_what_is_no_transcript_is_named_and_the_rest_is_audited(plimsoll: Plimsoll, tmp_path: Path) -> None:

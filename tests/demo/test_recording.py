@@ -11,7 +11,7 @@ from tests.docs.pages import DOCS, load_script
 from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Compact, Restate, Switch
-from tui_app.demo.stage import SMALL_MODEL, Pace, Stage, data_file, set_up
+from tui_app.demo.stage import SMALL_MODEL, Pace, Stage, data_file, recorded_prompts, set_up
 from tui_app.events import ApprovalRequested, CompactionComplete, CompactionStart, Payload
 
 MAKE = load_script(DOCS / "make_demo.py")
@@ -100,3 +100,17 @@ def test_the_data_is_small(stage: Stage) -> None:
     assert (stage.project / "ferry" / "importer.py").is_file()
     assert Path(stage.env({"PATH": "/bin", "OPENAI_API_KEY": "x"})["PATH"].split(":")[0]).is_dir()
     assert "OPENAI_API_KEY" not in stage.env({"OPENAI_API_KEY": "x"})
+
+
+@pytest.mark.parametrize("played", [4, 8, 15])
+async def test_a_compaction_while_it_plays_says_what_is_true_so_far(stage: Stage, played: int) -> None:
+    session = MAKE.opened(stage)
+    await session.prepare()
+    for prompt in recorded_prompts()[:played]:
+        async for _ in session.conversation.send(prompt):
+            pass
+    compacted = await done(session, Compact())
+    assert (compacted.outcome, compacted.reason) == ("success", "")
+    assert "(not in the log)" not in compacted.summary
+    assert ("batch size" in compacted.summary) is False
+    await session.close()

@@ -143,7 +143,9 @@ def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
     if (path := Path(source)).exists():
         yield recorded_file(path)
     elif source == DEMO:
-        yield recorded_file(data_file("session.jsonl"), DEMO)
+        # As the tour's own summary that invents things would have left it.
+        summary = data_file("invented.md").read_text("utf-8")
+        yield recorded_file(data_file("session.jsonl"), DEMO, summary=summary)
     else:
         with program.sessions() as store:
             yield recorded_session(store, source)

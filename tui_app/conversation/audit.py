@@ -27,6 +27,7 @@ from tui_app.events import KIND_LABELS, CompactionComplete, Fact, FactState, Pay
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of
+from tui_app.session.importers.books import compacted
 from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
@@ -63,18 +64,22 @@ class _FileMessages(KeptMessages):
         return self.texts[seq - FIRST_SEQ]
 
 
-def recorded_file(path: Path, name: str = "") -> Recorded:
+def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
     """Read a file as an import does, and count it.
 
     Args:
         path: The file.
         name: What it is called, if not by its path.
+        summary: What a compaction at its end puts in the place of all of it; empty for none.
 
     Raises:
         ImportFormatError: if the file holds no conversation that can be read.
         OSError: if the file cannot be read.
     """
     imported = import_file(path)
+    if summary:
+        time = imported.events[-1].time if imported.events else 0.0
+        imported = replace(imported, events=compacted(imported.events, summary, time))
     if imported.is_own:
         events = [(each.data, each.message, each.time) for each in imported.events]
     else:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ WINDOWS = {LARGE: 16_720, SMALL: 12_288}
 """Tokens of a request, by the name of the model."""
 SLOW_PIECE_S = 0.6
 """Seconds between two pieces of the slow writer's summary: time enough to read what to press."""
+
+_AFTER = re.compile(r" <!-- after (\d+) -->$")
+"""Behind a line of the summary: the prompt from which on it is true."""
 
 
 @frozen
@@ -82,8 +86,11 @@ class ScriptedModel(OfflineModel):
     ) -> list[ModelResponsePart]:
         """Give the next recorded response to the latest prompt; a request without tools is for a summary."""
         if not parameters.function_tools:
-            invents = self._pace.writer == "inventive"
-            return [TextPart(data_file("invented.md" if invents else "summary.md").read_text("utf-8"))]
+            if self._pace.writer == "inventive":
+                return [TextPart(data_file("invented.md").read_text("utf-8"))]
+            said = _plain(str(messages))
+            played = max((at for at, prompt in enumerate(self._answers, 1) if prompt in said), default=0)
+            return [TextPart(_so_far(data_file("summary.md").read_text("utf-8"), played))]
         turn = read_turn(messages)
         answers = self._answers.get(_plain(turn.prompt), ())
         if turn.rounds >= len(answers):
@@ -95,6 +102,13 @@ class ScriptedModel(OfflineModel):
             id = f"{PROVIDER}_{hashlib.sha256(seed.encode()).hexdigest()[:20]}"
             parts.append(ToolCallPart(tool, dict(args), id))
         return parts
+
+
+def _so_far(summary: str, played: int) -> str:
+    """The lines of a summary that are true after so many prompts of the recording."""
+    lines = [(_AFTER.search(line), line) for line in summary.splitlines()]
+    true = [_AFTER.sub("", line) for after, line in lines if after is None or int(after[1]) <= played]
+    return "\n".join(true)
 
 
 def _plain(text: str) -> str:

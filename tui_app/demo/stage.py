@@ -61,7 +61,7 @@ def recorded_prompts() -> tuple[str, ...]:
 class Pace:
     """How the scripted model writes; the tour changes it between two steps, and the model reads it."""
 
-    answers_s: float = 0.01
+    answers_s: float = 0.02
     """Seconds between two pieces of an answer; 0 writes everything at once."""
     writer: SummaryWriter = "honest"
 
