@@ -74,7 +74,7 @@ class Entry:
     cost: float = 0.0
     """US dollars that it has cost, once it is at its end; 0 where no price is known."""
     origin: str = ""
-    """Where what a call acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
+    """Where what a call acts on first stood, if the user was asked for that: ``#45 read_file README.md``."""
 
     @property
     def message(self) -> int:
@@ -202,7 +202,9 @@ class UserView:
             return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
         if head.type == SubAgentEnd.TYPE:
             return self._put(replace(row, cost=float(head.ids[1]))) if head.ids[1:] else ()
-        return self._put(replace(row, origin=head.model)) if head.model else ()
+        # Of ordinary work, which nobody was asked about, the log alone has it.
+        told = head.model if head.state != "quiet" else ""
+        return self._put(replace(row, origin=told)) if told else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:
         """Mark what has left; one that stands again has its row already."""

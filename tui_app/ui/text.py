@@ -440,7 +440,7 @@ def price_text(usd: float | None, unpriced: int) -> str:
     """A sum, with a word where parts of it are not known: never a false zero."""
     if usd is None:
         return "cost unknown" if unpriced else cost(0.0)
-    return f"{cost(usd)} + unknown" if unpriced and usd else "cost unknown" if unpriced else cost(usd)
+    return f"at least {cost(usd)}" if unpriced and usd else "cost unknown" if unpriced else cost(usd)
 
 
 def unpriced_text(requests: int, models: Sequence[str]) -> str:

@@ -58,7 +58,7 @@ async def test_the_box_says_where_it_comes_from_and_opens_it(
         assert (one.decision, one.by) == ("denied", "person")
         assert one.origin == f"#{question.origin_seq} read_file release.md"
         if size == WIDE:
-            await deck.says(f"not from you: #{question.origin_seq}")
+            await deck.says(f" from #{question.origin_seq}")
 
 
 async def test_a_sentence_becomes_a_guard_that_stops_and_is_lifted(

@@ -228,7 +228,7 @@ def test_a_request_of_unknown_size_is_no_request_of_nothing() -> None:
     assert turn_text(Costs().after(CUT)) == "? in · 6 out · cost unknown"
     assert turn_text(Costs().after(WHOLE)) == "1.2k in · 0.2k out · cost unknown"
     both = Costs().after(WHOLE).after(replace(CUT, cost_usd=0.5))
-    assert turn_text(both) == "1.2k in (1 request not reported) · 0.2k out · $0.50 + unknown"
+    assert turn_text(both) == "1.2k in (1 request not reported) · 0.2k out · at least $0.50"
     assert turn_text(Costs()) == ""
 
 

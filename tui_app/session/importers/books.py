@@ -351,7 +351,7 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
 def compacted(events: Sequence[ImportedEvent], summary: str, time: float) -> tuple[ImportedEvent, ...]:
     """A conversation with a compaction behind it that keeps nothing but a summary."""
     books = Timeline(time)
-    books.compaction(summary, "automatic")
+    books.compaction(summary, "manual")
     return tuple(number_compactions([*events, *books.events]))
 
 

@@ -409,7 +409,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     note = "" if mark else note
     # Its number is enough, where it has one: the row is narrow.
     place = entry.origin.partition(" ")[0] if "#" in entry.origin else entry.origin
-    traced = f"not from you: {place}" if place else ""
+    traced = f"from {place}" if place else ""
     note = f" {glyphs.separator} ".join(filter(None, (note, traced)))
     ended = Tone.OK if passed else Tone.ERROR
     tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
