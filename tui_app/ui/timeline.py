@@ -14,7 +14,7 @@ from tui_app.session.user_view import Entry, EntryState
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import PLAIN, Glyphs, clock, one_line, tokens, without_drawing
-from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_agent_figures
+from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_agent_figures, tool_sign
 
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
@@ -120,7 +120,11 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
             word = left or ("" if entry.state == "ok" else ended or entry.state)
             return Row(f"$ {command}", word, "timeline--detail")
         case _:
-            return _detail_row(entry, title.split(" · ")[0] or entry.kind, wording)
+            title = title.split(" · ")[0] or entry.kind
+            if entry.kind == "tool" and (sign := tool_sign(title, glyphs)) != glyphs.server:
+                # In a narrow column the file or the words tell more than the name of the tool.
+                title = f"{sign} {title.partition(' ')[2] or title}"
+            return _detail_row(entry, title, wording)
     word = "undone" if entry.state == "undone" and not left else ""
     return Row(text, f"{word} {time}".strip(), "timeline--detail")
 

@@ -64,8 +64,8 @@ async def test_rows_read_like_a_log_book() -> None:
         assert shown(app.timeline) == [
             "Timeline                     all ▾",
             "● Why does the import fail when… 2",
-            '│  grep "sunday"              0.2k',
-            "│  run_command pyt… ✗ failed  2.3k",
+            '│  ✱ "sunday"                 0.2k',
+            "│  $ pytest         ✗ failed  2.3k",
             "│  answer                     1.1k",
             "⊖ Conversation compacted",
             "  91.5k → 6.2k · 40 of 41",
@@ -120,7 +120,7 @@ async def test_replace_changes_rows_in_place() -> None:
     app = Side(talk.entries)
     async with app.run_test(size=(35, 10)):
         assert shown(app.timeline)[1:4] == [
-            "│  run_command             running",
+            "│  $ run_command           running",
             "⊖ Compacting",
             "● next",
         ]
@@ -128,7 +128,7 @@ async def test_replace_changes_rows_in_place() -> None:
         app.timeline.replace(Entry(seq=2, kind="compaction", time=NOON, title="9k → 1k"))
         app.timeline.replace(Entry(seq=99, kind="user", time=NOON, title="unknown"))
         assert shown(app.timeline)[1:5] == [
-            "│  run_command                   8",
+            "│  $ run_command                 8",
             "⊖ Conversation compacted",
             "  9k → 1k",
             "● next",
@@ -165,10 +165,10 @@ def made(kind: RowKind, title: str, state: EntryState = "ok", **more: Any) -> En
 
 
 STATES = [
-    (made("tool", "ls", "running"), "│ ls running"),
-    (made("tool", "ls", tokens=8), "│ ls 8"),
-    (made("tool", "ls", "failed"), "│ ls ✗ failed"),
-    (made("tool", "ls", "interrupted"), "│ ls ✗ interrupted"),
+    (made("tool", "ls", "running"), "│ ✱ ls running"),
+    (made("tool", "ls", tokens=8), "│ ✱ ls 8"),
+    (made("tool", "ls", "failed"), "│ ✱ ls ✗ failed"),
+    (made("tool", "ls", "interrupted"), "│ ✱ ls ✗ interrupted"),
     (made("hook", "a", "cancelled"), "│ a ✗ cancelled"),
     (made("rewrite", "1 old result trimmed · 9k", "undone"), "│ 1 old result trimmed undone"),
     (made("compaction", "", "running"), "⊖ Compacting"),
@@ -239,7 +239,7 @@ async def test_f_and_a_click_on_the_title_show_one_kind_of_rows() -> None:
             await pilot.press("f")
         assert list(seen) == ["all", "compactions", "errors", "moments"]
         assert [row[0] for row in seen["compactions"]] == ["⊖", "91.5k", "◇"]
-        assert [row[1] for row in seen["errors"]] == ["run_command", "Refused."]
+        assert [row[1] for row in seen["errors"]] == ["$", "Refused."]
         moments = ["Why", "Conversation", "→", "checkpoint", "model", "Refused."]
         assert [row[1] for row in seen["moments"]] == moments
         assert seen["moments"][0][-1] == "2", "tools that the prompt has led to"
@@ -271,7 +271,7 @@ async def test_what_happens_under_a_filter_is_listed_only_where_it_fits() -> Non
         assert [row[:3] for row in shown(app.timeline)[1:]] == ["⊖ C", "  9", "", "", ""]
         await pilot.press("f")
         app.timeline.replace(replace(running, state="failed"))
-        assert shown(app.timeline)[1].split() == ["│", "ls", "✗", "failed"]
+        assert shown(app.timeline)[1].split() == ["│", "✱", "ls", "✗", "failed"]
 
 
 async def test_plain_rows_have_no_drawing() -> None:
