@@ -165,6 +165,8 @@ class PlimsollApp(TellsFailures, Host):
                 self._held.append(event)
                 return
             if not event.is_forwarded:
+                if isinstance(self.screen, SelectsWhatIsSeen) and self.screen.holds_back(event):
+                    return
                 self.chat.heed(event)
         is_button = isinstance(event, events.MouseDown | events.MouseUp) and not event.is_forwarded
         screen = self.screen if is_button else None

@@ -28,7 +28,7 @@ from tui_app.ui.chat.pane import (
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.launch import Launch
-from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor
+from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor, normalise
 from tui_app.ui.slash import (
     CustomCommand,
     ParsedCommand,
@@ -39,6 +39,7 @@ from tui_app.ui.slash import (
     parse,
 )
 from tui_app.ui.slash_commands import answer_server, built_in_words, offer_served, run_command
+from tui_app.ui.text import clean
 from tui_app.ui.type_ahead import Flow
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
@@ -277,6 +278,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             return
         if isinstance(event, events.Paste) or event.is_printable or event.key in self.active_bindings:
             self.session.move_on()
+
+    def take_text(self, text: str) -> None:
+        # At once: the draft may be about to go along to another session.
+        self.pane.prompt.editor.insert(clean(normalise(text)))
 
     def action_slash(self, text: str) -> None:
         if isinstance(parsed := parse(text), ParsedCommand):

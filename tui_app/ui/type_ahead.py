@@ -11,6 +11,7 @@ from textual.app import App
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Static
 
 Flow = Callable[[], Coroutine[Any, Any, Any]]
 """Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
@@ -226,6 +227,25 @@ def in_sight(widget: Widget) -> bool:
         return False
     corners = ((x, y) for x in (region.x, region.right - 1) for y in (region.y, region.bottom - 1))
     return all(widget in screen.get_widget_at(*corner)[0].ancestors_with_self for corner in corners)
+
+
+def is_whole(part: Widget) -> bool:
+    """Whether all that a part of a dialog says can be seen, or can be scrolled to."""
+    said = str(part.content) if isinstance(part, Static) else ""
+    is_shown = all(node.display for node in part.ancestors_with_self if isinstance(node, Widget))
+    if not is_shown or (isinstance(part, Static) and not said):
+        return True
+    if not in_sight(part):
+        return False
+    size = part.content_size
+    needed = part.get_content_height(part.container_size, part.screen.size, size.width) if said else 0
+    return needed <= size.height
+
+
+LEADS_ON = _CHOOSING - {"enter"} | {
+    "escape", "tab", "left", "right", "backspace", "ctrl+home", "ctrl+end", "ctrl+c", "ctrl+q",
+}  # fmt: skip
+"""Keys that decide nothing, wherever they are pressed."""
 
 
 # A letter that answers a question, unless it begins a word.

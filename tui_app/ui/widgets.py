@@ -304,6 +304,13 @@ class SelectsWhatIsSeen(_Screen):
     A drag that slips over an edge would take all that is scrolled out of sight there, and other widgets too.
     """
 
+    def holds_back(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key counts for nothing here, because what it would decide cannot be seen."""
+        return False
+
+    def take_text(self, text: str) -> None:
+        """Write what was written into a question above this screen where the user had been writing."""
+
     _dragged: tuple[Widget, Offset] | None = None
     """Where the drag began, and the place in its text that it is at."""
 

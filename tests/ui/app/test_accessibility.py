@@ -52,6 +52,7 @@ from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.themes import MIN_CONTRAST, STROKE_CONTRAST, THEMES, contrast
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.type_ahead import LEADS_ON
 from tui_app.ui.widgets import HintRow
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
@@ -151,10 +152,37 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
         await deck.pilot.resize_terminal(*size)
         await deck.settle()
         await fits(deck, size)
+        if isinstance(screen := deck.app.screen, Dialog):
+            assert screen.is_seen, f"no key may decide anything in {scene} at {size}"
+    await no_key_decides_what_is_not_seen(deck, scene)
     deck.app.theme = "ansi-dark"
     await deck.settle()
     assert unseen(deck) == set()
     deck.app.theme = theme
+
+
+async def no_key_decides_what_is_not_seen(deck: Deck, scene: str) -> None:
+    """In a terminal that is too small for a dialog, its keys only lead on or away."""
+    screen = deck.app.screen
+    if not isinstance(screen, Dialog):
+        return
+    size = screen.size
+    await deck.pilot.resize_terminal(24, 1)
+    await deck.settle()
+    before = deck.app.chat.session.presenter.last
+    deciding = [key for key in screen.active_bindings if key not in LEADS_ON | SHOWING]
+    for key in ("enter", *deciding):
+        await deck.press(key)
+        assert deck.app.screen is screen, key
+    await deck.settle()
+    assert deck.app.screen is screen, f"a key in {scene} has decided what nobody sees"
+    assert deck.app.chat.session.presenter.last == before
+    await deck.pilot.resize_terminal(*size)
+    await deck.settle()
+
+
+SHOWING = frozenset({"ctrl+p", "f1", "f2", "f3", "f12", "ctrl+backslash"})
+"""Keys that show something."""
 
 
 def unseen(deck: Deck) -> set[str]:
@@ -288,7 +316,6 @@ def test_every_screen_is_among_the_scenes() -> None:
         "ListDialog",
         "OpenList",
         "ChoiceDialog",
-        "SuddenDialog",
         "WaysDialog",
     }
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()

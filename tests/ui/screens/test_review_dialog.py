@@ -304,7 +304,8 @@ async def test_keys_of_a_person_who_is_still_writing_decide_nothing() -> None:
         assert app.results == []
         assert app.text.text == "# Intent\nFix [/x] the import."
         await pilot.press("escape")
-        assert app.results == [Reviewed(None, typed="yes\n\nno")]
+        assert app.results == [Reviewed(None)]
+        assert app.dialog.typed == "yes\n\nno"
 
 
 @SIZES
@@ -344,7 +345,8 @@ async def test_escape_while_it_is_written_decides_nothing() -> None:
     app = Host(None)
     async with app.run_test() as pilot:
         await pilot.press(*"so", "escape")
-        assert app.results == [Reviewed(None, typed="so", later=True)]
+        assert app.results == [Reviewed(None, later=True)]
+        assert app.dialog.typed == "so"
 
 
 async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
@@ -391,7 +393,8 @@ async def test_a_letter_is_a_shortcut_only_where_nobody_writes() -> None:
         await pilot.press("t", "e", "f")
         assert not app.text.has_focus
         await pilot.press("escape")
-        assert app.results == [Reviewed(None, typed="tef")]
+        assert app.results == [Reviewed(None)]
+        assert app.dialog.typed == "tef"
 
 
 WORDS = CompactionProgress(job="1", part=1, parts=1, tokens_written=1, model="m", text="## Intent")

@@ -25,7 +25,7 @@ from tui_app.settings.spec import cache_settings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.lookup import cancel_lookup
-from tui_app.ui.dialogs.questions import Way, WaysDialog, chosen_way, confirmed
+from tui_app.ui.dialogs.questions import Way, WaysDialog, confirmed
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.slash import CustomCommand, prompt_of, words_of
@@ -234,7 +234,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
             ),
             f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
         )
-        way = await chosen_way(screen.app, dialog)
+        way = await screen.app.push_screen_wait(dialog)
     session.unsent.given_back(prompt.text)
     if way is None:
         editor.give_back(prompt.text)

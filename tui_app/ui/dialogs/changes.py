@@ -16,7 +16,7 @@ from tui_app.session.store import explained
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import Way, write_on
+from tui_app.ui.dialogs.questions import Way
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.tables import Column
@@ -199,7 +199,6 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
         proposal, answer = reviewed
         if answer is None:
             return  # why was said
-        write_on(app, answer.typed)
         wanted, problem = answer.focus, ""
         while wanted is None and proposal is not None and answer.summary is not None:
             problem = await _committed(session, proposal, answer.summary)

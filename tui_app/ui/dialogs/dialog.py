@@ -1,17 +1,23 @@
 """What all modal screens share: look, key hints, and Esc that closes without a decision."""
 
+from collections.abc import Callable
+from time import monotonic
 from typing import ClassVar, Generic, TypeVar
 
+from textual import events
 from textual.await_complete import AwaitComplete
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.types import CSSPathType
-from textual.widgets import Static
+from textual.widgets import Input, Static, TextArea
 
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.type_ahead import LEADS_ON, StrayKeys, is_whole
 from tui_app.ui.widgets import HintRow, SelectsWhatIsSeen, TellsFailures
 
 Result = TypeVar("Result")
+MORE_ROOM = "make the window larger"
+"""Said where a key would decide about something that cannot be seen whole."""
 
 
 class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Generic[Result]):
@@ -22,13 +28,53 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
+    ASKED: ClassVar[str] = (
+        ".dialog-title, OptionList, RowList, LongText, TextArea, Input, Button, VerticalScroll"
+    )
+    """Its parts, as CSS names them, that have to be seen whole before a key may decide anything."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        """Begin.
+
+        Args:
+            clock: Seconds that only go forward; keys of a user who is still writing are told apart by the
+                time between them.
+        """
+        super().__init__()
+        self._stray = StrayKeys(clock)
+
+    @property
+    def typed(self) -> str:
+        """What the user went on writing while it was there; it belongs to what is below."""
+        return self._stray.text.rstrip("\n")
+
+    @property
+    def writes(self) -> bool:
+        """Whether keys and pastes are for a text in it."""
+        field = self.focused
+        return isinstance(field, Input) or (isinstance(field, TextArea) and not field.read_only)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Keep a paste that nothing here takes."""
+        if not self.writes:
+            event.stop()
+            self._stray.text += event.text
+
+    def take_text(self, text: str) -> None:
+        """Keep what was written into a question above: it goes down with what was written here."""
+        self._stray.text += text
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with a result, once: of keys in a burst, each may close it.
 
         Textual takes the topmost screen away whoever asks, which would be the one below this one, or none.
         """
-        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
+        stack = self.app.screen_stack
+        if self not in stack:
+            return AwaitComplete()
+        if self.typed and isinstance(below := stack[stack.index(self) - 1], SelectsWhatIsSeen):
+            below.take_text(self.typed)
+        return super().dismiss(result)
 
     @property
     def is_open(self) -> bool:
@@ -38,12 +84,33 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """
         return self.is_mounted and self in self.app.screen_stack
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether all that a key could decide about is painted whole."""
+        return self.is_mounted and all(map(is_whole, self.query(self.ASKED)))
+
+    def holds_back(self, event: events.Key | events.Paste) -> bool:
+        """Take no key that may decide something before that can be seen; what is written is kept."""
+        if isinstance(event, events.Paste) or event.key in LEADS_ON or self.is_seen:
+            return False
+        if event.is_printable and self.writes:
+            return False
+        if event.is_printable:
+            self._stray.write(event.character or "")
+        self.key_row.said = MORE_ROOM
+        return True
+
     def action_back(self) -> None:
         """Go one step back: here the only one."""
         self.action_close()
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+    def on_resize(self) -> None:
+        """Ask for no more room where there may be enough."""
+        for row in self.query("#dialog-hints").results(HintRow):
+            row.said = "" if row.said == MORE_ROOM else row.said
 
     def hints(self) -> HintRow:
         return HintRow(self.HINTS, id="dialog-hints")

@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import events, on, work
+from textual import events, work
 
 from tui_app.agent.mcp.status import Consent, McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview, SkillRow
@@ -23,13 +23,12 @@ from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, chosen_way, write_on
+from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, one_line, tokens
-from tui_app.ui.type_ahead import StrayKeys
-from tui_app.ui.widgets import WrittenLine, wrapped
+from tui_app.ui.widgets import wrapped
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -477,41 +476,24 @@ class Unshown(Exception):
 class ServerEditDialog(EditDialog):
     """Shows all that a server says, and takes no key of a user who is still writing a prompt."""
 
+    ASKED = ".dialog > Static, Input"
+
     def __init__(
         self, title: str, about: str, text: str, refused: str = "", *, clock: Callable[[], float] = monotonic
     ) -> None:
-        super().__init__(title, about, text, refused, verb="answer")
-        self._stray = StrayKeys(clock)
+        super().__init__(title, about, text, refused, verb="answer", clock=clock)
         # What is asked again has been read.
         self._is_read = bool(refused)
-
-    @property
-    def typed(self) -> str:
-        """What was written on meanwhile; it belongs to the prompt."""
-        return self._stray.text.rstrip("\n")
-
-    def new_line(self) -> WrittenLine:
-        return _AnswerLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
         """Whether a key or a paste was not meant for the answer."""
         self._is_read = self._is_read or self._stray.is_over
         if self._is_read:
-            return False
+            return super().holds_back(event)
         if isinstance(event, events.Paste):
             self._stray.write(event.text)
             return True
         return self._stray.catch(event)
-
-
-class _AnswerLine(WrittenLine):
-    @on(events.Key)
-    @on(events.Paste)
-    def _hold_back(self, event: events.Key | events.Paste) -> None:
-        dialog = self.screen
-        if isinstance(dialog, ServerEditDialog) and dialog.holds_back(event):
-            event.stop()
-            event.prevent_default()
 
 
 async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
@@ -570,9 +552,7 @@ async def _value(
     note = "\n".join(filter(None, (_ABOUT, head, about)))
     _check_room(app, note, 3)
     while True:
-        dialog = ServerEditDialog(title, note, text, refused)
-        typed = await app.push_screen_wait(dialog)
-        write_on(app, dialog.typed)
+        typed = await app.push_screen_wait(ServerEditDialog(title, note, text, refused))
         if typed is None:
             return False, None
         if not typed and not needed:
@@ -599,7 +579,7 @@ async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what
     ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
     note = "\n".join(filter(None, (about, _ABOUT)))
     _check_room(app, f"{head}\n{note}", len(ways))
-    at: int | None = await chosen_way(app, WaysDialog(head, ways, clean(note)))
+    at: int | None = await app.push_screen_wait(WaysDialog(head, ways, clean(note)))
     return at
 
 

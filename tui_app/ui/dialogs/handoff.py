@@ -11,7 +11,7 @@ from textual.content import Content
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
-from tui_app.ui.dialogs.questions import EditDialog, Way, write_on
+from tui_app.ui.dialogs.questions import EditDialog, Way
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint
 from tui_app.ui.text import cost, count, one_line, tokens
@@ -91,7 +91,6 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         draft, wanted = reviewed
         if wanted is None:
             return  # why was said
-        write_on(app, wanted.typed)
         goal = wanted.focus
         if goal is None and draft is not None and wanted.summary is not None:
             await _begin(app, session, draft, wanted.summary)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -312,7 +312,7 @@ class ListDialog(Dialog[Any], Generic[R]):
         if self.spec.narrows:
             self.query_one(".dialog-title", Static).update(self.first_row)
 
-    def on_resize(self, _: events.Resize) -> None:
+    def on_resize(self) -> None:
         """Line up the columns for the new width."""
         self.line_up()
 
@@ -362,17 +362,19 @@ class ListDialog(Dialog[Any], Generic[R]):
             self.explain(self.shown[event.option_index])
 
     def ask(self, question: ConfirmDialog, asked: Asked[R]) -> None:
-        """Dismiss with something if a user says yes; what is written into the question goes to the search."""
+        """Dismiss with something if a user says yes."""
 
         def decided(yes: bool | None) -> None:
-            if question.typed:
-                box = self.query_one(Input)
-                box.insert_text_at_cursor(clean(question.typed, keep_newlines=False))
-                self.written = box.value
             if yes:
                 self.dismiss(asked)
 
         self.app.push_screen(question, decided)
+
+    def take_text(self, text: str) -> None:
+        """Search for it as well."""
+        box = self.query_one(Input)
+        box.insert_text_at_cursor(clean(text, keep_newlines=False))
+        self.written = box.value
 
     def action_move(self, step: int) -> None:
         """Mark another row while the search box keeps the focus."""

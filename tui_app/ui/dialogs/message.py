@@ -31,7 +31,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.copies import Format, copied
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import Way, WaysDialog, chosen_way
+from tui_app.ui.dialogs.questions import Way, WaysDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.tables import Column
 from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, tokens
@@ -292,7 +292,7 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
             Way("Cancel", "nothing changes"),
         )
         note = "The model no longer sees it. x on it, or /undo, brings it back."
-        way = await chosen_way(app, WaysDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note))
+        way = await app.push_screen_wait(WaysDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note))
         if way is not None:
             session.submit(Exclude(leaving, turn=way == "turn"))
     else:

@@ -17,7 +17,7 @@ from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.lookup import LookupCancelled, look_up
-from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, chosen_way, confirmed
+from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, confirmed
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import UNICODE, one_line, tokens, window_text
 
@@ -404,7 +404,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         if found.fits:
             session.submit(Switch(found.target))
             return
-        way = await chosen_way(app, SwitchDialog(found, session.state.model))
+        way = await app.push_screen_wait(SwitchDialog(found, session.state.model))
         if way is not None:
             session.submit(Switch(found.target, way))
         else:

@@ -10,50 +10,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui_app.ui.dialogs.dialog import Dialog, Result
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.prompt.editor import normalise
 from tui_app.ui.tables import MUTED
 from tui_app.ui.text import clean, one_line, padded
-from tui_app.ui.type_ahead import LoneLetter, StrayKeys, in_sight
+from tui_app.ui.type_ahead import LoneLetter
 from tui_app.ui.widgets import HintRow, WrittenLine
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-class SuddenDialog(Dialog[Result]):
-    """A question that may come up while the user writes, and keeps what is written for the prompt."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin.
-
-        Args:
-            clock: Seconds that only go forward; keys are told apart by the time between them.
-        """
-        super().__init__()
-        self._stray = StrayKeys(clock)
-
-    @property
-    def typed(self) -> str:
-        """What the user went on writing while the question was there."""
-        return self._stray.text.rstrip("\n")
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for the prompt as well."""
-        event.stop()
-        self._stray.text += event.text
-
-
-class ConfirmDialog(SuddenDialog[bool]):
+class ConfirmDialog(Dialog[bool]):
     """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
@@ -78,7 +54,8 @@ class ConfirmDialog(SuddenDialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog -small"):
-            yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
+            with VerticalScroll(id="confirm-scroll", can_focus=False):
+                yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
             with Horizontal(id="confirm-buttons"):
                 yield Button(Content(self._verb), id="confirm-verb", compact=True)
                 yield Button(Content(self._keep), id="confirm-keep", compact=True)
@@ -116,9 +93,17 @@ class ConfirmDialog(SuddenDialog[bool]):
         """Answer by letter, if it stands alone."""
         self._lone.press(self._writes, lambda: self.action_answer(yes))
 
+    def on_resize(self) -> None:
+        """Leave room for the answers, however long the question is."""
+        self.query_one("#confirm-scroll").styles.max_height = max(1, self.size.height - _AROUND)
+
     def action_answer(self, yes: bool) -> None:
+        """Answer; a yes before the end of the question was seen reads on."""
         self._lone.take()
-        if not yes or in_sight(self.query_one(".dialog")):
+        text = self.query_one("#confirm-scroll")
+        if yes and text.scroll_offset.y < text.max_scroll_y:
+            text.scroll_page_down(animate=False)
+        elif not yes or self.is_seen:
             self.dismiss(yes)
 
     def action_other(self) -> None:
@@ -127,6 +112,10 @@ class ConfirmDialog(SuddenDialog[bool]):
     def action_close(self) -> None:
         """Keep everything."""
         self.action_answer(False)
+
+
+_AROUND = 9
+"""Rows of the question's dialog beside the question."""
 
 
 class Way(NamedTuple):
@@ -150,7 +139,7 @@ def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
     ]
 
 
-class WaysDialog(SuddenDialog[Any]):
+class WaysDialog(Dialog[Any]):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
     HINTS: ClassVar[tuple[Hint, ...]] = (
@@ -158,6 +147,7 @@ class WaysDialog(SuddenDialog[Any]):
         Hint("enter", "choose", 0),
         Hint("esc", "cancel", 0, "screen.close"),
     )
+    ASKED = ".dialog > Static, OptionList"
     SIZE: ClassVar[str] = "-small"
     GUARDS: ClassVar[bool] = True
     """Whether it may come up while the user writes."""
@@ -225,7 +215,16 @@ class EditDialog(Dialog[str]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
 
-    def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
+    def __init__(
+        self,
+        title: str,
+        about: str,
+        text: str,
+        refused: str = "",
+        *,
+        verb: str = "save",
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         """Ask for a value.
 
         Args:
@@ -234,8 +233,9 @@ class EditDialog(Dialog[str]):
             text: What stands there at first.
             refused: Why the last try was not taken; empty at the first.
             verb: What enter does with it.
+            clock: Seconds that only go forward.
         """
-        super().__init__()
+        super().__init__(clock)
         self._title, self._about, self._text, self._refused = title, about, text, refused
         self._verb = verb
 
@@ -292,7 +292,7 @@ async def typed(
 
 
 async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
-    """Whether the user wants it done; what was written into the question goes on in the prompt.
+    """Whether the user wants it done.
 
     Args:
         app: Shows the question.
@@ -300,21 +300,4 @@ async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
         verb: What doing it is called.
         keep: What leaving it is called.
     """
-    dialog = ConfirmDialog(text, verb=verb, keep=keep)
-    done = await app.push_screen_wait(dialog)
-    write_on(app, dialog.typed)
-    return bool(done)
-
-
-async def chosen_way(app: "Host", dialog: WaysDialog) -> Any:
-    """The answer of the way that is chosen; what was written into the question goes on in the prompt."""
-    way = await app.push_screen_wait(dialog)
-    write_on(app, dialog.typed)
-    return way
-
-
-def write_on(app: "Host", text: str) -> None:
-    """Put what was written into a question where the user had been writing."""
-    if text:
-        # At once: the draft may be about to go along to another session.
-        app.chat.pane.prompt.editor.insert(clean(normalise(text)))
+    return bool(await app.push_screen_wait(ConfirmDialog(text, verb=verb, keep=keep)))

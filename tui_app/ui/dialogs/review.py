@@ -39,13 +39,12 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import INSETS, readable
-from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, Way, way_options, write_on
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, Way, way_options
 from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.sent_page import Replacement
 from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
-from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
 
@@ -246,8 +245,6 @@ class Reviewed:
 
     summary: str | None
     """The summary to apply; None discards it, or nothing is decided."""
-    typed: str = ""
-    """What they went on writing while the dialog came up; it belongs to the prompt."""
     focus: str | None = None
     """What another summary should keep above all; None wants no other one."""
     later: bool = False
@@ -260,6 +257,7 @@ class ReviewScreen(Dialog[Reviewed]):
     WORDS: ClassVar[Words] = SUMMARY
     CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
     BINDINGS = place_bindings("review")
+    ASKED = ".dialog-title, #review-ways, SentView, #review-text"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
@@ -289,7 +287,7 @@ class ReviewScreen(Dialog[Reviewed]):
             glyphs: Signs to draw with.
             clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__()
+        super().__init__(clock)
         self._proposed, self._fill, self._read, self._glyphs = proposed, fill, read, glyphs
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
@@ -299,7 +297,6 @@ class ReviewScreen(Dialog[Reviewed]):
         """What would be sent as it is shown, and the notes in it."""
         self._area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
-        self._stray = StrayKeys(clock)
 
     @property
     def writing(self) -> bool:
@@ -347,7 +344,7 @@ class ReviewScreen(Dialog[Reviewed]):
         """Leave without a decision, and with what was asked on top of this."""
         while self.app.screen is not self:
             self.app.screen.dismiss(None)
-        self._end(Reviewed(None, later=True))
+        self.dismiss(Reviewed(None, later=True))
 
     def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
         """What would change, and the figures."""
@@ -452,18 +449,12 @@ class ReviewScreen(Dialog[Reviewed]):
             event.stop()
             self.action_edit()
 
-    def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste for the prompt, unless the summary is being edited."""
-        if not self._area.editing:
-            event.stop()
-            self._stray.text += event.text
-
     @on(OptionList.OptionSelected, "#review-ways")
     def _selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         match self.WORDS.ways[event.option_index].answer:
             case "apply":
-                self._end(Reviewed(self._area.summary))
+                self.dismiss(Reviewed(self._area.summary))
             case "edit":
                 self.action_edit()
             case "focus":
@@ -529,7 +520,7 @@ class ReviewScreen(Dialog[Reviewed]):
 
         def focused(focus: str | None) -> None:
             if focus:
-                self._end(Reviewed(None, focus=focus))
+                self.dismiss(Reviewed(None, focus=focus))
 
         self.app.push_screen(EditDialog(title, about, "", verb=verb), focused)
 
@@ -555,13 +546,14 @@ class ReviewScreen(Dialog[Reviewed]):
     def _discard(self) -> None:
         """Apply nothing; ask first where something was edited."""
         if not self._area.edited:
-            self._end(Reviewed(None))
+            self.dismiss(Reviewed(None))
             return
-        question = ConfirmDialog(self.WORDS.discard, verb="Discard", keep="Keep")
-        self.app.push_screen(question, lambda yes: self._end(Reviewed(None)) if yes else None)
 
-    def _end(self, wanted: Reviewed) -> None:
-        self.dismiss(replace(wanted, typed=self._stray.text.rstrip("\n")))
+        def sure(yes: bool | None) -> None:
+            if yes:
+                self.dismiss(Reviewed(None))
+
+        self.app.push_screen(ConfirmDialog(self.WORDS.discard, verb="Discard", keep="Keep"), sure)
 
 
 # How full the context is while a summary waits.
@@ -673,7 +665,6 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
         screen = None
         if wanted is None:
             return
-        write_on(app, wanted.typed)
         if wanted.focus is not None:
             if session.conversation is not None:
                 session.engine.call(session.conversation.reviews.refocus, job, wanted.focus)
