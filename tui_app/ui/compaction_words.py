@@ -1,12 +1,12 @@
 """The words of a compaction: what it did, its facts, messages and numbers, as rows."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import groupby
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -28,10 +28,8 @@ from tui_app.ui.text import (
     wrap_spans,
 )
 
-if TYPE_CHECKING:
-    pass
-COLOURS: dict[FactState, str] = {
-    "kept": "$text-success",
+_COLOURS: dict[FactState, str] = {
+    "kept": "$text-muted",
     "recoverable": "$text-warning",
     "lost": "$text-error",
 }
@@ -100,6 +98,11 @@ def sizes(
     return gap.join(reversed(parts) if numbers_last else parts)
 
 
+def tone_of(fact: Fact, state: FactState) -> str:
+    """The colour of a fact's state: only what is wrong has one, and a detail that is not carried is not."""
+    return "$text-muted" if fact.kind == "detail" else _COLOURS[state]
+
+
 def where(fact: Fact, history: str = "") -> str:
     """Where a fact can be found that is not kept, besides its place in the log."""
     return f"conversation_history/{PurePath(history).name}" if history and fact.state == "recoverable" else ""
@@ -107,6 +110,8 @@ def where(fact: Fact, history: str = "") -> str:
 
 def fate(fact: Fact) -> str:
     """What became of a fact, as the head of all that fared so."""
+    if fact.kind == "detail":
+        return "Details, not counted as facts"
     if fact.state == "lost":
         return "Left out"
     if fact.state == "recoverable":
@@ -115,8 +120,12 @@ def fate(fact: Fact) -> str:
 
 
 def ranked(facts: Iterable[Fact]) -> list[Fact]:
-    """Lost ones first, what Plimsoll added in front of what the summary held, heavier ones first."""
-    return sorted(facts, key=lambda fact: (ORDER.index(fact.state), not fact.put_back, -fact.weight))
+    """Lost ones first, then what Plimsoll added, heavier ones first; details last."""
+
+    def place(fact: Fact) -> tuple[bool, int, bool, float]:
+        return fact.kind == "detail", ORDER.index(fact.state), not fact.put_back, -fact.weight
+
+    return sorted(facts, key=place)
 
 
 def fact_options(
@@ -160,22 +169,12 @@ def fact_options(
         rows = list(group)
         if options:
             options.append(Option("", disabled=True))
-        much = f"  {_counted([fact for _, fact in rows])}"
+        much = f"  {len(rows):,}"
         options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
         for place, fact in rows:
             cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
             options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
     return options
-
-
-def _counted(facts: Sequence[Fact]) -> str:
-    """``7``, ``7 and 20 details``, ``1 detail, not counted as a fact``: the numbers add up to the tab's."""
-    details = sum(fact.kind == "detail" for fact in facts)
-    if not details:
-        return f"{len(facts):,}"
-    if details == len(facts):
-        return f"{count(details, 'detail')}, not counted as {'a fact' if details == 1 else 'facts'}"
-    return f"{len(facts) - details:,} and {count(details, 'detail')}"
 
 
 SOURCED = 64
@@ -195,7 +194,7 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
     """
     room, source, beside = cells
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
-    text, place = one_line(fact.text, 300), one_line(fact.source, _MOST_SOURCE)
+    text, place = one_line(unmarked(fact.text), 300), one_line(fact.source, _MOST_SOURCE)
     if not source:
         text = f"{text}  {place}".rstrip()
     first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
@@ -203,7 +202,7 @@ def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]
     if kind == "live" and fact.state == "kept":
         sign = glyphs.collapsed
     row = Content.assemble(
-        (f"{sign} ", COLOURS[fact.state]),
+        (f"{sign} ", tone_of(fact, fact.state)),
         (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),
         padded(first, room) if source else first,
         (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
@@ -220,47 +219,66 @@ _ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
 """Cells that the text of a fact keeps at least beside what is told of it; and without that."""
 
 
-def message_lines(lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0) -> str:
+_BOLD = re.compile(r"(?<!\w)(\*\*|__)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+
+
+def unmarked(text: str) -> str:
+    """A line of Markdown without the signs that make a part of it bold."""
+    return _BOLD.sub(r"\2", text)
+
+
+def message_lines(
+    lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0, width: int = 300
+) -> str:
     """The messages that left or stayed, one a line, with the size that the model had of each.
 
     Args:
         lines: What left, came and stayed.
         sign: ``-`` for what left, a space for what stayed.
         scale: Tokens as the model counts them for each counted one.
+        width: Cells of a row.
     """
-    rows = [_message_row(line, scale) for line in lines if line.sign == sign]
+    rows = [_message_row(line, scale, width) for line in lines if line.sign == sign]
     if not rows:
         return "Nothing."
-    where = "left the model's view; the log keeps all." if sign == "-" else "stayed as before."
+    where = "removed from the model's view; the log keeps all." if sign == "-" else "kept as before."
     return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
 
 
-def _message_row(line: Difference, scale: float) -> str:
+def _message_row(line: Difference, scale: float, width: int) -> str:
     head = line.head
     size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
     full = f"  ({tokens(whole)} in full)" if whole > size else ""
     kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
-    number = f"{'#' + str(head.seq):>7}  {clock(head.time):<5}  {kind:<10}"
-    return f"{number} {tokens(size) if size else '':>7}  {one_line(line.title, 300)}{full}".rstrip()
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time):<5}  {_KINDS.get(kind, kind):<10}"
+    row = f"{number} {tokens(size) if size else '':>7}  "
+    title = one_line(unmarked(line.title), max(LEAST_TITLE, width - len(row) - len(full)))
+    return f"{row}{title}{full}".rstrip()
 
 
-def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0) -> str:
+_KINDS = {"assistant": "answer"}
+
+
+def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0, width: int = 300) -> str:
     """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
 
     Args:
         lines: What left, came and stayed.
         summary: Text of the summary, shown where it came in.
         scale: Tokens as the model counts them for each counted one.
+        width: Cells of a row.
     """
+    written = [unmarked(part) for part in summary.splitlines()]
+    said = [part[start:stop] for part in written for start, stop, _ in wrap_spans(part, max(8, width - 4))]
     rows: list[str] = []
     for sign, group in groupby(lines, key=lambda line: line.sign):
         run: list[str] = []
         for line in group:
-            run.append(f"{line.sign} {_message_row(line, scale)}")
+            run.append(f"{line.sign} {_message_row(line, scale, width - 2)}")
             if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
-                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in summary.splitlines())])
+                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in said)])
         if sign == " " and len(run) > 2 * _CONTEXT + 1:
-            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages stayed as they were"
+            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages kept as they were"
             run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
         rows.extend(run)
     return "\n".join(rows)

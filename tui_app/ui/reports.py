@@ -352,12 +352,12 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
 
 
 _SAID_BY: dict[RowKind, str] = {
-    "user": "you", "assistant": "answer", "tool": "result", "shell": "command",
+    "user": "user", "assistant": "answer", "tool": "tool", "shell": "command",
 }  # fmt: skip
 
 
 def said_at(entries: Iterable[Entry]) -> dict[str, str]:
-    """Whose words messages are and when they came, such as ``you, 12:14``, by ``#N``."""
+    """Whose words messages are and when they came, such as ``user, 12:14``, by ``#N``."""
     return {
         f"#{each.message}": f"{_SAID_BY[each.kind]}, {clock(each.time)}"
         for each in entries

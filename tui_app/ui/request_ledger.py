@@ -14,6 +14,7 @@ from textual.widgets import Input, Static
 from tui_app.records import frozen
 from tui_app.session.request_ledger import ItemKind, ItemState, LedgerRow
 from tui_app.tool_specs import RUN_COMMAND
+from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, tokens
@@ -21,9 +22,9 @@ from tui_app.ui.transcript.entries import tool_sign
 from tui_app.ui.widgets import WrittenLine
 
 KINDS: dict[ItemKind, str] = {
-    "user": "you",
+    "user": "user",
     "assistant": "answer",
-    "tool_result": "result",
+    "tool_result": "tool",
     "tool_result_archived": "archived",
     "system": "system",
     "tool_summary": "digest",
@@ -58,7 +59,7 @@ STATES: dict[ItemState, str] = {
 
 def title_of(row: LedgerRow) -> str:
     """What an item says; of an answer without text what it calls."""
-    return one_line(row.title or (f"calls {row.calls}" if row.calls else "(calls tools)"), 200)
+    return one_line(unmarked(row.title) or (f"calls {row.calls}" if row.calls else "(calls tools)"), 200)
 
 
 _SPOKEN: frozenset[ItemKind] = frozenset({"user", "assistant"})

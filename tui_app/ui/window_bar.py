@@ -41,7 +41,7 @@ NAMES: dict[str, str] = {
     "tools": "tools",
     "memory": "memory",
     "summary": "summary",
-    "user": "you",
+    "user": "user",
     "assistant": "answers",
     "thinking": "thinking",
     "tool_calls": "calls",

@@ -77,7 +77,7 @@ async def test_what_git_refuses_leads_back_to_the_message(
         await deck.ready()
         await deck.send("/commit")
         await deck.says("Lower the tide")
-        await deck.press("up", "enter")
+        await deck.press("enter")
         await deck.says("git refused, nothing was committed: not on Sundays")
         await deck.says("Lower the tide")
         await deck.press("escape")

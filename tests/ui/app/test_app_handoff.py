@@ -1,6 +1,7 @@
 """``/handoff`` on the screen: the brief is reviewed, and a new session begins with it, or nothing changes."""
 
 import pytest
+from textual.widgets import OptionList
 
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -56,6 +57,17 @@ async def test_a_brief_is_edited_and_a_new_session_begins_with_it(
     assert "Mine. " in brief
     assert RULE in brief
     assert {info.title for info in stored(served)} == {"Tides", "Write the release notes"}
+
+
+@pytest.mark.parametrize(("notes", "way"), [(NOTES, 0), (f"{NOTES}\n- `ghost/lantern.py` is gone.", 1)])
+async def test_enter_begins_unless_a_line_of_the_brief_is_not_in_the_log(
+    served: Desk, fake_openai: FakeOpenAI, session: str, notes: str, way: int
+) -> None:
+    fake_openai.add(Text(notes))
+    async with shown(served.app(session), WIDE) as deck:
+        await reviewed(deck, "/handoff Go on")
+        assert deck.app.screen.query_one("#review-ways", OptionList).highlighted == way
+        assert ("1 not in the log" in deck.text) is bool(way)
 
 
 async def test_cancelling_changes_nothing_at_any_moment(

@@ -191,7 +191,7 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         tabs = app.screen.query_one(TabbedContent)
         assert str(tabs.get_tab("tab-saved").label) == "Saved 44.0k"
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
-        assert painted(pilot)[0].split()[:5] == ["18.3k", "40", "you", "▐", "[/x]"]
+        assert painted(pilot)[0].split()[:5] == ["18.3k", "40", "user", "▐", "[/x]"]
         assert painted(pilot)[0].endswith("#142")
         await pilot.press("down", "enter")
         assert app.results == [143]
@@ -496,8 +496,8 @@ async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_tak
             said[part] = [" ".join(line.split()) for line in area.text.splitlines()]
             await pilot.press("a")
         assert said["next"][2] == "4.8k 4.8k cached tools definitions of all tools"
-        assert said["next"][3] == "18.3k 23.1k cached you [/x] pytest 0"
-        assert said["next"][5].startswith("18.3k 59.7k you"), "behind what the cache holds"
+        assert said["next"][3] == "18.3k 23.1k cached user [/x] pytest 0"
+        assert said["next"][5].startswith("18.3k 59.7k user"), "behind what the cache holds"
         assert said["saved"][2:] == ["44.0k 2× offload"]
         assert said["tools"][2:4] == ["3.0k plimsoll", "1.8k harbour"]
         assert source.asked == [], "no key acts on an item that cannot be seen"

@@ -81,13 +81,13 @@ class Host(ThemedApp):
 
 def test_numbers() -> None:
     what, price = numbers(PROPOSED, UNICODE)
-    assert what == "203 messages leave, 9 stay · 3 of their results are in files"
+    assert what == "203 messages removed, 9 kept · 3 of their results are in files"
     assert price == "91.5k → about 6.2k tokens · $0.004"
     assert "".join(numbers(PROPOSED, PLAIN)).isascii()
     facts = str(facts_line(PROPOSED, UNICODE))
-    assert facts == "2 facts at risk · a adds one"
+    assert facts == "1 fact at risk · 1 detail left"
     facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1), UNICODE))
-    assert facts == "2 facts at risk · a adds one · 14 of 17 lines sourced · 1 not in the log"
+    assert facts == "1 fact at risk · 1 detail left · 14 of 17 lines sourced · 1 not in the log"
     assert len(facts) <= 76, "it fits 80 columns"
 
 
@@ -106,7 +106,7 @@ def test_what_has_no_room_in_the_first_row_is_in_the_second(width: int, head: st
 
 @pytest.mark.parametrize(
     ("leave", "stay", "said"),
-    [(1, 9, "1 message leaves, 9 stay"), (1_203, 1, "1,203 messages leave, 1 stays")],
+    [(1, 9, "1 message removed, 9 kept"), (1_203, 1, "1,203 messages removed, 1 kept")],
 )
 def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
     line, _ = numbers(replace(PROPOSED, messages_leave=leave, messages_stay=stay), UNICODE)
@@ -220,7 +220,7 @@ async def test_a_letter_adds_one_fact_after_the_other() -> None:
         await pilot.press("a", "a", "a")
         assert app.results == []
         await pilot.press("enter")
-        kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
+        kept = "# Intent\nFix [/x] the import.\n- pytest [/x] failed (#6)\n- batch size 250 (#87)"
         assert app.results == [Reviewed(kept)]
 
 
@@ -260,7 +260,7 @@ async def test_a_fact_that_is_added_shows_the_text_it_was_added_to() -> None:
     async with app.run_test() as pilot:
         await pilot.press("tab", "tab", "enter")
         assert (app.dialog.query_one(SentView).display, app.text.display) == (False, True)
-        assert "batch size 250" in app.text.text
+        assert "pytest [/x] failed" in app.text.text
 
 
 async def test_edited_then_applied() -> None:
@@ -355,9 +355,9 @@ async def test_enter_keeps_a_lost_fact_word_for_word() -> None:
         await pilot.press("tab", "tab")
         facts = app.dialog.query_one("#review-facts", OptionList)
         assert facts.has_focus
-        assert [str(option.prompt).split()[1] for option in facts.options] == ["lost", "at"]
+        assert [str(option.prompt).split()[1] for option in facts.options] == ["at", "lost"]
         await pilot.press("home", "enter", "enter", "end", "enter")
-        kept = "# Intent\nFix [/x] the import.\n- batch size 250 (#87)\n- pytest [/x] failed (#6)"
+        kept = "# Intent\nFix [/x] the import.\n- pytest [/x] failed (#6)\n- batch size 250 (#87)"
         assert app.text.text == kept, "once each"
         assert "kept" in str(facts.options[0].prompt)
         await pilot.press("escape", "enter")

@@ -168,13 +168,13 @@ class CommitScreen(ReviewScreen):
         self._problem = ""
 
     def offer(self, proposal: "CommitProposal", problem: str = "") -> None:
-        """Show a message, and start where enter decides nothing."""
+        """Show a message: enter commits with it, unless git has refused it before."""
         what = "what is staged" if not proposal.paths else "the files that this session changed"
         by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
         self._figures = (count(proposal.files, "file"), what, by)
         reason = f"Written without a model: {one_line(proposal.reason, 200)}." if proposal.reason else ""
         self._problem = problem or reason
-        self.propose(CompactionProposed(job="commit", summary=proposal.text))
+        self.propose(CompactionProposed(job="commit", summary=proposal.text, problem=problem))
 
     def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
         return "", f" {self._glyphs.separator} ".join(self._figures)

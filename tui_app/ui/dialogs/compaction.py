@@ -164,8 +164,8 @@ class SummaryEditor(Dialog[str]):
         self.app.push_screen(question, sure)
 
 
-_BESIDE_FACTS = 4
-"""Cells beside the facts: the sign of the marked row, air, and the scrollbar."""
+_BESIDE_FACTS, _BESIDE_ROWS = 4, 5
+"""Cells beside facts and messages: the sign of the marked row or the cursor, air, and the scrollbar."""
 LOW = 20
 """Rows below which all that is said of it stands in one row, what became of it first."""
 
@@ -228,8 +228,9 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
             glyphs: Signs to draw with.
         """
         super().__init__()
-        self._view = view
-        self._glyphs = glyphs
+        self._view, self._glyphs = view, glyphs
+        self._differences: Sequence[Difference] | None = None
+        """What it did to the model's view; None until that is read."""
 
     def compose(self) -> ComposeResult:
         view = self._view
@@ -307,7 +308,8 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
         return told.stylize("$text-warning", *marked.span()) if marked else told
 
     def on_resize(self) -> None:
-        """Write head and figures for the new width, and line up the facts; the mark stays where it is."""
+        """Write head, figures and messages for the new width, and line up the facts; the mark stays."""
+        self._list_differences()
         self.query_one(".dialog-title", Static).update(self._head)
         self.query_one("#sizes", Static).update(self._sizes)
         if self._view.audit is None and self._view.done.facts:
@@ -337,16 +339,21 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
 
     async def _compare(self) -> None:
         """Compare the views in a thread: that reads the session's whole log."""
-        lines, scale = await asyncio.to_thread(self._view.diff), self._view.scale
+        self._differences = await asyncio.to_thread(self._view.diff)
         for sign, name in _SIDES:
-            self.query_one(PartTabs).count(f"tab-{name}", sum(line.sign == sign for line in lines))
-            self._list(f"#{name}", message_lines(lines, sign, scale))
-        self._list("#diff", diff_lines(lines, self._view.done.summary, scale) or "Nothing.")
+            shown = sum(line.sign == sign for line in self._differences)
+            self.query_one(PartTabs).count(f"tab-{name}", shown)
+        self._list_differences()
+
+    def _list_differences(self) -> None:
+        if (lines := self._differences) is not None:
+            scale, width = self._view.scale, self.app.size.width - INSETS - _BESIDE_ROWS
+            for sign, name in _SIDES:
+                self._list(f"#{name}", message_lines(lines, sign, scale, width))
+            self._list("#diff", diff_lines(lines, self._view.done.summary, scale, width) or "Nothing.")
 
     def _list(self, selector: str, text: str) -> None:
-        area = self.query_one(selector, TextArea)
-        area.soft_wrap = False
-        area.text = readable(text)
+        self.query_one(selector, TextArea).text = readable(text)
 
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(PartTabs)

@@ -14,7 +14,7 @@ from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.questions import EditDialog, Way
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
 from tui_app.ui.keys import Hint
-from tui_app.ui.text import cost, count, one_line, tokens
+from tui_app.ui.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -52,15 +52,14 @@ class BriefScreen(ReviewScreen):
         self._figures: Sequence[str] = ()
 
     def show(self, draft: "Draft") -> None:
-        """Show the brief, and start where enter decides nothing."""
+        """Show the brief: enter begins the session, unless a line of it is flagged."""
         brief = draft.brief
         by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
         parts = [f"about {tokens(brief.tokens)} tokens", by]
-        parts += [count(brief.marked, "line") + " not in the log"] if brief.marked else []
         parts += [f"{brief.left_out} had no room"] if brief.left_out else []
         parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
         self._figures = parts
-        self.propose(CompactionProposed(job=JOB, summary=brief.text))
+        self.propose(CompactionProposed(job=JOB, summary=brief.text, claims_marked=brief.marked))
         if brief.reason:
             self._say("#review-problem", Content(f"No model wrote notes: {one_line(brief.reason, 200)}."))
 

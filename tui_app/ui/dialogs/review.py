@@ -34,7 +34,7 @@ from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
-from tui_app.ui.compaction_words import COLOURS, STATES, figures
+from tui_app.ui.compaction_words import STATES, figures, ranked, tone_of, unmarked
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
@@ -127,9 +127,8 @@ def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
 
 
 def numbers(proposed: CompactionProposed, glyphs: Glyphs) -> tuple[str, str]:
-    """``203 messages leave, 9 stay``, and ``91.5k → about 6.2k tokens · $0.004``."""
-    leave, stay = proposed.messages_leave, proposed.messages_stay
-    parts = [f"{count(leave, 'message')} {_verb(leave, 'leave')}, {stay:,} {_verb(stay, 'stay')}"]
+    """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · $0.004``."""
+    parts = [f"{count(proposed.messages_leave, 'message')} removed, {proposed.messages_stay:,} kept"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
         parts.append(f"{proposed.in_files} of their results {where}")
@@ -140,7 +139,7 @@ def numbers(proposed: CompactionProposed, glyphs: Glyphs) -> tuple[str, str]:
 
 
 def head_rows(title: str, what: str, price: str, width: int, glyphs: Glyphs) -> tuple[Content, Content]:
-    """The first row, ``⊖ Proposal  203 messages leave …  91.5k → about 6.2k``, and what has no room in it."""
+    """The first row, ``⊖ Proposal  203 messages removed …  91.5k → 6.2k``, and what has no room in it."""
     below = ""
     if cell_len(f"@ {title}  {what}  {price}") > width:
         what, below = "", what
@@ -154,17 +153,17 @@ def head_rows(title: str, what: str, price: str, width: int, glyphs: Glyphs) -> 
     return head, Content(below)
 
 
-def _verb(number: int, verb: str) -> str:
-    return f"{verb}s" if number == 1 else verb
-
-
 def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
-    """``8 facts at risk · a adds one · 14 of 17 lines sourced · 1 not in the log``; empty for nothing."""
-    missing, added = len(at_risk(proposed.facts)), fact_counts(proposed.facts)["put_back"]
-    parts = [] if proposed.retention is None else [Content("All facts are kept")]
-    if missing:
-        adds = Content.assemble(("a", "$foreground"), f" adds {'it' if missing == 1 else 'one'}")
-        parts = [Content.styled(f"{count(missing, 'fact')} at risk", "$text-warning"), adds]
+    """``8 facts at risk · 2 details left · 14 of 17 lines sourced``; empty for nothing."""
+    facts = [fact for fact in proposed.facts if fact.kind != "detail"]
+    missing, added = at_risk(proposed.facts), fact_counts(facts)["put_back"]
+    risks = sum(fact.kind != "detail" for fact in missing)
+    details = len(missing) - risks
+    parts = [] if proposed.retention is None or risks else [Content("All facts are kept")]
+    if risks:
+        parts = [Content.styled(f"{count(risks, 'fact')} at risk", "$text-warning")]
+    if details:
+        parts.append(Content(f"{count(details, 'detail')} left"))
     for told in lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked):
         parts.append(Content.styled(told, "$text-warning" if told.endswith("log") else ""))
     if added:
@@ -173,9 +172,8 @@ def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
-    """Facts that the summary does not hold: lost ones first, weightier ones first."""
-    missing = [fact for fact in facts if fact.state != "kept"]
-    return sorted(missing, key=lambda fact: (fact.state != "lost", -fact.weight))
+    """What the summary does not hold: lost facts first, weightier ones first, details last."""
+    return [fact for fact in ranked(facts) if fact.state != "kept"]
 
 
 def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
@@ -183,9 +181,9 @@ def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
     state: FactState = "kept" if kept else fact.state
     signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     return Content.assemble(
-        (f"{signs[state]} {STATES[state]:<8}", COLOURS[state]),
+        (f"{signs[state]} {STATES[state]:<8}", tone_of(fact, state)),
         (f"{fact.kind:<9} ", "$text-muted"),
-        one_line(fact.text, 300),
+        one_line(unmarked(fact.text), 300),
         (f"  {one_line(fact.source, 30)}".rstrip(), "$text-muted"),
     )
 
@@ -207,8 +205,6 @@ class Words:
     """Title, question and verb of the dialog that asks what it should be written anew for."""
     discard: str
     """Asked before an edited text is dropped."""
-    first: str = "edit"
-    """The way that is marked at first where nothing is wrong with the text."""
     rewrites: str = ""
     """What the key that has it rewritten is called in the bottom row, where that is not its own name."""
 
@@ -228,14 +224,13 @@ SUMMARY = Words(
     "Writing the summary …",
     "Proposal",
     (
-        Way("Apply", "the summary replaces what leaves", "apply"),
+        Way("Apply", "the summary replaces what is removed", "apply"),
         Way("Edit", "change its text", "edit"),
         Way("Focus", "rewrite it: say what matters most", "focus"),
         Way("Discard", "nothing changes", "discard"),
     ),
     ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
     "Discard the summary you have edited?",
-    first="apply",
 )
 
 
@@ -336,7 +331,7 @@ class ReviewScreen(Dialog[Reviewed]):
         self._show()
 
     def propose(self, proposed: CompactionProposed) -> None:
-        """Show what would be applied, and start where enter decides nothing."""
+        """Show what would be applied: enter applies it, unless something in it is flagged."""
         self._proposed = proposed
         self._show()
 
@@ -380,7 +375,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._ways.display = True
             self.set_focus(self._ways)
             wrong = proposed.claims_marked or proposed.problem
-            self._ways.highlighted = self.WORDS.place("edit" if wrong else self.WORDS.first)
+            self._ways.highlighted = self.WORDS.place("edit" if wrong else "apply")
         elif self._heard is not None:
             numbers = Content(progress_line(self._heard, self._glyphs))
             self.query_one("#review-numbers", Static).update(numbers)
@@ -426,7 +421,9 @@ class ReviewScreen(Dialog[Reviewed]):
             self.key_row.hints = (keeps, *self.WORDS.hints[1:3], *self._ASIDE)
         else:
             checks = place_hints("review", "n", *(["d"] if self._sent.text.marked else []))
-            others = self.WORDS.hints if self._ways.has_focus else (*checks, *self._ASIDE)
+            adds = place_hints("review", "a") if self._risks else ()
+            own = (*self.WORDS.hints[:1], *adds, *self.WORDS.hints[1:])
+            others = own if self._ways.has_focus else (*checks, *self._ASIDE)
             self._sent.hints(self.key_row, others, "in full")
 
     def _say(self, name: str, text: Content) -> None:

@@ -16,6 +16,7 @@ from textual.widgets import Static
 from tui_app.events import NOT_IN_LOG
 from tui_app.session.user_view import Entry
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.dialogs.message import entry_of, full_text
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.sent_page import MARGIN, Replacement, SentLine, SentPage, sent_page
@@ -249,7 +250,7 @@ class SentView(TellsFailures, Vertical):
         texts = [text for _, text in self._shown]
         parts = [f"{head.plain}\n\n{text}" for head, text in zip(heads[1:], texts[1:], strict=True)]
         self.query_one(SourceText).show("\n\n".join([*texts[:1], *parts]))
-        said = Content.assemble(("The line says  ", "$text-muted"), line.text)
+        said = Content.assemble(("The line says  ", "$text-muted"), unmarked(line.text))
         if line.state:
             tone = "$text-warning" if line.mark == NOT_IN_LOG else "$foreground"
             said = Content.assemble(said, ("\nThe log has    ", "$text-muted"), (line.state, tone))

@@ -214,7 +214,7 @@ def size_text(row: SessionInfo) -> str:
 # Everything that was ever said, in any session: words are typed, hits appear, one is opened at its place.
 
 _WHO = {
-    "user.message": "you",
+    "user.message": "user",
     "assistant.message": "answer",
     "tool.call": "call",
     "tool.result": "tool",
