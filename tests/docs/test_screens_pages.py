@@ -26,6 +26,7 @@ PAGES = {
     "ContextScreen": ("context", "context"),
     "HelpScreen": ("help", "help"),
     "ImportProgressDialog": ("import", ""),
+    "ImportedDialog": ("import", ""),
     "ImportScreen": ("import", "import"),
     "MemoryScreen": ("memory", "memory"),
     "MessageScreen": ("message", "message"),

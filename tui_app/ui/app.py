@@ -199,6 +199,8 @@ class PlimsollApp(TellsFailures, Host):
         held, self._held = self._held or [], None
         if self.launch.notice and self._sessions_opened == 1:
             self.chat.session.report(self.launch.notice)
+        if self.chat.carried.then:
+            self.chat.action_slash(self.chat.carried.then)
         for event in held:
             await super().on_event(event)
 
@@ -213,18 +215,21 @@ class PlimsollApp(TellsFailures, Host):
         """Whether keys are held back for a session that is not there yet."""
         return self._held is not None
 
-    def open_session(self, session: str, *, at: int = 0) -> None:
+    def open_session(self, session: str, *, at: int = 0, then: str = "") -> None:
         """See :meth:`Host.open_session`. From here on, keys are for the next session."""
         self._held = self._held or []
         # In a worker of the application: one of the chat screen would end with the screen it replaces.
-        self.run_worker(self._change_to(session, at), group=SESSION, exclusive=True, exit_on_error=False)
+        self.run_worker(
+            self._change_to(session, at, then), group=SESSION, exclusive=True, exit_on_error=False
+        )
 
-    async def _change_to(self, session: str, at: int) -> None:
+    async def _change_to(self, session: str, at: int, then: str) -> None:
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
         # What the disk does not take goes along where it can be seen.
         draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
-        carried = Carried(draft, leaving.session.unread if leaving.is_ready else leaving.carried.notices)
+        unread = leaving.session.unread if leaving.is_ready else leaving.carried.notices
+        carried = Carried(draft, unread, then)
         self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
         self._sessions_opened += 1
         if again := leaving.is_ready and leaving.session.id == session:

@@ -42,12 +42,13 @@ class Host(App[int]):
         """Whether keys are held back for a session that is not there yet."""
 
     @abstractmethod
-    def open_session(self, session: str, *, at: int = 0) -> None:
+    def open_session(self, session: str, *, at: int = 0, then: str = "") -> None:
         """Leave the present session and open another; empty begins a new one.
 
         Args:
             session: Id of the session.
             at: Log number of the message to show; 0 shows the newest.
+            then: A command that is run there first.
         """
 
     @abstractmethod

@@ -379,6 +379,12 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("import.stop", "ctrl+c", "close", "Stop", "Stop the import.", priority=True),
         Hint("esc", "stop", 0, "screen.close"),
     )),
+    "imported": Place("behind an import", (
+        Hint("enter", "choose"),
+        KeyBinding("imported.compact", "ctrl+g", "compact", "Open and compact", "Open it and compact it.",
+            hint="compact", priority=True),
+        Hint("esc", "later", 0, "screen.close"),
+    )),
     "rows": Place("", (
         KeyBinding("list.up", "up", "move(-1)", "Previous row", "Mark the previous row."),
         KeyBinding("list.down", "down", "move(1)", "Next row", "Mark the next row."),

@@ -56,6 +56,8 @@ class Carried(NamedTuple):
     draft: str = ""
     notices: tuple[str, ...] = ()
     """What was reported and not read."""
+    then: str = ""
+    """A command that is run first."""
 
 
 NOTHING = Carried()

@@ -109,10 +109,10 @@ async def _find(chat: "Chat", argument: str) -> None:
 
 async def _import(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.import_export import import_transcript
-    from tui_app.ui.dialogs.sessions import Chosen, go_to
+    from tui_app.ui.dialogs.sessions import go_to
 
-    if imported := await import_transcript(chat.app, chat.session, argument):
-        await go_to(chat.app, chat.session, Chosen(imported))
+    if chosen := await import_transcript(chat.app, chat.session, argument):
+        await go_to(chat.app, chat.session, chosen)
 
 
 async def _commit(chat: "Chat", argument: str) -> None:

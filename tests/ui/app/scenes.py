@@ -15,6 +15,7 @@ from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.tasks import Page, TaskRow
 from tui_app.conversation.file_snapshots import FileOutlook
+from tui_app.conversation.imports import ImportReport
 from tui_app.conversation.message_actions import SkillRow
 from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
 from tui_app.events import (
@@ -28,6 +29,7 @@ from tui_app.events import (
     SessionRewind,
 )
 from tui_app.session.importers.discovery import LocalTranscript
+from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
@@ -38,7 +40,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SkillsScreen
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
@@ -582,6 +584,13 @@ async def marked_lines(deck: Deck) -> None:
     await deck.says("3 marked")
 
 
+IMPORTED = ImportReport(
+    session="20260801-120400-9f31", format="claude-code", file="a.jsonl", title="Sunday import", messages=203,
+    tool_calls=96, tool_results=95, tokens=104_000, skipped=(SkippedLine(line=12, reason="no JSON"),),
+    notes=("2 messages of the program (not the model) were left out.",),
+)  # fmt: skip
+
+
 DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "review": (ReviewScreen, asks(lambda: ReviewScreen(proposed(DONE), clock=lambda: 0.0))),
     "writing": (ReviewScreen, writing),
@@ -608,6 +617,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "commit": (CommitScreen, committing),
     "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
+    "imported": (ImportedDialog, asks(lambda: ImportedDialog(IMPORTED, 101_100, 128_000))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
     "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, same_servers, ask_nobody))),
     "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS, same_tools))),

@@ -317,6 +317,7 @@ def test_every_screen_is_among_the_scenes() -> None:
         "OpenList",
         "ChoiceDialog",
         "WaysDialog",
+        "DetailedWays",
     }
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()
 

@@ -15,12 +15,18 @@ from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
+from tui_app.ui import type_ahead
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen
+from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen
 from tui_app.ui.dialogs.rows import open_entry
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
 
 
 @pytest.fixture
@@ -49,6 +55,13 @@ async def listed(deck: Deck) -> ImportScreen:
     return deck.app.screen
 
 
+async def came(deck: Deck, key: str = "enter") -> str:
+    await deck.until(lambda: isinstance(deck.app.screen, ImportedDialog), "what came")
+    text = deck.words
+    await deck.press(key)
+    return text
+
+
 async def told(deck: Deck) -> str:
     await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the account")
     text = deck.words
@@ -71,8 +84,10 @@ async def test_one_is_chosen_from_the_list_and_gone_on_with(machine: Desk) -> No
         screen.query_one(Input).value = "gemini"
         await deck.until(lambda: "codex" not in deck.text, "a narrowed list")
         await deck.press("enter")
-        account = await told(deck)
-        assert "4 messages, 1 tool call, 1 result" in account
+        account = await came(deck)
+        assert "4 messages, 1 tool call, 1 result from gemini-cli" in account
+        assert "tokens, " in account
+        assert "enter choose" in account
         assert "messages of the program (not the model) were left out" in account
         await deck.says("Fix the till")
         await deck.ready()
@@ -88,7 +103,7 @@ async def test_one_that_was_imported_is_marked_and_opened_again(machine: Desk) -
     async with shown(machine.app(), USUAL) as deck:
         await listed(deck)
         await deck.press("enter")
-        await told(deck)
+        await came(deck)
         await deck.says("Fixed.")
         imported = deck.app.chat.session.id
         await deck.send("/new")
@@ -106,8 +121,12 @@ async def test_a_file_anywhere(machine: Desk) -> None:
     async with shown(machine.app()) as deck:
         await deck.ready()
         await deck.send('/import "old chat.json"')
-        await deck.says("Fixed.")
-        assert "DetailsScreen" not in type(deck.app.screen).__name__, "nothing was left out: nothing to tell"
+        await came(deck, "escape")
+        await deck.says("/resume opens it.")
+        assert "Fixed." not in deck.text, "it is kept for later"
+        await deck.send('/import "old chat.json"')
+        await came(deck, "ctrl+g")
+        await deck.says("Compaction failed")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +181,7 @@ async def test_the_audit_of_an_imported_session(desk: Desk, tmp_path: Path) -> N
     async with shown(desk.app(), USUAL) as deck:
         await deck.ready()
         await deck.send(f"/import {path}")
-        await told(deck)
+        await came(deck)
         await deck.says("Going on.")
         await deck.ready()
         await deck.send("/audit")

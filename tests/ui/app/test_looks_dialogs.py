@@ -17,6 +17,7 @@ from tests.ui.app.scenes import (
     DONE,
     EDIT,
     FILES,
+    IMPORTED,
     RUN,
     SERVERS,
     SKILLS,
@@ -46,7 +47,7 @@ from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.import_export import ImportProgressDialog, ImportScreen, TranscriptRow
+from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
@@ -267,6 +268,16 @@ async def test_progress(desk: Desk, looks: Looks) -> None:
         await deck.settle()
 
     await looks(desk.app(), play)
+
+
+@sizes
+async def test_imported(desk: Desk, looks: Looks, size: tuple[int, int]) -> None:
+    async def play(deck: Deck) -> None:
+        await deck.ready()
+        await deck.app.push_screen(ImportedDialog(IMPORTED, 101_100, 128_000))
+        await deck.settle()
+
+    await looks(desk.app(), play, [size])
 
 
 def showing(screen: Screen[Any], *keys: str) -> Scene:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
+from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
@@ -37,10 +38,13 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import DetailedWays, Way
+from tui_app.ui.dialogs.sessions import Chosen
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
-from tui_app.ui.tables import Column
-from tui_app.ui.text import clock, count, file_size, one_line
+from tui_app.ui.tables import MUTED, Column
+from tui_app.ui.text import clean, clock, count, file_size, one_line, tokens, window_text
+from tui_app.usage import percent_text
 
 
 class TranscriptRow(NamedTuple):
@@ -157,12 +161,55 @@ class ImportProgressDialog(Dialog[bool]):
             self.show("It is being written and can no longer be stopped.")
 
 
+class ImportedDialog(DetailedWays):
+    """Says what came and how full it is; dismisses with ``open``, ``compact``, or None for later."""
+
+    BINDINGS = place_bindings("imported")
+    HINTS = place_hints("imported")
+
+    def __init__(
+        self,
+        report: ImportReport,
+        held: int,
+        window: int,
+        *,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """Ask how to go on.
+
+        Args:
+            report: What became of the file.
+            held: Tokens that the next request would hold.
+            window: Tokens that the model holds; 0 where that is not known.
+            clock: Seconds that only go forward.
+        """
+        share = f", {percent_text(held, window)} of {window_text(window)}" if window else ""
+        came = (
+            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+            f"{count(report.tool_results, 'result')} from {report.format}"
+        )
+        ways = (
+            Way("Open", "continue it here", "open"),
+            Way("Compact", "open it and replace older messages by a summary", "compact"),
+            Way("Later", "it is in the list of sessions"),
+        )
+        title = f"Imported {one_line(report.title, 60)}"
+        super().__init__(title, ways, first=0, clock=clock)
+        notes = (*report.notes, *(f"Line {each.line}: {each.reason}" for each in report.skipped))
+        self.detail = Content.assemble(
+            f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)
+        )
+
+    def action_compact(self) -> None:
+        self.dismiss("compact")
+
+
 # ``/import``: choose a conversation of another program, read it, and go on with it.
 
 _LOG = logging.getLogger(__name__)
 
 
-async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> str:
+async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
     """Import a file, or one that the user chooses from those on this machine.
 
     Args:
@@ -171,15 +218,15 @@ async def import_transcript(app: App[Any], session: ChatSession, argument: str) 
         argument: The file; empty to choose from a list.
 
     Returns:
-        Id of the session to open; empty when there is none.
+        The session to open, and whether it is compacted then; None when there is none.
     """
     if argument:
         return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
     row = await _choose(app, session.launch)
     if row is None:
-        return ""
+        return None
     if row.session and not row.changed:
-        return row.session
+        return Chosen(row.session)
     return await _import(app, session, row.found.path)
 
 
@@ -221,7 +268,7 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     ]
 
 
-async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
+async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | None:
     """Read a file with its progress on the screen; Esc stops it, and nothing is left of it then."""
     loop = asyncio.get_running_loop()
 
@@ -240,31 +287,28 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> str:
         # The thread notices at its next step, which may be seconds away in a file that is one line.
         session.say("Stopping the import…")
     try:
-        report = await work
+        report, held = await work
     except ImportStopped:
         session.say("Import stopped. Nothing was imported.")
-        return ""
+        return None
     except (ImportFormatError, OSError, sqlite3.Error) as error:
         told_why = storage_error(error, session.launch.paths.database) or _why(error)
         await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
-        return ""
-    if report.skipped or report.notes:
-        lines = [
-            f"{report.title}",
-            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
-            f"{count(report.tool_results, 'result')}, from a file of {report.format}.",
-            "",
-            *report.notes,
-            *(f"Line {each.line}: {each.reason}" for each in report.skipped),
-        ]
-        await app.push_screen_wait(DetailsScreen("Imported", "\n".join(lines)))
-    return report.session
+        return None
+    usage = session.state.usage
+    way = await app.push_screen_wait(ImportedDialog(report, held, usage.window.stated if usage else 0))
+    if way is None:
+        session.say(f"Imported {one_line(report.title, 40)}. /resume opens it.")
+        return None
+    return Chosen(report.session, then="/compact" if way == "compact" else "")
 
 
-def _write(launch: Launch, path: Path, job: Stoppable) -> ImportReport:
+def _write(launch: Launch, path: Path, job: Stoppable) -> tuple[ImportReport, int]:
+    """Import a file; what became of it, and the tokens that the next request of its session would hold."""
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:
-        return import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
+        report = import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
+        return report, sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
 
 
 def _why(error: Exception) -> str:

@@ -210,6 +210,19 @@ class WaysDialog(Dialog[Any]):
         self.dismiss(self.ways[event.option_index].answer)
 
 
+class DetailedWays(WaysDialog):
+    """A question with a text in front of its ways, which scrolls where it is long."""
+
+    detail = Content()
+
+    def above(self) -> Iterable[Widget]:
+        yield VerticalScroll(Static(self.detail, markup=False), id="ways-detail", can_focus=False)
+        yield from super().below()
+
+    def below(self) -> Iterable[Widget]:
+        return ()
+
+
 class EditDialog(Dialog[str]):
     """Dismisses with what was typed, or ``None``."""
 

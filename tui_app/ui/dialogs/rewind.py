@@ -3,17 +3,14 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual.app import App
-from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.types import CSSPathType
-from textual.widget import Widget
-from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.work import Clear, Rewind
@@ -35,7 +32,7 @@ from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above, may_leave
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import Way, WaysDialog, confirmed
+from tui_app.ui.dialogs.questions import DetailedWays, Way, WaysDialog, confirmed
 from tui_app.ui.keys import Hint
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
@@ -127,10 +124,9 @@ _FATES: "dict[FileFate, tuple[str, str]]" = {
 _MOST = 200
 
 
-class RewindFiles(WaysDialog):
+class RewindFiles(DetailedWays):
     """Dismisses with what to do about the files; ``None`` goes back to nothing at all."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
     HINTS: ClassVar[tuple[Hint, ...]] = (
         *WaysDialog.HINTS[:2],
         Hint("esc", "cancel: nothing changes", 0, "screen.close"),
@@ -146,15 +142,7 @@ class RewindFiles(WaysDialog):
         super().__init__(
             "Restore files too?", ways(files), "Changes made by commands are not restored.", first=0
         )
-        self._files = files
-
-    def above(self) -> Iterable[Widget]:
-        lines = Content("\n").join(file_lines(self._files))
-        yield VerticalScroll(Static(lines, markup=False), id="rewind-files", can_focus=False)
-        yield from super().below()
-
-    def below(self) -> Iterable[Widget]:
-        return ()
+        self.detail = Content("\n").join(file_lines(files))
 
 
 def ways(files: "Sequence[FileOutlook]") -> list[Way]:

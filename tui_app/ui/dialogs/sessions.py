@@ -430,6 +430,8 @@ class Chosen:
     """Id of the session; empty begins a new one."""
     seq: int = 0
     """Log number of the message to show; 0 for the end."""
+    then: str = ""
+    """A command that is run there once it is open."""
 
 
 async def choose_session(
@@ -523,7 +525,7 @@ async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
         held = await asyncio.to_thread(held_elsewhere, session.launch, chosen.session)
     first = f"That session is open in {held} and would be read-only. " if held else ""
     if await may_leave(app, session, first):
-        app.open_session(chosen.session, at=chosen.seq)
+        app.open_session(chosen.session, at=chosen.seq, then=chosen.then)
 
 
 def held_elsewhere(launch: Launch, session: str) -> str:
