@@ -34,6 +34,7 @@ PAGES = {
     "ModelPicker": ("models", "models"),
     "PaletteScreen": ("help", "palette"),
     "PinsScreen": ("message", "pins"),
+    "ExcludeScreen": ("message", ""),
     "PromptPicker": ("rewind", "rewind"),
     "PromptsScreen": ("editor", "prompts"),
     "QueueScreen": ("editor", "queue"),

@@ -351,15 +351,16 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
     return [record.data for record in found if record is not None]
 
 
-_SAID_BY: dict[RowKind, str] = {
+SAID_BY: dict[RowKind, str] = {
     "user": "user", "assistant": "answer", "tool": "tool", "shell": "command",
 }  # fmt: skip
+"""Who has said a message, in the words of all lists."""
 
 
 def said_at(entries: Iterable[Entry]) -> dict[str, str]:
     """Whose words messages are and when they came, such as ``user, 12:14``, by ``#N``."""
     return {
-        f"#{each.message}": f"{_SAID_BY[each.kind]}, {clock(each.time)}"
+        f"#{each.message}": f"{SAID_BY[each.kind]}, {clock(each.time)}"
         for each in entries
-        if each.kind in _SAID_BY
+        if each.kind in SAID_BY
     }

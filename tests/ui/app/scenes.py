@@ -43,7 +43,7 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
+from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
@@ -601,6 +601,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),
     "files": (RewindFiles, asks(lambda: RewindFiles(FILES))),
     "pins": (PinsScreen, pins),
+    "exclude": (ExcludeScreen, opens(ExcludeScreen, command="/exclude")),
     "message": (MessageScreen, one_message),
     "find": (ChatScreen, found),
     "marked": (ChatScreen, marked_lines),

@@ -20,7 +20,7 @@ from tui_app.session.preview import StoreBodies
 from tui_app.session.user_view import Body, Entry, UserView, fold_user_view
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.message import PinsScreen
+from tui_app.ui.dialogs.message import ExcludeScreen, PinsScreen
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.row_bodies import LONG_CHARS, LateBodies
 from tui_app.ui.timeline import Timeline
@@ -556,7 +556,12 @@ async def test_x_takes_a_row_out_of_the_models_sight_and_brings_it_back(served: 
         await deck.send("/redo")
         await deck.until(lambda: view.excluded.keys() == {2, 3, 5, 6}, "and again")
         await deck.send("/exclude")
-        await deck.says("Excluded: #2 #3 #5 #6.")
+        await deck.until(lambda: isinstance(deck.app.screen, ExcludeScreen), "the numbers")
+        assert [row.excluded for row in deck.app.screen.rows].count(True) == 3
+        assert "#8" in deck.text
+        await deck.type("#2")
+        await deck.says("It is excluded; enter brings it back.")
+        await deck.press("escape", "escape")
         await deck.send("/include #4")
         await deck.until(lambda: not view.excluded, "by the number of the call")
         await on_row(deck, 7)

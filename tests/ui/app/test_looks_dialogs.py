@@ -48,7 +48,7 @@ from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
-from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
+from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
@@ -268,6 +268,10 @@ async def test_progress(desk: Desk, looks: Looks) -> None:
         await deck.settle()
 
     await looks(desk.app(), play)
+
+
+async def test_exclude(look: Look) -> None:
+    await look(talk(), opens(ExcludeScreen, command="/exclude"))
 
 
 @sizes

@@ -28,11 +28,13 @@ from tui_app.session.event_heads import STAGES, Seen
 from tui_app.session.user_view import Body, Entry
 from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.copies import Format, copied
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import Way, WaysDialog
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.reports import SAID_BY
 from tui_app.ui.tables import Column
 from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, tokens
 from tui_app.ui.transcript.pieces import readable_args
@@ -228,7 +230,7 @@ class MessageScreen(Dialog[Deed]):
 NO_ANSWER = "There is no answer to copy yet."
 USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
 PINNABLE = ("user", "assistant", "tool", "shell")
-NOTHING_EXCLUDED = "Nothing is excluded. /exclude #12 excludes a message from the context."
+NOTHING_EXCLUDED = "Nothing is excluded. /exclude lists the messages with their numbers."
 EXCLUDE_USAGE = (
     "/exclude takes numbers of messages, as in /exclude #12 #14; turn after them takes whole turns."
 )
@@ -312,15 +314,51 @@ def _turn_behind(session: ChatSession, seq: int) -> int:
     return 0
 
 
-def exclude_by_number(session: ChatSession, argument: str, *, excluded: bool) -> None:
-    """Do what ``/exclude`` and ``/include`` ask for; without a number say what is excluded."""
+class ExcludeScreen(ListDialog[Entry]):
+    """Dismisses with the message to exclude or to include again, or ``None``."""
+
+    def __init__(self, entries: Sequence[Entry], title: str, verb: str) -> None:
+        spec = ListSpec[Entry](
+            name="exclude",
+            search="filter by number or words of the message",
+            columns=(
+                Column(lambda row: f"#{row.message}", 7, right=True),
+                Column(lambda row: f"  {SAID_BY[row.kind]}", 10),
+                Column(lambda row: unmarked(row.title) or "(calls tools)", tone=""),
+                Column(lambda row: "excluded" if row.excluded else "", 10, snug=True),
+            ),
+            title=lambda it: f"{title} · {it.how_many}",
+            words=lambda row: f"#{row.message} {row.title}",
+            note=lambda row: _COMES_BACK if row.excluded else _LEAVES,
+            empty="No matching message.",
+            enter=verb,
+        )
+        super().__init__(entries, spec)
+
+
+_LEAVES = "The model no longer sees it. Of a prompt you are asked whether its whole turn goes."
+_COMES_BACK = "It is excluded; enter brings it back."
+
+
+async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *, excluded: bool) -> None:
+    """Do what ``/exclude`` and ``/include`` ask for; without a number list the messages with theirs."""
     words = argument.lower().split()
     turn = excluded and words[-1:] == ["turn"]
     numbers = [log_number(word) for word in (words[:-1] if turn else words)]
     entries = [(number, entry_of(session, number)) for number in numbers if number is not None]
     if not words:
-        held = " ".join(f"#{seq}" for seq in sorted(session.presenter.agent_view.excluded))
-        session.say(f"Excluded: {held}. /include #12 brings one back." if held else NOTHING_EXCLUDED)
+        seen = {head.seq for head in session.presenter.agent_view.visible()}
+        rows = [
+            row
+            for row in reversed(session.presenter.view.entries)
+            if row.kind in PINNABLE and (row.excluded or (excluded and row.message in seen))
+        ]
+        if not rows:
+            session.say(NOTHING_EXCLUDED)
+            return
+        what = ("Exclude a message", "exclude or include") if excluded else ("Excluded", "include")
+        if (row := await app.push_screen_wait(ExcludeScreen(rows, *what))) is not None:
+            await exclude(app, session, [row])
     elif not entries or len(entries) < len(numbers):
         session.say(EXCLUDE_USAGE if excluded else INCLUDE_USAGE)
     else:
