@@ -318,7 +318,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("tokens removed", f"{done.tokens_removed:,}"),
         ("messages before", f"{done.messages_before:,}"),
         ("messages after", f"{done.messages_after:,}"),
-        ("messages removed", f"{done.messages_removed:,}"),
+        ("messages removed", f"{done.messages_left or done.messages_removed:,}"),
         ("log numbers", ranges),
         (
             "facts kept",

@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.keys import Hint, choice_hints, place_bindings
 from tui_app.ui.tables import MUTED
 from tui_app.ui.text import clean, one_line, padded
 from tui_app.ui.type_ahead import LoneLetter
@@ -142,11 +142,7 @@ def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
 class WaysDialog(Dialog[Any]):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        Hint("up/down", "mark", 1),
-        Hint("enter", "choose", 0),
-        Hint("esc", "cancel", 0, "screen.close"),
-    )
+    HINTS = choice_hints("choose", "cancel")
     ASKED = ".dialog > Static, OptionList"
     SIZE: ClassVar[str] = "-small"
     GUARDS: ClassVar[bool] = True

@@ -32,8 +32,8 @@ from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above, may_leave
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import DetailedWays, Way, WaysDialog, confirmed
-from tui_app.ui.keys import Hint
+from tui_app.ui.dialogs.questions import DetailedWays, Way, confirmed
+from tui_app.ui.keys import choice_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, count, one_line, tokens
@@ -127,10 +127,7 @@ _MOST = 200
 class RewindFiles(DetailedWays):
     """Dismisses with what to do about the files; ``None`` goes back to nothing at all."""
 
-    HINTS: ClassVar[tuple[Hint, ...]] = (
-        *WaysDialog.HINTS[:2],
-        Hint("esc", "cancel: nothing changes", 0, "screen.close"),
-    )
+    HINTS = choice_hints("choose", "cancel: nothing changes")
     GUARDS = False
 
     def __init__(self, files: "Sequence[FileOutlook]") -> None:
