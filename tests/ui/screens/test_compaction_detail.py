@@ -522,9 +522,10 @@ async def test_enter_opens_the_message_beside_the_line_then_in_the_chat() -> Non
         text, panel = app.screen.query_one(SourceText), app.screen.query_one("#source")
         assert panel.region.width == app.screen.query_one(SentView).region.width // 2
         assert str(app.screen.query_one("#source-head", Static).render()).startswith("#88  pytest 88 [/x] · ")
-        await pilot.pause()
+        while not text.line_count:
+            await pilot.pause()
         assert text.render_line(0).text.startswith("text of 88 red [/x]")
-        for word in ("n next to check", "up/down line", "enter in the chat", "esc back"):
+        for word in ("n next to check", "up/down choose", "enter in the chat", "esc back"):
             assert word in footer(app)
         assert "undo" not in footer(app)
         await pilot.press("escape")
@@ -547,6 +548,8 @@ async def test_the_message_follows_the_mark_and_covers_a_narrow_screen() -> None
         await told(pilot, "#source-head", "#12")
         await pilot.pause()
         text = app.screen.query_one(SourceText)
+        while not text.line_count:
+            await pilot.pause()
         shown = [text.render_line(y).text.strip() for y in range(5)]
         assert shown[0] == "text of 12 red [/x]"
         assert shown[2].startswith("#40  pytest 40 [/x] · "), "a line may come from several"
