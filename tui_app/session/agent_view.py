@@ -34,17 +34,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import (
-    CARRYING,
-    LEADING,
-    NOTES,
-    STAGES,
-    TURNS,
-    Head,
-    Seen,
-    is_private,
-    seen,
-)
+from tui_app.session.event_heads import CARRYING, LEADING, NOTES, STAGES, TURNS, Head, Seen, is_private, seen
 from tui_app.session.view_items import (
     Heads,
     HiddenItems,

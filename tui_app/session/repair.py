@@ -26,14 +26,7 @@ from tui_app.files import write_bytes_atomic
 from tui_app.records import frozen
 from tui_app.session.damage import BESIDE, Health, whole_event
 from tui_app.session.event_heads import CARRYING, EventRow, Head, payload_of, plain, row_of, row_sum
-from tui_app.session.importers.books import (
-    call_part,
-    canonical,
-    iso,
-    plain_text,
-    request,
-    return_request,
-)
+from tui_app.session.importers.books import call_part, canonical, iso, plain_text, request, return_request
 from tui_app.session.lock import holder
 from tui_app.session.migrations import COUNT_BYTES, rebuild_index
 from tui_app.session.pages import PageReader, Value, Values

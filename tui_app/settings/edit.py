@@ -24,9 +24,7 @@ from tui_app.settings.sources import (
     read_sources,
     refusal,
 )
-from tui_app.settings.sources import (
-    unknown as unknown_setting,
-)
+from tui_app.settings.sources import unknown as unknown_setting
 from tui_app.settings.spec import SETTINGS, Settings
 from tui_app.settings.tables import OwnPolicy
 from tui_app.settings.values import build_settings

@@ -180,10 +180,7 @@ class Settings:
     )
     fallback_models: str = setting(
         "",
-        Text(
-            r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?",
-            "models as provider:name, separated by commas",
-        ),
+        Text(r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?", "models as provider:name, separated by commas"),
         "Fallback models, in this order, when the session's own cannot answer.",
     )
     """Comma-separated."""
@@ -254,9 +251,7 @@ class Settings:
         Effect.NOW,
     )
     summary_instructions: str = setting(
-        "",
-        own_words(4_000),
-        "Extra instructions for every summary, such as names it must keep.",
+        "", own_words(4_000), "Extra instructions for every summary, such as names it must keep."
     )
     tell_fullness: bool = setting(
         True, Flag(), "Tell the model when its window is 50% and 70% full, and at the load line."
@@ -449,7 +444,7 @@ class Settings:
 SETTINGS: Mapping[str, Setting] = declared(Settings)
 """The declaration of each setting."""
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
-    "review_compactions": ("review", Flag(), {True: "manual", False: "never"}),
+    "review_compactions": ("review", Flag(), {True: "manual", False: "never"})
 }
 """Earlier names that still count: today's name, what the setting could be, and what that means now."""
 

@@ -215,10 +215,7 @@ def _plot(audit: Mapping[str, Any], width: int, height: int, name: str) -> str:
         place = x(compaction["message"])
         parts.append(f'<path class="cut" d="M{place} {_TOP}V{bottom}"/>')
         parts.append(f'<text class="number" x="{place}" y="{_TOP - 6}" text-anchor="middle">{number}</text>')
-    parts += [
-        f'<text x="{right}" y="{bottom + 18}" text-anchor="end">message {last:,}</text>',
-        "</svg>",
-    ]
+    parts += [f'<text x="{right}" y="{bottom + 18}" text-anchor="end">message {last:,}</text>', "</svg>"]
     return "".join(parts)
 
 

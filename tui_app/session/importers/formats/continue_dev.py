@@ -4,13 +4,7 @@ from tui_app.session.importers.content import attached
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import (
-    block_list,
-    has_items,
-    object_at,
-    objects_at,
-    text_at,
-)
+from tui_app.session.importers.values import block_list, has_items, object_at, objects_at, text_at
 
 
 def _continue(item: Json) -> Json:

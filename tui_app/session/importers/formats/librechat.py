@@ -5,14 +5,7 @@ from typing import Any
 from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import (
-    block_list,
-    has_items,
-    object_at,
-    objects_at,
-    text_at,
-    value_at,
-)
+from tui_app.session.importers.values import block_list, has_items, object_at, objects_at, text_at, value_at
 
 
 def _librechat(message: Json) -> Json:
