@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import socket
 import sys
 import time
@@ -286,6 +287,15 @@ def test_any_value_in_any_field_is_accounted_for(name: str, data: st.DataObject)
     content = foreign.jsonl(records)
     if imported := attempt(content, name):
         assert unaccounted(imported, content) == set()
+
+
+@pytest.mark.parametrize("name", sorted(foreign.LINES))
+def test_any_field_may_be_missing(name: str) -> None:
+    whole = foreign.jsonl(foreign.LINES[name])
+    for key in re.finditer(rb'"\w+"(?=: )', whole):
+        content = whole[: key.end() - 1] + b"_" + whole[key.end() - 1 :]
+        if imported := attempt(content, name):
+            assert unaccounted(imported, content) == set()
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,15 @@ def picture(media_type: Any, data: Any, kind: str = "image") -> Json:
     return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
+def file_block(each: Json) -> Json:
+    """A file beside a message, by whatever names a program calls what it knows of it."""
+    if each.get("type") == "image" and "url" in each:
+        return {"type": "image_url", "image_url": each["url"]}
+    name = text_at(each, "displayName", "file_name", "filename", "name", "filePath", "path", "type")
+    text = text_at(each, "extracted_content", "content", "text")
+    return picture(each.get("mimeType"), each["data"]) if "data" in each else attached(name, text)
+
+
 @frozen
 class ContentReader:
     """Turns the blocks of one message into content.

@@ -3,38 +3,22 @@
 Their files look like another format that is read; as such they would lose calls, results, and who said what.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 from tui_app.session.importers.databases import columns_of
 from tui_app.session.importers.source import Json, Source
-from tui_app.session.importers.values import block_list, has_items
+from tui_app.session.importers.values import meets
 
-
-def _is_bedrock(record: Json) -> bool:
-    blocks = block_list(record.get("content")) if "role" in record else ()
-    return any(isinstance(block, dict) and {"toolUse", "toolResult"} & block.keys() for block in blocks)
-
-
-_SIGNS: tuple[tuple[str, Callable[[Json], bool]], ...] = (
-    ("Amazon Q, or Kiro", lambda each: has_items(each, "history", "assistant")),
-    (
-        "Open Interpreter",
-        lambda each: each.get("role") == "computer" or (each.get("type") == "code" and "role" in each),
-    ),
-    ("Amazon Bedrock", _is_bedrock),
-    ("OpenAI's Assistants, or Jan", lambda each: each.get("object") == "thread.message"),
-    ("OpenAI's Assistants, or Jan", lambda each: has_items(each, "data", "thread_id")),
-    ("Langfuse", lambda each: {"observations", "input"} <= each.keys()),
-    ("LM Studio", lambda each: has_items(each, "messages", "versions")),
-    ("Google's AI Studio", lambda each: "chunkedPrompt" in each),
-    ("SillyTavern", lambda each: {"is_user", "mes"} <= each.keys()),
-    ("Chatbox", lambda each: has_items(each, "messages", "contentParts")),
-    ("smolagents", lambda each: {"step_number", "model_output"} <= each.keys()),
-    ("ShareGPT, or a set for training", lambda each: has_items(each, "conversations", "from")),
+_SIGNS = (
+    ("Amazon Q, or Kiro", "history.assistant"), ("Open Interpreter", "role=computer"),
+    ("Open Interpreter", "role type=code"), ("Amazon Bedrock", "role content.toolUse"),
+    ("Amazon Bedrock", "role content.toolResult"), ("OpenAI's Assistants, or Jan", "object=thread.message"),
+    ("OpenAI's Assistants, or Jan", "data.thread_id"), ("Langfuse", "observations input"),
+    ("LM Studio", "messages.versions"), ("Google's AI Studio", "chunkedPrompt"),
+    ("SillyTavern", "is_user mes"), ("Chatbox", "messages.contentParts"),
+    ("smolagents", "step_number model_output"), ("ShareGPT, or a set for training", "conversations.from"),
 )  # fmt: skip
-"""Programs whose files are not read, in the order in which they are asked. Each is told a record, or a
-message in one."""
+"""Programs whose files are not read, in the order in which they are asked, and what only they write."""
 _TABLES = (
     ("Crush", {"goose_db_version"}),
     ("Cursor, whose command line keeps what can be read", {"cursorDiskKV"}),
@@ -57,7 +41,8 @@ def program_of(source: Source, records: list[Json]) -> str:
     ):
         # On lines of their own the same items are an old rollout of Codex.
         return "OpenAI's Responses API"
-    return next((program for program, is_from in _SIGNS if any(map(is_from, records))), "")
+    told = (program for program, sign in _SIGNS if any(meets(record, sign) for record in records))
+    return next(told, "")
 
 
 def database_of(path: Path) -> str:

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Final, get_args
 from tui_app.events import Error, ErrorKind, Trigger
 from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
-from tui_app.session.importers.content import BESIDE, ContentReader, joined, text_block
+from tui_app.session.importers.content import BESIDE, ContentReader, file_block, joined, text_block
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, elements
+from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, aside, elements
 from tui_app.session.importers.source import Json, Source, beside_file, shown
 from tui_app.session.importers.titles import given_title, title_of
 from tui_app.session.importers.values import (
@@ -17,7 +17,10 @@ from tui_app.session.importers.values import (
     count,
     first_at,
     list_at,
+    meets,
     number_at,
+    object_at,
+    objects_at,
     seconds,
     text_at,
     value_at,
@@ -33,10 +36,10 @@ _CALL_ID = ("call_id", "tool_call_id", "toolCallId", "id")
 _CALL_NAME = ("toolCall.value.name", "function.name", "name", "function_name", "toolName", "function")
 _CALL_ARGS = ("toolCall.value.arguments", "function.arguments", "arguments", "args", "input")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
-_RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "id")
+_RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "source_call_id", "id")
 _RESULT_CONTENT = (
     "content", "toolResult.value.content", "toolResult.value", "toolResult.error", "result", "output.value",
-    "output", "run.result", "run.error.message", "run.error", "run.reason",
+    "output", "run.result", "run.error.message", "run.error", "run.reason", "error",
 )  # fmt: skip
 _STATES = (
     "is_error", "isError", "status", "run.status", "toolResult.status", "toolResult.value.isError",
@@ -44,6 +47,11 @@ _STATES = (
 )  # fmt: skip
 _FAILED = (True, "error", "errored", "failed", "error-text", "error-json")
 _DENIED = ("rejected-by-user", "denied", "canceled", "cancelled")
+_OUTPUT = ("result", "output", "error")
+"""Where a call has what the tool answered."""
+_DONE = ("completed", *_FAILED[1:], *_DENIED)
+"""States of calls that were answered, if only with nothing."""
+_REASONING = ("reasoning_content", "reasoning", "reasoning.text", "thinking.text")
 _FINISH = {
     "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "length": "length", "max_tokens": "length",
     "tool_use": "tool_call", "toolUse": "tool_call", "tool-calls": "tool_call", "tool_calls": "tool_call",
@@ -157,8 +165,7 @@ class Reader:
             if self.shape.take is not None:
                 self.shape.take(self, number, record)
                 continue
-            turned = self.shape.convert(record)
-            for each in turned if isinstance(turned, list) else [turned]:
+            for each in self._steps(record):
                 self._take(number, each)
             if isinstance(name := first_at(record, "uuid", "id"), str | int):
                 self._numbers[name] = number
@@ -265,11 +272,26 @@ class Reader:
         if take is None:
             unknown = text_at(step, "unknown") or f"unknown role {shown(value_at(step, shape.role[0]))}"
             return self.out.skip(number, unknown, unknown=True)
-        blocks = next((block_list(found) for path in shape.content if (found := value_at(step, path))), [])
+        told = next((block_list(found) for path in shape.content if (found := value_at(step, path))), [])
+        blocks = [each for each in told if not text_at(each, "type").startswith(shape.quiet)]
+        blocks += [file_block(each) for path in shape.files for each in objects_at(step, path)]
+        if told and not blocks and not any(list_at(step, path) for path in shape.calls):
+            return self.out.leave(number, ABOUT)
         take(self, number, step, blocks)
         if number in self.out.places:
             self.out.places.update(step.get("lines", ()))
         return None
+
+    def _steps(self, record: Json) -> list[Json]:
+        """A record as messages in the shared spelling."""
+        if self._is(record, self.shape.about):
+            return [{**record, **aside()}]
+        turned = self.shape.convert({**record, **object_at(record, self.shape.message)})
+        return turned if isinstance(turned, list) else [turned]
+
+    @staticmethod
+    def _is(record: Json, signs: tuple[str, ...]) -> bool:
+        return any(meets(record, sign) for sign in signs)
 
     def _aside(self, number: int, step: Json, _blocks: list[Any]) -> None:
         self._head(step)
@@ -295,6 +317,8 @@ class Reader:
 
     def _user(self, number: int, step: Json, blocks: list[Any]) -> None:
         results = [block for block in blocks if _is_result(block)]
+        if not results and self._is(step, self.shape.noted):
+            return self.out.leave(number, NOTES)
         for block in results:
             self._block_result(number, block)
         said, beside, framed = self._typed(block for block in blocks if not _is_result(block))
@@ -311,6 +335,7 @@ class Reader:
             self.out.leave(number, NOTES)
         elif not results:
             self.out.skip(number, "empty user message")
+        return None
 
     def _typed(self, blocks: Iterable[Any]) -> tuple[list[Any], list[str], bool]:
         """What the user said, what the model read beside it, and whether the program wrote more."""
@@ -333,8 +358,7 @@ class Reader:
     def _has_typed(self, record: Json) -> bool:
         """Whether a record has an element with what the user typed."""
         typed, shape = self.shape.typed, self.shape
-        turned = shape.convert(record) if typed else []
-        for step in turned if isinstance(turned, list) else [turned]:
+        for step in self._steps(record) if typed else ():
             if typed and shape.roles.get(text_at(step, *shape.role)) == "user":
                 blocks = [block for path in shape.content for block in block_list(value_at(step, path))]
                 texts = (text_at(block, "text") for block in blocks if not _is_result(block))
@@ -368,44 +392,54 @@ class Reader:
     def _assistant(self, number: int, step: Json, blocks: list[Any]) -> None:
         answer = self._respond(number, step)
         for name, paths in self.shape.tokens.items():
-            answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths)
+            answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths.split())
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
         answer.state = text_at(step, "state") or answer.state
         if type(cost := step.get("cost")) in (int, float) and cost:
             answer.cost = float(cost)
-        answer.thinking(text_at(step, "reasoning_content", "reasoning", "reasoning.text"))
+        answer.thinking(text_at(step, *_REASONING))
+        waiting: list[Any] = []
         for block in [*blocks, *([text_block(step["refusal"])] if step.get("refusal") else [])]:
             kind = text_at(block, "type")
+            if waiting and kind not in _CALLS:
+                # The model goes on when all calls of a step are answered.
+                waiting = self._block_results(number, waiting)
+                answer = self._respond(number, step)
             if kind in _THOUGHTS:
                 signature = text_at(block, "signature", "data") if answer.signed_by else ""
                 name = kind if kind == "redacted_thinking" else ""
                 answer.thinking(text_at(block, *_THOUGHTS[kind]), signature, name)
             elif kind in _CALLS:
-                self._call(number, answer, block)
+                waiting += self._call(number, answer, block)
             elif _is_result(block):
                 self._block_result(number, block)
                 answer = self._respond(number, step)
             else:
                 answer.text(self._text(number, [block]), more=bool(step.get("delta")))
         before = frozenset(answer.calls)
-        for call in list_at(step, "tool_calls") or list_at(step, "toolCalls"):
+        for call in next(filter(None, (list_at(step, path) for path in self.shape.calls)), []):
             if text_at(call, *_CALL_ID) not in before:
-                self._call(number, answer, call)
-        for result in list_at(step, "results"):
-            self._block_result(number, result)
+                waiting += self._call(number, answer, call)
+        self._block_results(
+            number, [*waiting, *(each for path in self.shape.results for each in list_at(step, path))]
+        )
 
-    def _call(self, number: int, answer: _Answer, call: Any) -> None:
+    def _call(self, number: int, answer: _Answer, call: Any) -> list[Any]:
+        """Take a call; it is returned when it holds its result as well."""
         call_id, name = text_at(call, *_CALL_ID), text_at(call, *_CALL_NAME)
         if not name:
-            return self.out.skip(number, f"tool call without a tool's name: {shown(call)}")
+            self.out.skip(number, f"tool call without a tool's name: {shown(call)}")
+            return []
         given = first_at(call, *_CALL_ARGS)
         given = {} if given is None else given if isinstance(given, dict | str) else {"input": given}
         part = books.call_part(call_id, name, given)
         if call_id and answer.calls.get(call_id) == part:
-            return self.out.skip(number, f"tool call id {shown(call_id)} occurs twice in one response")
+            self.out.skip(number, f"tool call id {shown(call_id)} occurs twice in one response")
+            return []
         answer.calls[call_id], answer.is_thought = part, False
         answer.parts.append({**part, "tool_call_id": self.out.calls.begin(call_id, name)})
-        return None
+        is_done = value_at(call, "status") in _DONE or first_at(call, *_OUTPUT) is not None
+        return [call] if is_done else []
 
     def _end_answer(self) -> None:
         """The answer is whole: it becomes an event."""
@@ -427,6 +461,11 @@ class Reader:
             return self._user(number, step, blocks)
         call_id, content = text_at(step, "tool_call_id", "toolCallId"), first_at(step, *self.shape.content)
         return self._result(number, call_id, step, content, text_at(step, "name"))
+
+    def _block_results(self, number: int, blocks: list[Any]) -> list[Any]:
+        for block in blocks:
+            self._block_result(number, block)
+        return []
 
     def _block_result(self, number: int, block: Any) -> None:
         call_id, content = text_at(block, *_RESULT_ID), first_at(block, *_RESULT_CONTENT)

@@ -28,13 +28,13 @@ USUAL: Mapping[str, str] = {
     **{each: each for each in (ASIDE, THOUGHT, NOTE, SUMMARY, TROUBLE)},
 }  # fmt: skip
 OPENAI_TOKENS = {
-    "total": ("usage.prompt_tokens",), "output": ("usage.completion_tokens",),
-    "read": ("usage.prompt_tokens_details.cached_tokens",),
-    "thought": ("usage.completion_tokens_details.reasoning_tokens",),
+    "total": "usage.prompt_tokens", "output": "usage.completion_tokens",
+    "read": "usage.prompt_tokens_details.cached_tokens",
+    "thought": "usage.completion_tokens_details.reasoning_tokens",
 }  # fmt: skip
 ANTHROPIC_TOKENS = {
-    "fresh": ("usage.input_tokens",), "output": ("usage.output_tokens",),
-    "read": ("usage.cache_read_input_tokens",), "written": ("usage.cache_creation_input_tokens",),
+    "fresh": "usage.input_tokens", "output": "usage.output_tokens",
+    "read": "usage.cache_read_input_tokens", "written": "usage.cache_creation_input_tokens",
 }  # fmt: skip
 ABOUT = "records about the chat were left out"
 SUB_AGENTS = "records of sub-agents were left out"
@@ -50,8 +50,8 @@ class Shape:
     """Of the format."""
     program: str
     """What the user calls it."""
-    sign: Callable[[Json], bool] = lambda _: False
-    """Whether a record, or a message in one, can only be in this format."""
+    signs: tuple[str, ...] = ()
+    """Tell (see :func:`values.meets`) what can only be in this format: a record, or a message in one."""
     fits: Callable[[Source], bool] = lambda _: False
     """Whether a file can only be in this format, where no record alone tells it."""
     is_message: Callable[[Any], bool] | None = None
@@ -73,12 +73,25 @@ class Shape:
     role: tuple[str, ...] = ("role",)
     roles: Mapping[str, str] = field(default_factory=lambda: USUAL)
     content: tuple[str, ...] = ("content",)
+    calls: tuple[str, ...] = ("tool_calls", "toolCalls")
+    """Beside the content: calls, each perhaps with what the tool answered."""
+    results: tuple[str, ...] = ("results",)
+    files: tuple[str, ...] = ()
+    """Beside the content: files that were sent with it."""
+    quiet: tuple[str, ...] = ()
+    """How types of blocks begin that say nothing."""
+    message: str = ""
+    """Where in a record the message is, if it is not the record itself."""
+    about: tuple[str, ...] = ()
+    """Signs of records about the conversation."""
+    noted: tuple[str, ...] = ()
+    """Signs of prompts that the program wrote."""
     time: tuple[str, ...] = ("timestamp", "_metadata.timestamp", "created_at", "createdAt", "created")
     model: tuple[str, ...] = ("model",)
     finish: tuple[str, ...] = ("finish",)
-    tokens: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of a message: ``total`` input, or what of it is ``fresh``, ``read`` and ``written`` (cache);
-    ``output``, and what of it was ``thought``."""
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    """Of a message, each under paths with blanks between: ``total`` input, or what of it is ``fresh``,
+    ``read`` and ``written`` (cache); ``output``, and what of it was ``thought``."""
     title: tuple[str, ...] = ("title",)
     cwd: tuple[str, ...] = ("cwd",)
     models: tuple[str, ...] = ()

@@ -1,9 +1,12 @@
 """Small values out of foreign records, whatever type they turn out to have."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
+from tui_app.records import frozen
 from tui_app.session.importers.source import Json
 
 _LATEST = 253_402_300_799.0
@@ -72,15 +75,51 @@ def objects_at(record: Any, path: str) -> list[Json]:
     return [item for item in list_at(record, path) if isinstance(item, dict)]
 
 
-def has_items(record: Json, path: str, *keys: str) -> bool:
-    """Whether a list has objects with one of the keys."""
-    return any(key in item for item in objects_at(record, path) for key in keys)
+def meets(record: Any, sign: str) -> bool:
+    """Whether a record meets all conditions of a sign, with blanks between.
+
+    A condition is a path, which must be there (behind ``!`` must not); behind ``=`` one of the values it may
+    have, with ``|`` between, behind ``!=`` one of those it may not have, behind ``^=`` how a text begins, and
+    behind ``*=`` what is in one. A path goes into the items of a list: one of them is enough.
+    """
+    return isinstance(record, dict) and all(_holds(record, each) for each in _conditions(sign))
 
 
-def has_blocks(message: Json, *kinds: str) -> bool:
-    """Whether the content of a message, or of one inside of it, has blocks of such types."""
-    content = message.get("content", value_at(message, "message.content"))
-    return any(value_at(block, "type") in kinds for block in block_list(content))
+@frozen
+class _Condition:
+    path: list[str]
+    how: str
+    wanted: tuple[str, ...]
+
+
+@lru_cache(maxsize=512)
+def _conditions(sign: str) -> list[_Condition]:
+    found = (re.fullmatch(r"(!?)([^!=^*]+)([!=^*]*)(.*)", each) for each in sign.split())
+    return [
+        _Condition(each[2].split("."), each[1] or each[3], tuple(each[4].split("|")))
+        for each in found
+        if each
+    ]
+
+
+def _holds(record: Json, condition: _Condition) -> bool:
+    how, wanted = condition.how, condition.wanted
+    if condition.path[0] not in record:
+        return how == "!"
+    found: list[Any] = [record]
+    for key in condition.path:
+        found = [each for item in found for each in (item if isinstance(item, list) else [item])]
+        found = [item[key] for item in found if isinstance(item, dict) and key in item]
+    if how in ("", "!"):
+        return bool(found) is not bool(how)
+    texts = [each if isinstance(each, str) else str(each).lower() for each in found]
+    return any(_HOW[how](text, wanted) for text in texts)
+
+
+_HOW: dict[str, Callable[[str, tuple[str, ...]], bool]] = {
+    "=": lambda text, wanted: text in wanted, "!=": lambda text, wanted: text not in wanted,
+    "^=": str.startswith, "*=": lambda text, wanted: any(part in text for part in wanted),
+}  # fmt: skip
 
 
 def block_list(content: Any) -> list[Any]:

@@ -16,6 +16,7 @@ from tui_app.session.importers.other_programs import database_of, program_of
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Json, SkippedLine, Source, read_source, shown
+from tui_app.session.importers.values import meets
 
 __all__ = [
     "FIRST_SEQ", "FORMATS", "TABLE", "ImportFormatError", "Imported", "ImportedEvent", "SkippedLine",
@@ -118,6 +119,6 @@ def _records(source: Source) -> list[Json]:
 
 
 def _fits(shape: Shape, source: Source, records: list[Json]) -> bool:
-    if any(map(shape.sign, records)) or shape.fits(source):
+    if any(meets(record, sign) for sign in shape.signs for record in records) or shape.fits(source):
         return True
     return shape.is_message is not None and find_messages(source.value, shape.is_message) is not None

@@ -82,5 +82,5 @@ def _used(match: re.Match[str]) -> Json:
 
 AIDER = Shape(
     name="aider", program="aider", is_lines=False, fits=_fits, find=_find, places=(_place,),
-    models=("model",), tokens={name: (f"used.{name}",) for name in ("total", "read", "output")},
+    models=("model",), tokens={name: f"used.{name}" for name in ("total", "read", "output")},
 )  # fmt: skip

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tui_app.session.importers.message_lists import Found, find_messages, is_role_message
 from tui_app.session.importers.shape import ANTHROPIC_TOKENS, Shape
 from tui_app.session.importers.source import Source
-from tui_app.session.importers.values import first_at, has_blocks, list_at, object_at, text_at
+from tui_app.session.importers.values import first_at, list_at, object_at, text_at
 
 
 def _find(source: Source) -> Found | None:
@@ -22,7 +22,7 @@ def _find(source: Source) -> Found | None:
 
 ANTHROPIC_API = Shape(
     name="anthropic-api", program="Anthropic's API", is_last=True, find=_find, finish=("stop_reason",),
-    sign=lambda each: "role" in each and has_blocks(each, "tool_use", "tool_result"),
+    signs=("role content.type=tool_use|tool_result",),
     models=("model", "request.model"),
     tokens=ANTHROPIC_TOKENS,
 )  # fmt: skip

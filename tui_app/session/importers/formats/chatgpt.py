@@ -80,7 +80,7 @@ def _chatgpt_part(part: Any) -> Any:
 
 CHATGPT = Shape(
     name="chatgpt", program="ChatGPT",
-    sign=lambda each: "mapping" in each and ("current_node" in each or "create_time" in each),
+    signs=("mapping current_node", "mapping create_time"),
     places=(_exports,), talk=("mapping",), time=("time",), links=("id", "parent", ("current_node",)),
     models=("default_model_slug",), changed=("update_time", "create_time"), convert=_chatgpt,
 )  # fmt: skip

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from tui_app.paths import from_home
 from tui_app.session.importers.places import Env, Transcript
-from tui_app.session.importers.shape import ANTHROPIC_TOKENS, NOTE, SUMMARY, TROUBLE, Shape, aside
+from tui_app.session.importers.shape import ANTHROPIC_TOKENS, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.trees import conversation, is_claude_record, is_compact_summary, message_of
+from tui_app.session.importers.trees import conversation, is_compact_summary, message_of
 from tui_app.session.importers.values import list_at, object_at, text_at, value_at
 
 _KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_request": "input"}
-_NOTED = ("isMeta", "isSynthetic", "isVisibleInTranscriptOnly")
 _OVERFLOW = "Prompt is too long"
 
 
@@ -23,10 +22,6 @@ def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
             # Sub-agents have files of their own in some versions; they belong to another conversation.
             if not path.name.startswith("agent-"):
                 yield Transcript(path)
-
-
-def _is_human(record: Json) -> bool:
-    return text_at(record, "origin.kind", "turnOrigin") in ("", "human")
 
 
 def _convert(record: Json) -> Json:
@@ -58,26 +53,26 @@ def _convert(record: Json) -> Json:
                 "first": text_at(boundary, "preservedSegment.headUuid"),
             }  # fmt: skip
         case "user":
-            noted = any(record.get(key) is True for key in _NOTED) or not _is_human(record)
-            blocks = message["content"]
-            answers = any(value_at(block, "type") == "tool_result" for block in list_at(message, "content"))
-            return {**record, "role": NOTE if noted and not answers else "user", "content": blocks}
+            return {**record, "role": "user", "content": message["content"]}
         case "queued":
             return {**record, "role": "user"}
         case "attachment":
             # What the user typed while the model was busy is stored as an attachment of that turn.
-            role = "user" if _is_human(object_at(record, "attachment")) else NOTE
-            return {**record, "role": role, "content": value_at(record, "attachment.prompt")}
+            return {**record, "role": "user", "content": value_at(record, "attachment.prompt")}
     return {**record, **aside(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
 
 
 CLAUDE_CODE = Shape(
     name="claude-code", program="Claude Code",
-    sign=lambda record: is_claude_record(record) or any(
-        isinstance(each, dict) and is_claude_record(each) for each in list_at(record, "loglines")
+    signs=(
+        "type=user|assistant message.content", "loglines.type=user|assistant loglines.message.content",
     ),
     places=(claude_code_place,), talk=("loglines",), models=("model",), finish=("stop_reason",),
     tokens=ANTHROPIC_TOKENS,
+    noted=(
+        "isMeta=true", "isSynthetic=true", "isVisibleInTranscriptOnly=true", "origin.kind!=human",
+        "turnOrigin!=human", "attachment.origin.kind!=human", "attachment.turnOrigin!=human",
+    ),
     frame=re.compile(
         r"(?m)^(?:This session is being continued from a previous conversation|If you need specific details"
         r" from before|Please continue the conversation from where|Recent messages are preserved verbatim).*$"

@@ -8,7 +8,7 @@ from tui_app.session.importers.content import text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, Records, Shape, elements
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, text_at, value_at
+from tui_app.session.importers.values import block_list, text_at
 
 _XML_CALL = re.compile(r"(?m)^<(?P<tag>[a-z]\w*)>(?=\s*<\w+>)")
 _XML_ARG = re.compile(r"<(?P<tag>\w+)>")
@@ -61,32 +61,22 @@ def _cline(message: Json) -> Json:
     return {**message, "content": blocks}
 
 
-def _is_cline(record: Json) -> bool:
-    texts = (value_at(block, "text") for block in block_list(record.get("content")))
-    if "role" in record and any("<environment_details>" in text for text in texts if isinstance(text, str)):
-        return True
-    return ("role" in record and "modelInfo" in record) or (
-        record.get("type") in ("ask", "say") and "ts" in record
-    )
-
-
 _VS_CODE = "globalStorage/*/tasks/*/api_conversation_history.json"
 CLINE = Shape(
-    name="cline", program="Cline", sign=_is_cline,
+    name="cline", program="Cline", signs=(
+        "role modelInfo", "type=ask|say ts", "role content*=<environment_details>",
+        "role content.text*=<environment_details>",
+    ),
     places=(
         files_in(
-            "",
-            "",
-            f".config/Code/User/{_VS_CODE}",
-            f"Library/Application Support/Code/User/{_VS_CODE}",
+            "", "", f".config/Code/User/{_VS_CODE}", f"Library/Application Support/Code/User/{_VS_CODE}",
             ".cline/data/tasks/*/api_conversation_history.json",
         ),
     ),
     time=("ts",), model=("modelInfo.modelId", "model"),
     tokens={
-        "total": ("metrics.tokens.prompt",),
-        "output": ("metrics.tokens.completion",),
-        "read": ("metrics.tokens.cached",),
+        "total": "metrics.tokens.prompt", "output": "metrics.tokens.completion",
+        "read": "metrics.tokens.cached",
     },
     typed=re.compile(r"<(?P<tag>task|feedback|answer|user_message)>"),
     denied=("the user denied this operation",), order=_with_names, convert=_cline,

@@ -99,7 +99,7 @@ CODEX = Shape(
         ),
     ),
     model=(), models=("model", "collaboration_mode.settings.model"),
-    tokens={name: (f"used.{name}",) for name in ("total", "output", "read", "thought")},
+    tokens={name: f"used.{name}" for name in ("total", "output", "read", "thought")},
     frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
     continued="Another language model started to solve this problem",
     denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),

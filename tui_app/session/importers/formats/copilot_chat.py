@@ -8,6 +8,7 @@ from tui_app.session.importers.shape import TROUBLE, Shape
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
+_SAID = (None, "markdownContent")
 _ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallResults"
 
 
@@ -16,30 +17,21 @@ def _convert(request: Json) -> list[Json]:
     named = [attached(text_at(each, "name")) for each in objects_at(request, "variableData.variables")]
     said = text_at(request, "message.text", "message")
     steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": said}, *named]}]
-    told = object_at(request, _RESULTS)
+    results = object_at(request, _RESULTS)
     for each in objects_at(request, _ROUNDS):
-        calls = objects_at(each, "toolCalls")
-        results = [
-            {"tool_use_id": call["id"], "content": _texts(list_at(told[call["id"]], "content"))}
-            for call in calls
-            if text_at(call, "id") in told
+        calls = [
+            {**call, "output": _texts(list_at(results[call["id"]], "content"))}
+            if text_at(call, "id") in results
+            else call
+            for call in objects_at(each, "toolCalls")
         ]
-        thought = text_at(each, "thinking.text")
-        answer = {
-            "content": each.get("response"),
-            "reasoning": thought,
-            "tool_calls": calls,
-            "results": results,
-        }
-        steps.append({**moment, "role": "assistant", **answer})
+        steps.append(
+            {**moment, **each, "role": "assistant", "content": each.get("response"), "toolCalls": calls}
+        )
     if not objects_at(request, _ROUNDS):
         # Of calls outside of rounds no more is kept than that there was one.
-        pieces = [
-            each
-            for each in list_at(request, "response")
-            if value_at(each, "kind") in (None, "markdownContent")
-        ]
-        steps.append({**moment, "role": "assistant", "content": _texts(pieces)})
+        told = [each for each in list_at(request, "response") if value_at(each, "kind") in _SAID]
+        steps.append({**moment, "role": "assistant", "content": _texts(told)})
     if error := text_at(request, "result.errorDetails.message"):
         steps.append({**moment, "role": TROUBLE, "message": error})
     if request.get("isCanceled") is True:
@@ -55,6 +47,6 @@ _CONFIG = (".config", "Library/Application Support")
 _STORED = "workspaceStorage/*/chatSessions/*.json"
 COPILOT_CHAT = Shape(
     name="copilot-chat", program="Copilot Chat of VS Code", talk=("requests",), convert=_convert,
-    sign=lambda each: "requests" in each and "responderUsername" in each, title=("customTitle",),
+    signs=("requests responderUsername",), title=("customTitle",),
     places=(files_in("", "", *(f"{each}/Code/User/{_STORED}" for each in _CONFIG)),),
 )  # fmt: skip

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from tui_app.session.importers.books import Timeline
-from tui_app.session.importers.content import attached, picture
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import block_list, first_at, object_at, objects_at, text_at
+from tui_app.session.importers.values import first_at, object_at, objects_at, text_at
 
 
 def _order(records: Records, out: Timeline) -> Records:
@@ -43,19 +42,7 @@ def _convert(event: Json) -> Json:
 
 
 def _prompt(data: Json) -> Json:
-    return {
-        "role": "user" if text_at(data, "source") in ("", "user") else NOTE,
-        "content": [*block_list(data.get("content")), *map(_attachment, objects_at(data, "attachments"))],
-    }
-
-
-def _attachment(each: Json) -> Json:
-    name = text_at(each, "displayName", "filePath", "path", "type")
-    return (
-        picture(each.get("mimeType"), each["data"])
-        if "data" in each
-        else attached(name, text_at(each, "text"))
-    )
+    return {**data, "role": "user" if text_at(data, "source") in ("", "user") else NOTE}
 
 
 def _result(data: Json) -> Json:
@@ -79,7 +66,6 @@ _EVENTS: dict[str, Callable[[Json], Json]] = {
     "user.message": _prompt,
     "assistant.message": lambda data: {
         **data, "role": "assistant", "reasoning": data.get("reasoningText"),
-        "tool_calls": data.get("toolRequests"),
     },
     "tool.execution_start": lambda data: {"role": "assistant", "more": True, "tool_calls": [data]},
     "tool.execution_complete": _result,
@@ -89,15 +75,11 @@ _EVENTS: dict[str, Callable[[Json], Json]] = {
 }  # fmt: skip
 
 
-def _is_copilot(record: Json) -> bool:
-    data, kind = record.get("data"), record.get("type")
-    talk = kind in list(_EVENTS)[:4] or (kind == "session.start" and "sessionId" in object_at(record, "data"))
-    return talk and isinstance(data, dict) and "seq" not in record
-
-
 COPILOT_CLI = Shape(
-    name="copilot-cli", program="Copilot CLI", sign=_is_copilot, models=("model",),
+    name="copilot-cli", program="Copilot CLI", models=("model",),
+    signs=(f"type={'|'.join(list(_EVENTS)[:4])} data !seq", "type=session.start data.sessionId !seq"),
     places=(files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),),
     is_side=lambda record: bool(text_at(record, "data.parentToolCallId", "agentId")),
-    tokens={"output": ("outputTokens",)}, order=_order, convert=_convert,
+    calls=("tool_calls", "toolRequests"), files=("attachments",),
+    tokens={"output": "outputTokens"}, order=_order, convert=_convert,
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, parsed
 from tui_app.session.importers.places import files_in, stores_in
-from tui_app.session.importers.shape import Shape, aside
+from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import object_at, text_at, value_at
 
@@ -51,43 +51,31 @@ _STORE = Store(
 
 
 def _cursor(record: Json) -> Json:
-    message = object_at(record, "message")
-    if record.get("type") == "tool_call":
-        return _cursor_call(record)
-    if record.get("type") in ("system", "result", "thinking") and not message:
-        return {**record, **aside()}
-    return {**record, **message, "role": text_at(record, "role") or text_at(message, "role")}
-
-
-def _cursor_call(record: Json) -> Json:
     """A call as the program prints it: when it begins, and again with its result when it ends."""
-    if record.get("subtype") != "completed":
-        return aside()
-    call_id = text_at(record, "call_id")
     name, inner = next(iter(object_at(record, "tool_call").items()), ("", None))
+    if record.get("type") != "tool_call":
+        return record
     result = object_at(inner, "result")
-    failed = bool(result) and "success" not in result
     call = {
-        "type": "tool_use", "id": call_id, "name": name.removesuffix("ToolCall"),
-        "input": value_at(inner, "args"),
+        "type": "tool_use", "id": text_at(record, "call_id"), "name": name.removesuffix("ToolCall"),
+        "input": value_at(inner, "args"), "output": result.get("success", result),
+        "is_error": bool(result) and "success" not in result,
     }  # fmt: skip
-    told = {"tool_use_id": call_id, "content": result.get("success", result), "is_error": failed}
-    return {"role": "assistant", "content": [call], "results": [told]}
-
-
-def _is_cursor(record: Json) -> bool:
-    if record.get("type") == "tool_call":
-        return "tool_call" in record
-    return "role" in record and "type" not in record and "content" in object_at(record, "message")
+    return {"role": "assistant", "content": [call]}
 
 
 CURSOR = Shape(
-    name="cursor", store=_STORE, program="Cursor", sign=_is_cursor,
+    name="cursor", store=_STORE, program="Cursor",
+    signs=("type=tool_call tool_call", "role !type message.content"),
     places=(
         files_in("", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),
         stores_in(_STORE, "", ".cursor", "chats/*/*/store.db"),
     ),
     talk=("messages",), title=("name", "title"), models=("lastUsedModel", "model"),
     time=("timestamp", "timestamp_ms", "createdAt"), typed=re.compile(r"<(?P<tag>user_query)>"),
-    convert=_cursor,
+    message="message", convert=_cursor,
+    about=(
+        "type=system|result|thinking !message", "type=tool_call !subtype",
+        "type=tool_call subtype!=completed",
+    ),
 )  # fmt: skip

@@ -6,8 +6,7 @@ from typing import Any
 from tui_app.session.importers.formats.gemini_cli import part_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Shape
-from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import has_items, object_at, objects_at, text_at, value_at
+from tui_app.session.importers.values import object_at, text_at, value_at
 
 
 def gemini_parts(parts: Any) -> list[Any]:
@@ -28,15 +27,10 @@ def gemini_parts(parts: Any) -> list[Any]:
     return blocks
 
 
-def _is_gemini(record: Json) -> bool:
-    if record.get("role") in ("user", "model") and "content" not in record:
-        return any("type" not in part for part in objects_at(record, "parts"))
-    return has_items(record, "history", "parts") or has_items(record, "contents", "parts")
-
-
 GEMINI_SETUP = re.compile(r"\s*(?:This is the (?:Gemini|Qwen)|<session_context>|My setup is complete\.)")
 GEMINI = Shape(
-    name="gemini-api", program="Gemini API", sign=_is_gemini,
+    name="gemini-api", program="Gemini API",
+    signs=("role=user|model parts !content !parts.type", "history.parts", "contents.parts"),
     places=(files_in("GEMINI_CLI_HOME", "", ".gemini/tmp/*/checkpoint*.json"),),
     talk=("clientHistory", "history", "contents"), note=GEMINI_SETUP,
     convert=lambda record: {**record, "content": gemini_parts(record.get("parts"))},

@@ -67,15 +67,14 @@ def _is_snapshot(message: Json) -> bool:
 def _convert(record: Json) -> Json:
     kind, content = record.get("type"), _blocks(record.get("content"))
     if kind == "gemini":
-        calls = [each for each in objects_at(record, "toolCalls") if each.get("status") in _STATES]
-        results = [
-            {"tool_use_id": each.get("id"), "status": each["status"], "content": _output(each)}
-            for each in calls
+        calls = [
+            {**each, "result": _output(each) if each.get("status") in _STATES else None}
+            for each in objects_at(record, "toolCalls")
         ]
         thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
         output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
         tokens = {**object_at(record, "tokens"), "output": output}
-        told = {"content": [*thoughts, *content], "results": results, "tokens": tokens}
+        told = {"content": [*thoughts, *content], "toolCalls": calls, "tokens": tokens}
         return {**record, "role": "assistant", **told}
     if kind in ("user", SUMMARY):
         return {**record, "role": kind, "content": _files_apart(content)}
@@ -139,20 +138,13 @@ def _document(source: Source) -> Found | None:
     return Found(listed, source.document) if listed else None
 
 
-def _is_gemini(record: Json) -> bool:
-    return (record.get("type") == "gemini" and "content" in record) or {
-        "sessionId",
-        "projectHash",
-    } <= record.keys()
-
-
 _CHATS = (f".gemini/tmp/*/chats/session-*.{end}" for end in ("json", "jsonl"))
 GEMINI_CLI = Shape(
     name="gemini-cli", program="Gemini CLI", find=_document, title=("title", "summary"),
-    sign=lambda record: any(map(_is_gemini, [record, *objects_at(record, "messages")])),
+    signs=("type=gemini content", "sessionId projectHash", "messages.type=gemini messages.content"),
     places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, convert=_convert,
     tokens={
-        "total": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cached",),
-        "thought": ("tokens.thoughts",),
+        "total": "tokens.input", "output": "tokens.output", "read": "tokens.cached",
+        "thought": "tokens.thoughts",
     },
 )  # fmt: skip

@@ -27,16 +27,9 @@ def _convert(event: Json) -> Json:
     return {"unknown": f"unknown event type {shown(event.get('type'))}"}
 
 
-def _is_stream(event: Json) -> bool:
-    made = event.get("type") in ("tool_use", "tool_result") and "tool_id" in event
-    begun = event.get("type") == "init" and {"session_id", "model"} <= event.keys()
-    return made or begun or (event.get("type") == "message" and "delta" in event and "role" in event)
-
-
 GEMINI_STREAM = Shape(
-    name="gemini-stream", program="Gemini CLI's stream-json", sign=_is_stream, models=("model",),
-    tokens={
-        "total": ("stats.input_tokens",), "output": ("stats.output_tokens",), "read": ("stats.cached",),
-    },
-    convert=_convert,
+    name="gemini-stream", program="Gemini CLI's stream-json",
+    signs=("type=tool_use|tool_result tool_id", "type=init session_id model", "type=message role delta"),
+    tokens={"total": "stats.input_tokens", "output": "stats.output_tokens", "read": "stats.cached"},
+    models=("model",),    convert=_convert,
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.places import files_in, stores_in
-from tui_app.session.importers.shape import NOTE, Shape, aside
+from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, has_blocks, text_at, value_at
+from tui_app.session.importers.values import text_at
 
 
 def _document(rows: Rows, head: Row) -> Json:
@@ -30,35 +30,17 @@ _STORE = Store(
 )  # fmt: skip
 
 
-def _goose(record: Json) -> Json:
-    if "role" not in record:
-        return {**record, **aside()}
-    hidden = value_at(record, "metadata.userVisible") is False
-    blocks = [
-        block
-        for block in block_list(record.get("content"))
-        if value_at(block, "type")
-        not in ("toolConfirmationRequest", "systemNotification", "frontendToolRequest")
-    ]
-    typed = not any(value_at(block, "type") == "toolResponse" for block in blocks)
-    return {
-        **record,
-        "role": NOTE if hidden and record["role"] == "user" and typed else record["role"],
-        "content": blocks,
-    }
-
-
-def _is_goose(record: Json) -> bool:
-    headed = "working_dir" in record and ("message_count" in record or "conversation" in record)
-    return headed or ("role" in record and has_blocks(record, "toolRequest", "toolResponse"))
-
-
 GOOSE = Shape(
-    name="goose", store=_STORE, program="Goose", sign=_is_goose,
+    name="goose", store=_STORE, program="Goose",
+    signs=(
+        "working_dir message_count", "working_dir conversation", "role content.type=toolRequest|toolResponse",
+    ),
     places=(
         files_in("XDG_DATA_HOME", ".local/share", "goose/sessions/*.jsonl"),
         stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db"),
     ),
     talk=("conversation", "conversation.messages"), time=("created",), title=("name", "description"),
-    cwd=("working_dir",), models=("model", "model_config.model_name"), convert=_goose,
+    cwd=("working_dir",), models=("model", "model_config.model_name"), about=("!role",),
+    noted=("metadata.userVisible=false",),
+    quiet=("toolConfirmationRequest", "systemNotification", "frontendToolRequest"),
 )  # fmt: skip

@@ -4,10 +4,9 @@ import html
 import re
 from typing import Any
 
-from tui_app.session.importers.content import attached, text_block
+from tui_app.session.importers.content import text_block
 from tui_app.session.importers.shape import OPENAI_TOKENS, Shape, elements
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, object_at, objects_at, text_at
 
 _DETAILS = re.compile(r'<(?P<tag>details) type="(?P<kind>reasoning|tool_calls)"(?P<names>[^<>]*)>')
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
@@ -17,13 +16,7 @@ _QUOTED = re.compile(r"(?m)^> ?")
 def _open_webui(message: Json) -> Json:
     content = message.get("content")
     if message.get("role") != "assistant" or not isinstance(content, str):
-        files = [
-            {"type": "image_url", "image_url": each.get("url")}
-            if each.get("type") == "image"
-            else attached(text_at(each, "name"))
-            for each in objects_at(message, "files")
-        ]
-        return {**message, "content": [*block_list(content), *files]}
+        return message
     blocks: list[Any] = []
     at = 0
     for match, inner, end in elements(content, _DETAILS):
@@ -35,19 +28,15 @@ def _open_webui(message: Json) -> Json:
             blocks.append({"type": "thinking", "thinking": html.unescape(thought)})
             continue
         told = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(match["names"])}
-        call_id = told.get("id", "")
-        args = told.get("arguments", "")
-        blocks.append({"type": "tool_use", "id": call_id, "name": told.get("name"), "input": args})
-        if "result" in told and told.get("name"):
-            blocks.append({"type": "tool_result", "tool_use_id": call_id, "content": told["result"]})
+        blocks.append({**told, "type": "tool_use"})
     blocks.append(text_block(content[at:].strip()))
     return {**message, "content": [block for block in blocks if block.get("text") != ""]}
 
 
 OPEN_WEBUI = Shape(
     name="open-webui", program="Open WebUI",
-    sign=lambda each: {"messages", "history"} <= object_at(each, "chat").keys(),
+    signs=("chat.messages chat.history",),
     talk=("chat.history.messages", "chat.messages"), models=("chat.models",), tokens=OPENAI_TOKENS,
     title=("title", "chat.title"), links=("id", "parentId", ("chat.history.currentId",)),
-    changed=("updated_at", "created_at"), convert=_open_webui,
+    changed=("updated_at", "created_at"), convert=_open_webui, files=("files",),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from tui_app.session.importers.places import Env, Transcript, folder_of, stores_
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular, shown
 from tui_app.session.importers.values import (
-    list_at,
     object_at,
     objects_at,
     of_type,
@@ -154,31 +153,23 @@ def _answers(info: Json, parts: list[Json], moment: Json) -> list[Json]:
 
 
 def _content(step: list[Json]) -> Json:
-    blocks: list[Json] = []
-    results: list[Json] = []
-    for part in step:
-        if part.get("type") != "tool":
-            blocks += [] if _is_aside(part) else [_block(part)]
-            continue
-        state, call_id = object_at(part, "state"), text_at(part, "callID")
-        blocks.append(
-            {"type": "tool_use", "id": call_id, "name": part.get("tool"), "input": state.get("input")}
-        )
-        if state.get("status") in ("completed", "error"):
-            # The program may have cleared it since to save room.
-            told = next((state[key] for key in ("output", "error") if state.get(key) is not None), "")
-            results.append({"tool_use_id": call_id, "content": told, "status": state["status"]})
-    return {"content": blocks, "results": results}
+    calls = [
+        # The program may have cleared a result since to save room.
+        {**object_at(part, "state"), "id": text_at(part, "callID"), "name": part.get("tool")}
+        for part in of_type(step, "tool")
+    ]
+    told = [part for part in step if part.get("type") != "tool" and not _is_aside(part)]
+    return {"content": list(map(_block, told)), "tool_calls": calls}
 
 
 OPENCODE = Shape(
     name="opencode", store=_STORE, program="OpenCode",
-    sign=lambda record: any(map(_is_message, list_at(record, "messages"))),
+    signs=("messages.info.role messages.parts",),
     fits=lambda source: _stored(source) is not None, find=_stored, places=(_place,), talk=("messages",),
     time=("time",), title=("info.title",), cwd=("info.directory",),
     tokens={
-        "fresh": ("tokens.input",), "output": ("tokens.output",), "read": ("tokens.cache.read",),
-        "written": ("tokens.cache.write",), "thought": ("tokens.reasoning",),
+        "fresh": "tokens.input", "output": "tokens.output", "read": "tokens.cache.read",
+        "written": "tokens.cache.write", "thought": "tokens.reasoning",
     },
     tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, convert=_convert,
 )  # fmt: skip

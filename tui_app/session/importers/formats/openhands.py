@@ -136,7 +136,7 @@ def _event(item: Json) -> Json:
             return {"role": "system", "content": text_at(item, "system_prompt.text", "system_prompt")}
         case "MessageEvent":
             message = object_at(item, "llm_message")
-            told = message.get("role") != "assistant" and item["source"] != "user"
+            told = message.get("role") != "assistant" and item.get("source") != "user"
             content = _with_pictures(message.get("content"))
             return {**message, "content": content, "response": response, **({"role": NOTE} if told else {})}
         case "ActionEvent":
@@ -176,12 +176,15 @@ _KINDS = (
     "SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent",
     "UserRejectObservation", "Condensation", "ConversationErrorEvent",
 )  # fmt: skip
+_SIGNS = (
+    "{0}source {0}action", "{0}source {0}observation",
+    f"{{0}}source={'|'.join(_SOURCES)} {{0}}kind={'|'.join(_KINDS)}",
+)  # fmt: skip
 OPENHANDS = Shape(
     name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert,
-    sign=lambda record: any(
-        _is_old(each) or _is_event(each)
-        for each in (record, *(each for name in (*_LISTS, "items") for each in list_at(record, name)))
+    signs=tuple(
+        sign.format(path) for path in ("", *(f"{name}." for name in (*_LISTS, "items"))) for sign in _SIGNS
     ),
     models=("model", "metadata.llm_config.model", "llm_config.model"),
-    tokens={"total": ("usage.prompt_tokens",), "output": ("usage.completion_tokens",)},
+    tokens={"total": "usage.prompt_tokens", "output": "usage.completion_tokens"},
 )  # fmt: skip

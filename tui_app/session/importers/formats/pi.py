@@ -6,7 +6,7 @@ from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import object_at, text_at, value_at
+from tui_app.session.importers.values import object_at, text_at
 
 _ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
 
@@ -54,10 +54,10 @@ _ROLES: dict[str, Callable[[Json], Json]] = {
 }  # fmt: skip
 PI = Shape(
     name="pi", program="pi", models=("model",), links=("id", "parentId", ()), convert=_convert,
-    sign=lambda record: record.get("type") == "message" and value_at(record, "message.role") in list(_ROLES),
+    signs=(f"type=message message.role={'|'.join(_ROLES)}",),
     places=(files_in("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl"),),
     tokens={
-        "fresh": ("usage.input",), "output": ("usage.output",), "read": ("usage.cacheRead",),
-        "written": ("usage.cacheWrite",),
+        "fresh": "usage.input", "output": "usage.output", "read": "usage.cacheRead",
+        "written": "usage.cacheWrite",
     },
 )  # fmt: skip

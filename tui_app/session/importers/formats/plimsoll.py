@@ -40,10 +40,6 @@ _GAUGE = ("total", "limit", "limit_source", "reserve")
 """Figures of a measured request that are read wherever a session is shown."""
 
 
-def _is_own(record: Json) -> bool:
-    return {"seq", "session", "type"} <= record.keys() and isinstance(record.get("data"), dict)
-
-
 def _whole(source: Source, out: Timeline) -> Imported:
     """Put the events back in the places they had."""
     start, time = SessionStart(cwd="", model="", policy="", title=""), source.mtime
@@ -123,5 +119,6 @@ def _checked(kind: str, data: Json) -> Payload:
 
 
 PLIMSOLL = Shape(
-    name="plimsoll", program="Plimsoll events", sign=_is_own, read_file=_whole, tells_trigger=True,
+    name="plimsoll", program="Plimsoll events",
+    signs=("seq session type data",), read_file=_whole, tells_trigger=True,
 )  # fmt: skip

@@ -3,16 +3,13 @@
 from tui_app.session.importers.formats.gemini_api import GEMINI_SETUP, gemini_parts
 from tui_app.session.importers.message_lists import ROLES
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import NOTE, SUMMARY, Shape, aside
+from tui_app.session.importers.shape import SUMMARY, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
-
-_NOTED = ("notification", "cron", "goal_runtime")
-"""Prompts that the program wrote."""
+from tui_app.session.importers.values import object_at, objects_at, text_at, value_at
 
 
 def _qwen(record: Json) -> Json:
-    kind, subtype = text_at(record, "type"), text_at(record, "subtype")
+    kind = text_at(record, "type")
     if history := objects_at(record, "systemPayload.compressedHistory"):
         info = object_at(record, "systemPayload.info")
         return {
@@ -21,7 +18,7 @@ def _qwen(record: Json) -> Json:
         }  # fmt: skip
     if kind == "system":
         return {**record, **aside(), "title": text_at(record, "systemPayload.customTitle")}
-    role = NOTE if subtype in _NOTED else "user" if kind in ("user", "tool_result") else kind
+    role = "user" if kind == "tool_result" else kind
     blocks = gemini_parts(value_at(record, "message.parts"))
     if kind == "tool_result" and not any(value_at(block, "type") == "tool_result" for block in blocks):
         call_id = text_at(record, "toolCallResult.callId")
@@ -32,12 +29,13 @@ def _qwen(record: Json) -> Json:
 
 QWEN = Shape(
     name="qwen-code", program="Qwen Code",
-    sign=lambda each: each.get("type") in ROLES and bool(list_at(each, "message.parts")),
+    signs=(f"type={'|'.join(ROLES)} message.parts",),
     places=(files_in("", ".qwen", "projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl"),),
     tokens={
-        "total": ("usageMetadata.promptTokenCount",), "output": ("usageMetadata.candidatesTokenCount",),
-        "read": ("usageMetadata.cachedContentTokenCount",), "thought": ("usageMetadata.thoughtsTokenCount",),
+        "total": "usageMetadata.promptTokenCount", "output": "usageMetadata.candidatesTokenCount",
+        "read": "usageMetadata.cachedContentTokenCount", "thought": "usageMetadata.thoughtsTokenCount",
     },
     is_side=lambda record: record.get("isSidechain") is True or bool(text_at(record, "agentId")),
     cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, convert=_qwen,
+    noted=("subtype=notification|cron|goal_runtime",),
 )  # fmt: skip

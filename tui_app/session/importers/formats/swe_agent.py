@@ -6,7 +6,7 @@ Old ones hold actions as plain text, without ids: the message behind an action i
 from typing import Any
 
 from tui_app.session.importers.books import Timeline
-from tui_app.session.importers.message_lists import Found, is_role_message
+from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.shape import Records, Shape
 from tui_app.session.importers.source import Json, Source, parse_json
 from tui_app.session.importers.values import list_at, text_at, value_at
@@ -58,5 +58,5 @@ def _acting(item: Json, action: str) -> Json:
 
 SWE_AGENT = Shape(
     name="swe-agent", program="SWE-agent", find=_find, models=("model",), order=_with_actions,
-    sign=lambda each: "trajectory" in each and any(map(is_role_message, list_at(each, "history"))),
+    signs=("trajectory history.role",),
 )  # fmt: skip

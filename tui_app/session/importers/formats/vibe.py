@@ -3,7 +3,6 @@
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import OPENAI_TOKENS, Shape
 from tui_app.session.importers.source import Source, beside_file
-from tui_app.session.importers.values import text_at
 
 
 def _fits(source: Source) -> bool:
@@ -13,9 +12,7 @@ def _fits(source: Source) -> bool:
 
 VIBE = Shape(
     name="vibe", program="Vibe",
-    sign=lambda record: (
-        "messages" in record and bool(text_at(record, "metadata.environment.working_directory"))
-    ),
+    signs=("messages metadata.environment.working_directory",),
     fits=_fits, places=(files_in("VIBE_HOME", ".vibe", "logs/session/*/messages.jsonl"),),
     talk=("messages",), tokens=OPENAI_TOKENS, title=("title", "metadata.title"),
     cwd=("environment.working_directory", "metadata.environment.working_directory"),

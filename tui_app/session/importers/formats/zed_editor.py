@@ -10,7 +10,7 @@ from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, pars
 from tui_app.session.importers.places import stores_in
 from tui_app.session.importers.shape import ASIDE, Shape
 from tui_app.session.importers.source import ImportFormatError, Json
-from tui_app.session.importers.values import has_items, list_at, object_at, objects_at, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
 _MAX_UNPACKED = 200_000_000
 """Bytes of a thread that are still read: compressed, it may claim any size."""
@@ -102,7 +102,7 @@ _BLOCKS: dict[str, Callable[[Any], Json]] = {
 }  # fmt: skip
 ZED = Shape(
     name="zed", program="Zed", store=_STORE,
-    sign=lambda each: has_items(each, "messages", "User", "Agent", "segments"),
+    signs=("messages.User", "messages.Agent", "messages.segments"),
     places=(
         stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "zed/threads/threads.db"),
         stores_in(_STORE, "", "Library/Application Support", "Zed/threads/threads.db"),
