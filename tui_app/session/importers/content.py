@@ -10,7 +10,7 @@ from typing import Any
 from tui_app.records import frozen
 from tui_app.session.importers.books import Content
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import text_at, value_at
+from tui_app.session.importers.values import list_at, text_at, value_at
 
 MAX_BINARY_CHARS = 2_000_000
 """Base64 characters of an image or document that is still taken over (about 1.5 MB of data)."""
@@ -77,7 +77,7 @@ class ContentReader:
                 if blocks is None
                 else json.dumps(blocks, ensure_ascii=False)
             )
-        items = [item for item in map(self._item, blocks) if item != ""]
+        items = [item for block in blocks for item in map(self._item, _apart(block)) if item != ""]
         if len(items) == 1 and isinstance(items[0], str):
             return items[0]
         return items or ""
@@ -138,6 +138,11 @@ class ContentReader:
     def _missing(self, kind: str, reason: str) -> str:
         self.left_out(f"{kind} left out: {reason}")
         return f"[{kind}, not imported: {reason}]"
+
+
+def _apart(block: Any) -> list[Any]:
+    """A block that may hold several pictures, as one of each."""
+    return [{"type": "image_url", "image_url": url} for url in list_at(block, "image_urls")] or [block]
 
 
 def joined(content: Content) -> Content:

@@ -9,7 +9,7 @@ from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
 from tui_app.session.importers.content import BESIDE, ContentReader, file_block, joined, text_block
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, aside, elements
+from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, aside, elements, filled
 from tui_app.session.importers.source import Json, Source, beside_file, shown
 from tui_app.session.importers.titles import given_title, title_of
 from tui_app.session.importers.values import (
@@ -162,6 +162,7 @@ class Reader:
         self._is_typed = any(self._has_typed(record) for _, record in known)
         for number, record in self.shape.order(self._branch(known, found.owner), self.out):
             self.out.line = number
+            self.at(*(value_at(record, path) for path in self.shape.time))
             if self.shape.take is not None:
                 self.shape.take(self, number, record)
                 continue
@@ -286,7 +287,12 @@ class Reader:
         """A record as messages in the shared spelling."""
         if self._is(record, self.shape.about):
             return [{**record, **aside()}]
-        turned = self.shape.convert({**record, **object_at(record, self.shape.message)})
+        shape, kind = self.shape, text_at(record, *self.shape.kind)
+        whole = {**object_at(record, shape.message), **record}
+        how = shape.kinds.get(kind, shape.convert)
+        if how is None:
+            return [{"unknown": f"unknown kind of record: {shown(kind)}"} if shape.kinds else whole]
+        turned = how(whole) if callable(how) else {**whole, **filled(how, whole)}
         return turned if isinstance(turned, list) else [turned]
 
     @staticmethod
@@ -499,7 +505,8 @@ class Reader:
         text = self._text(number, blocks).strip()
         if not text:
             return self.out.skip(number, "compaction without a summary, not applied")
-        gone = [self._numbers[each] for each in step.get("gone", ()) if each in self._numbers]
+        names = (each for each in list_at(step, "gone") if isinstance(each, str | int))
+        gone = [self._numbers[each] for each in names if each in self._numbers]
         start = self._numbers.get(step.get("first"), 0) or (max(gone) + 1 if gone else 0)
         # What is kept may begin with a record that is no message.
         first = next((event for line, event in self.out.first_at.items() if line >= start > 0), None)

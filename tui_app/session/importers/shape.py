@@ -15,6 +15,7 @@ from tui_app.session.importers.databases import Store
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import Place
 from tui_app.session.importers.source import Json, Source
+from tui_app.session.importers.values import value_at
 
 Records = list[tuple[int, Json]]
 """Records with their lines, or with their places in a list."""
@@ -82,6 +83,9 @@ class Shape:
     """How types of blocks begin that say nothing."""
     message: str = ""
     """Where in a record the message is, if it is not the record itself."""
+    kind: tuple[str, ...] = ("type",)
+    kinds: Mapping[str, Json | Callable[[Json], Json | list[Json]]] = field(default_factory=dict)
+    """What records of each kind are: fields in the shared spelling (see :func:`filled`), or what turns them."""
     about: tuple[str, ...] = ()
     """Signs of records about the conversation."""
     noted: tuple[str, ...] = ()
@@ -125,8 +129,8 @@ class Shape:
     """Whether a record is of a sub-agent; a file of nothing else is the conversation of one."""
     order: Callable[[Records, Timeline], Records] = lambda records, _: records
     """The records that stand, in their order; the others are put in the books."""
-    convert: Callable[[Json], Json | list[Json]] = lambda record: record
-    """A record as messages in the shared spelling."""
+    convert: Callable[[Json], Json | list[Json]] | None = None
+    """A record of any other kind as messages in the shared spelling."""
     take: Callable[[Any, int, Json], None] | None = None
     """Takes a record for itself, where it is kept as it is; it is given the reader."""
 
@@ -150,6 +154,20 @@ def elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[re.Match[str
             continue
         at = end + len(tag) + 3
         yield match, text[match.end() : end], at
+
+
+def filled(table: Json, record: Json) -> Json:
+    """Fields of a message; paths in the record begin with a point, and the first that says something counts."""
+
+    def value(given: Any) -> Any:
+        if isinstance(given, list):
+            return [filled(each, record) for each in given]
+        if not isinstance(given, str) or not given.startswith("."):
+            return given
+        found = (value_at(record, path[1:]) for path in given.split())
+        return next((each for each in found if each not in (None, "")), None)
+
+    return {name: value(given) for name, given in table.items()}
 
 
 def aside(left: str = ABOUT, **fields: Any) -> Json:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.shape import SUMMARY, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import first_at, object_at, objects_at, text_at
+from tui_app.session.importers.values import first_at, objects_at, text_at
 
 
 def _order(records: Records, out: Timeline) -> Records:
@@ -30,56 +30,45 @@ def _order(records: Records, out: Timeline) -> Records:
 
 
 def _convert(event: Json) -> Json:
-    data, kind = object_at(event, "data"), text_at(event, "type")
-    if kind in _EVENTS:
-        return {**_EVENTS[kind](data), "timestamp": event.get("timestamp")}
-    if isinstance(event.get("data"), dict):
-        # New versions tell of more.
-        left = "events that are not messages were left out"
-        model = text_at(data, "newModel", "selectedModel", "currentModel")
-        return aside(left, model=model, title=data.get("title"), cwd=text_at(data, "context.cwd"))
-    return {"unknown": f"unknown event type {shown(event.get('type'))}"}
-
-
-def _prompt(data: Json) -> Json:
-    return {**data, "role": "user" if text_at(data, "source") in ("", "user") else NOTE}
+    # New versions tell of more.
+    told = isinstance(event.get("data"), dict)
+    left = "events that are not messages were left out"
+    return {**event, **aside(left)} if told else {"unknown": f"unknown event type {shown(event.get('type'))}"}
 
 
 def _result(data: Json) -> Json:
     failed = data.get("success") is False
     denied = failed and text_at(data, "error.code") in ("denied", "rejected")
     return {
-        "role": "tool", "tool_call_id": data.get("toolCallId"), "model": data.get("model"),
+        **data, "role": "tool", "tool_call_id": data.get("toolCallId"),
         "content": first_at(data, "result.content", "result", "error.message", "error"),
         "status": "denied" if denied else "error" if failed else "",
     }  # fmt: skip
 
 
-def _compaction(data: Json) -> Json:
-    if data.get("success") is False:
-        return aside("compactions that failed were left out")
-    tokens = {"before": data.get("preCompactionTokens"), "after": data.get("postCompactionTokens")}
-    return {"role": SUMMARY, "content": data.get("summaryContent"), **tokens}
-
-
-_EVENTS: dict[str, Callable[[Json], Json]] = {
-    "user.message": _prompt,
-    "assistant.message": lambda data: {
-        **data, "role": "assistant", "reasoning": data.get("reasoningText"),
+_EVENTS: dict[str, Json | Callable[[Json], Json]] = {
+    "user.message": {"role": "user"},
+    "assistant.message": {"role": "assistant", "reasoning": ".reasoningText"},
+    "tool.execution_start": {
+        "role": "assistant", "more": True,
+        "tool_calls": [{"id": ".toolCallId", "name": ".toolName", "arguments": ".arguments"}],
     },
-    "tool.execution_start": lambda data: {"role": "assistant", "more": True, "tool_calls": [data]},
     "tool.execution_complete": _result,
-    "session.compaction_complete": _compaction,
-    "session.error": lambda data: {"role": TROUBLE, "message": data.get("message")},
-    "system.message": lambda _: aside("system prompts of the other program were left out"),
+    "session.compaction_complete": {
+        "role": SUMMARY, "content": ".summaryContent", "before": ".preCompactionTokens",
+        "after": ".postCompactionTokens",
+    },
+    "session.error": {"role": TROUBLE},
+    "system.message": aside("system prompts of the other program were left out"),
 }  # fmt: skip
-
-
 COPILOT_CLI = Shape(
-    name="copilot-cli", program="Copilot CLI", models=("model",),
+    name="copilot-cli", program="Copilot CLI", models=("model", "newModel", "selectedModel", "currentModel"),
+    cwd=("context.cwd",), message="data",
     signs=(f"type={'|'.join(list(_EVENTS)[:4])} data !seq", "type=session.start data.sessionId !seq"),
     places=(files_in("COPILOT_HOME", ".copilot", "session-state/*/events.jsonl", "session-state/*.jsonl"),),
     is_side=lambda record: bool(text_at(record, "data.parentToolCallId", "agentId")),
     calls=("tool_calls", "toolRequests"), files=("attachments",),
-    tokens={"output": "outputTokens"}, order=_order, convert=_convert,
+    tokens={"output": "outputTokens"}, order=_order, kinds=_EVENTS,
+    convert=_convert, about=("type=session.compaction_complete data.success=false",),
+    noted=("source!=user|",),
 )  # fmt: skip

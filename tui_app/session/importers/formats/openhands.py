@@ -3,6 +3,7 @@
 Since version 1 they are events of other kinds: an object a line, a list, or a file each in a folder.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tui_app.session.importers.books import Timeline
@@ -27,6 +28,7 @@ _QUIET = (
 _OTHER = (*_QUIET, "system", "message", "condensation")
 _LISTS = ("history", "events", "trajectory")
 _SOURCES = ("agent", "user", "environment", "hook")
+_MODEL = ("agent.llm.model", "value.agent.llm.model", "value.llm.model")
 _LEFT = "events that are not messages were left out"
 
 
@@ -36,7 +38,7 @@ def _is_old(item: Any) -> bool:
 
 
 def _is_event(item: Any) -> bool:
-    return text_at(item, "kind") in _KINDS and value_at(item, "source") in _SOURCES
+    return text_at(item, "kind") in _EVENTS and value_at(item, "source") in _SOURCES
 
 
 def _find(source: Source) -> Found | None:
@@ -75,13 +77,9 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
 
 
 def _convert(item: Json) -> Json:
-    return {**_told(item), "timestamp": item.get("timestamp")}
-
-
-def _told(item: Json) -> Json:
     action, observation = item.get("action"), item.get("observation")
     if "kind" in item or "agent" in item:
-        return _event(item)
+        return aside(_LEFT, model=text_at(item, *_MODEL))
     if (observation if action is None else action) in _QUIET and "call" not in item:
         return aside(_LEFT)
     if isinstance(action, str):
@@ -98,14 +96,16 @@ def _told(item: Json) -> Json:
 def _action(item: Json, action: str) -> Json:
     response, said = text_at(item, f"{_RESPONSE}.id"), text_at(item, "args.content", "message")
     if action == "condensation":
-        ids = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
-        gone = [each for each in ids if isinstance(each, int)]
+        gone = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
         return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
     if action == "message" and item.get("source") != "user":
         return {"role": "assistant", "content": said, "response": response}
     if action in ("system", "message"):
-        pictures = _pictures(object_at(item, "args"))
-        return {"role": "system" if action == "system" else "user", "content": [text_block(said), *pictures]}
+        content = [
+            text_block(said),
+            *([args] if list_at(args := object_at(item, "args"), "image_urls") else []),
+        ]
+        return {"role": "system" if action == "system" else "user", "content": content}
     return {"role": "assistant", "response": response, **_called(item, action)}
 
 
@@ -126,62 +126,36 @@ def _called(item: Json, action: str) -> Json:
     return {"content": said, "tool_calls": [call], "model": model, "usage": response.get("usage")}
 
 
-def _event(item: Json) -> Json:
-    """An event since version 1."""
-    model = text_at(item, "agent.llm.model", "value.agent.llm.model", "value.llm.model")
-    response, call_id = text_at(item, "llm_response_id"), text_at(item, "tool_call_id")
-    result = {"role": "tool", "tool_call_id": call_id}
-    match item.get("kind"):
-        case "SystemPromptEvent":
-            return {"role": "system", "content": text_at(item, "system_prompt.text", "system_prompt")}
-        case "MessageEvent":
-            message = object_at(item, "llm_message")
-            told = message.get("role") != "assistant" and item.get("source") != "user"
-            content = _with_pictures(message.get("content"))
-            return {**message, "content": content, "response": response, **({"role": NOTE} if told else {})}
-        case "ActionEvent":
-            thoughts = [text_at(block, "thinking") for block in list_at(item, "thinking_blocks")]
-            thought = text_at(item, "reasoning_content") or "\n\n".join(filter(None, thoughts))
-            name, args = text_at(item, "tool_call.name", "tool_name"), value_at(item, "tool_call.arguments")
-            call = {"id": call_id, "name": name, "arguments": args}
-            content = block_list(item.get("thought"))
-            answer = {"role": "assistant", "content": content, "tool_calls": [call], "reasoning": thought}
-            return {**answer, "response": response}
-        case "ObservationEvent":
-            seen = object_at(item, "observation")
-            content = _with_pictures(seen.get("content", text_at(seen, "output", "text", "error")))
-            return {**result, "content": content, "is_error": seen.get("is_error") is True}
-        case "AgentErrorEvent":
-            return {**result, "content": item.get("error"), "is_error": True}
-        case "UserRejectObservation":
-            return {**result, "content": item.get("rejection_reason"), "status": "denied"}
-        case "Condensation":
-            gone = [each for each in list_at(item, "forgotten_event_ids") if isinstance(each, str)]
-            return {"role": SUMMARY, "content": item.get("summary"), "gone": gone}
-        case "ConversationErrorEvent":
-            return {"role": TROUBLE, "message": text_at(item, "detail", "code")}
-    return aside(_LEFT, model=model)
+def _acted(item: Json) -> Json:
+    """An action since version 1."""
+    name, args = text_at(item, "tool_call.name", "tool_name"), value_at(item, "tool_call.arguments")
+    thoughts = [] if item.get("reasoning_content") else list_at(item, "thinking_blocks")
+    return {
+        **item, "role": "assistant", "content": [*thoughts, *block_list(item.get("thought"))],
+        "tool_calls": [{"id": item.get("tool_call_id"), "name": name, "arguments": args}],
+        "response": text_at(item, "llm_response_id"),
+    }  # fmt: skip
 
 
-def _with_pictures(content: Any) -> list[Any]:
-    """Blocks, of which one may hold several pictures."""
-    return [each for block in block_list(content) for each in _pictures(block) or [block]]
-
-
-def _pictures(holder: Any) -> list[Json]:
-    return [{"type": "image_url", "image_url": url} for url in list_at(holder, "image_urls")]
-
-
-_KINDS = (
-    "SystemPromptEvent", "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent",
-    "UserRejectObservation", "Condensation", "ConversationErrorEvent",
-)  # fmt: skip
+_EVENTS: dict[str, Json | Callable[[Json], Json]] = {
+    "SystemPromptEvent": {"role": "system", "content": ".system_prompt.text .system_prompt"},
+    "MessageEvent": {"response": ".llm_response_id"}, "ActionEvent": _acted,
+    "ObservationEvent": {
+        "role": "tool", "is_error": ".observation.is_error",
+        "content": ".observation.content .observation.output .observation.text .observation.error",
+    },
+    "AgentErrorEvent": {"role": "tool", "content": ".error", "is_error": True},
+    "UserRejectObservation": {"role": "tool", "content": ".rejection_reason", "status": "denied"},
+    "Condensation": {"role": SUMMARY, "content": ".summary", "gone": ".forgotten_event_ids"},
+    "ConversationErrorEvent": {"role": TROUBLE, "message": ".detail .code"},
+}  # fmt: skip
 _SIGNS = (
     "{0}source {0}action", "{0}source {0}observation",
-    f"{{0}}source={'|'.join(_SOURCES)} {{0}}kind={'|'.join(_KINDS)}",
+    f"{{0}}source={'|'.join(_SOURCES)} {{0}}kind={'|'.join(_EVENTS)}",
 )  # fmt: skip
 OPENHANDS = Shape(
-    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert,
+    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert, kind=("kind",),
+    kinds=_EVENTS, message="llm_message", noted=("kind=MessageEvent source!=user",),
     signs=tuple(
         sign.format(path) for path in ("", *(f"{name}." for name in (*_LISTS, "items"))) for sign in _SIGNS
     ),

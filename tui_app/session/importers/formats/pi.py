@@ -5,28 +5,17 @@ from collections.abc import Callable
 from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
-from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import object_at, text_at
+from tui_app.session.importers.source import Json
+from tui_app.session.importers.values import text_at
 
-_ASIDE = ("custom", "label", "model_change", "session", "session_info", "thinking_level_change")
-
-
-def _convert(entry: Json) -> Json | list[Json]:
-    kind, message = text_at(entry, "type"), object_at(entry, "message")
-    if kind in _ASIDE:
-        left = "entries that are not messages were left out"
-        return {**entry, **aside(left), "title": entry.get("name"), "model": entry.get("modelId")}
-    role = text_at(message, "role") if kind == "message" else kind
-    if role not in _ROLES:
-        return {"unknown": f"unknown {'role' if kind == 'message' else 'entry type'} {shown(role)}"}
-    told = {**_ROLES[role](message if kind == "message" else entry), "timestamp": entry.get("timestamp")}
-    error = text_at(message, "errorMessage") if told.get("finish") == "error" else ""
-    return [told, {"role": TROUBLE, "message": error}] if error else told
+_ASIDE = ("label", "model_change", "session", "session_info", "thinking_level_change")
+_LEFT = {**aside("entries that are not messages were left out"), "title": ".name", "model": ".modelId"}
 
 
-def _answer(message: Json) -> Json:
-    stop = message.get("stopReason")
-    return {**message, "finish": stop, "state": "interrupted" if stop == "aborted" else ""}
+def _answer(message: Json) -> list[Json]:
+    stop, error = message.get("stopReason"), text_at(message, "errorMessage")
+    answer = {**message, "finish": stop, "state": "interrupted" if stop == "aborted" else ""}
+    return [answer, *([{"role": TROUBLE, "message": error}] if error and stop == "error" else [])]
 
 
 def _command(message: Json) -> Json:
@@ -41,19 +30,18 @@ def _left_branch(entry: Json) -> Json:
     return {"role": "assistant", "content": said} if summary else aside()
 
 
-def _compaction(entry: Json) -> Json:
-    first = {"first": entry.get("firstKeptEntryId"), "before": entry.get("tokensBefore")}
-    return {"role": SUMMARY, "content": entry.get("summary"), **first}
-
-
-_ROLES: dict[str, Callable[[Json], Json]] = {
-    "user": dict, "assistant": _answer, "toolResult": lambda message: {**message, "role": "tool"},
-    "bashExecution": _command, **dict.fromkeys(("branchSummary", "branch_summary"), _left_branch),
-    **dict.fromkeys(("compactionSummary", "compaction"), _compaction),
-    **dict.fromkeys(("custom", "hookMessage", "custom_message"), lambda _: {"role": NOTE}),
+_COMPACTION = {
+    "role": SUMMARY, "content": ".summary", "first": ".firstKeptEntryId", "before": ".tokensBefore",
+}  # fmt: skip
+_ROLES: dict[str, Json | Callable[[Json], Json | list[Json]]] = {
+    "user": {}, "assistant": _answer, "toolResult": {"role": "tool"}, "bashExecution": _command,
+    **dict.fromkeys(("branchSummary", "branch_summary"), _left_branch),
+    **dict.fromkeys(("compactionSummary", "compaction"), _COMPACTION),
+    **{kind: {"role": NOTE} for kind in ("custom", "hookMessage", "custom_message")},
 }  # fmt: skip
 PI = Shape(
-    name="pi", program="pi", models=("model",), links=("id", "parentId", ()), convert=_convert,
+    name="pi", program="pi", models=("model",), links=("id", "parentId", ()), message="message",
+    kind=("message.role", "type"), kinds={**_ROLES, **dict.fromkeys(_ASIDE, _LEFT)}, about=("type=custom",),
     signs=(f"type=message message.role={'|'.join(_ROLES)}",),
     places=(files_in("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl"),),
     tokens={
