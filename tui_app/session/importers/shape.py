@@ -85,7 +85,7 @@ class Shape:
     """Where in a record the message is, if it is not the record itself."""
     kind: tuple[str, ...] = ("type",)
     kinds: Mapping[str, Json | Callable[[Json], Json | list[Json]]] = field(default_factory=dict)
-    """What records of each kind are: fields in the shared spelling (see :func:`filled`), or what turns them."""
+    """What records of each kind are: fields in the shared spelling (:func:`filled`), or what turns them."""
     about: tuple[str, ...] = ()
     """Signs of records about the conversation."""
     noted: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ def elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[re.Match[str
 
 
 def filled(table: Json, record: Json) -> Json:
-    """Fields of a message; paths in the record begin with a point, and the first that says something counts."""
+    """Fields of a message: paths in the record begin with a point; the first that says something counts."""
 
     def value(given: Any) -> Any:
         if isinstance(given, list):

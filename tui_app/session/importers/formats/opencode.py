@@ -9,9 +9,10 @@ from tui_app.session.importers.content import BESIDE, text_block
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import Env, Transcript, folder_of, stores_in
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
-from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular, shown
+from tui_app.session.importers.shape import SUMMARY, TROUBLE, Records, Shape
+from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular
 from tui_app.session.importers.values import (
+    list_at,
     object_at,
     objects_at,
     of_type,
@@ -19,7 +20,7 @@ from tui_app.session.importers.values import (
     value_at,
 )  # fmt: skip
 
-_ASIDE = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start", "compaction", "subtask")
+_QUIET = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start", "compaction", "subtask")
 
 
 def _document(rows: Rows, head: Row) -> Json:
@@ -79,10 +80,6 @@ def _read(path: Path) -> Any:
         return f"unreadable: {getattr(error, 'strerror', error)}"
 
 
-def _is_message(item: Any) -> bool:
-    return isinstance(value_at(item, "info.role"), str) and isinstance(value_at(item, "parts"), list)
-
-
 def _with_triggers(records: Records, _out: Timeline) -> Records:
     """Each summary with whether the prompt before it asked for one."""
     manual = [any(part.get("auto") is False for part in objects_at(each, "parts")) for _, each in records]
@@ -90,44 +87,18 @@ def _with_triggers(records: Records, _out: Timeline) -> Records:
     return [(number, {**each, "manual": asked[at]}) for at, (number, each) in enumerate(records)]
 
 
-def _convert(message: Json) -> Json | list[Json]:
-    if not _is_message(message):
-        return {"unknown": f"not a message: {shown(message)}"}
-    info, parts = object_at(message, "info"), objects_at(message, "parts")
-    moment, role = {"time": value_at(info, "time.created")}, text_at(info, "role")
-    damaged = [
-        {"unknown": f"part that is not an object: {shown(part)}"}
-        for part in message["parts"]
-        if not isinstance(part, dict)
-    ]
-    if role not in ("assistant", "user"):
-        return {"unknown": f"unknown role {shown(info.get('role'))}"}
-    if role == "user":
-        return [*damaged, {**moment, **_prompt(parts)}]
-    if info.get("summary") is True:
-        texts = [text_at(part, "text") for part in of_type(parts, "text")]
-        summary = {"role": SUMMARY, "content": "\n\n".join(filter(None, texts))}
-        return [*damaged, {**moment, **summary, "manual": message["manual"]}]
-    return [*damaged, *_answers(info, parts, moment)]
-
-
-def _prompt(parts: list[Json]) -> Json:
+def _prompt(message: Json) -> Json:
     # Files that the prompt names, as the program read them out to the model.
-    synthetic = [part for part in parts if part.get("synthetic") is True]
-    read_out = [{"type": BESIDE, "text": text} for part in synthetic if (text := text_at(part, "text"))]
-    typed = [_block(part) for part in parts if part not in synthetic and not _is_aside(part)]
-    if typed or read_out:
-        return {"role": "user" if typed else NOTE, "content": [*typed, *read_out]}
-    return aside("prompts that only ask for a compaction or another agent were left out")
+    blocks = [
+        {**part, "type": BESIDE} if value_at(part, "synthetic") is True else _block(part)
+        for part in list_at(message, "parts")
+    ]
+    return {"role": "user", "content": blocks}
 
 
-def _is_aside(part: Json) -> bool:
-    return part.get("type") in _ASIDE
-
-
-def _block(part: Json) -> Json:
+def _block(part: Any) -> Any:
     url = text_at(part, "url")
-    if part.get("type") != "file":
+    if value_at(part, "type") != "file":
         return part
     if url.startswith("data:image/"):
         return {"type": "image_url", "image_url": url}
@@ -136,40 +107,44 @@ def _block(part: Json) -> Json:
     return text_block(f"[file: {text_at(part, 'filename') or url}]")
 
 
-def _answers(info: Json, parts: list[Json], moment: Json) -> list[Json]:
+def _answers(message: Json) -> list[Json]:
     """An answer for each request to the model: a message may hold several."""
-    steps: list[list[Json]] = [[]]
-    for part in parts:
-        if part.get("type") == "step-start" and not all(map(_is_aside, steps[-1])):
+    if message.get("summary") is True:
+        return [{**message, "role": SUMMARY, "content": of_type(list_at(message, "parts"), "text")}]
+    steps: list[list[Any]] = [[]]
+    for part in list_at(message, "parts"):
+        is_begun = any(value_at(each, "type") not in _QUIET for each in steps[-1])
+        if is_begun and value_at(part, "type") == "step-start":
             steps.append([])
         steps[-1].append(part)
-    model = text_at(info, "modelID", "model.modelID") or None
-    told = [{**moment, "role": "assistant", "model": model, **_content(step)} for step in steps]
-    told[-1] |= {key: info.get(key) for key in ("tokens", "finish", "cost")}
-    if object_at(info, "error"):
-        text = text_at(info, "error.data.message", "error.name") or "The answer failed."
-        told.append({**moment, "role": TROUBLE, "message": text})
+    model = text_at(message, "modelID", "model.modelID") or None
+    told = [{"role": "assistant", "model": model, **_content(step)} for step in steps]
+    told[-1] |= {key: message.get(key) for key in ("tokens", "finish", "cost")}
+    if object_at(message, "error"):
+        text = text_at(message, "error.data.message", "error.name") or "The answer failed."
+        told.append({"role": TROUBLE, "message": text})
     return told
 
 
-def _content(step: list[Json]) -> Json:
+def _content(step: list[Any]) -> Json:
     calls = [
         # The program may have cleared a result since to save room.
         {**object_at(part, "state"), "id": text_at(part, "callID"), "name": part.get("tool")}
         for part in of_type(step, "tool")
     ]
-    told = [part for part in step if part.get("type") != "tool" and not _is_aside(part)]
-    return {"content": list(map(_block, told)), "tool_calls": calls}
+    said = [_block(part) for part in step if value_at(part, "type") != "tool"]
+    return {"content": said, "tool_calls": calls}
 
 
 OPENCODE = Shape(
     name="opencode", store=_STORE, program="OpenCode",
     signs=("messages.info.role messages.parts",),
     fits=lambda source: _stored(source) is not None, find=_stored, places=(_place,), talk=("messages",),
-    time=("time",), title=("info.title",), cwd=("info.directory",),
+    time=("info.time.created",), title=("info.title",), cwd=("info.directory",),
     tokens={
         "fresh": "tokens.input", "output": "tokens.output", "read": "tokens.cache.read",
         "written": "tokens.cache.write", "thought": "tokens.reasoning",
     },
-    tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, convert=_convert,
+    tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, quiet=_QUIET,
+    message="info", kind=("info.role",), kinds={"user": _prompt, "assistant": _answers},
 )  # fmt: skip
