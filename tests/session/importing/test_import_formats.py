@@ -746,6 +746,15 @@ def test_a_document_that_breaks_off_is_read_as_far_as_it_goes(tmp_path: Path) ->
     assert cut.line == whole[: whole.index('"role": "assistant"', whole.index("print()"))].count("\n") + 1
 
 
+@pytest.mark.parametrize("noise", ["\0" * 512, '"', "\\"])
+def test_a_document_that_is_damaged_in_the_middle_is_read_up_to_there(tmp_path: Path, noise: str) -> None:
+    whole = json.dumps(foreign.openai(), indent=1)
+    at = whole.index('"Fixed."') + 4
+    imported = read(tmp_path, (whole[:at] + noise + whole[at:]).encode())
+    assert (imported.format, imported.tool_calls) == ("openai-chat", 1)
+    assert ["damaged here" in each.reason for each in imported.skipped] == [True]
+
+
 @pytest.mark.parametrize("ending", ["", "]" * 100_000 + "}]}"])
 def test_a_document_that_is_nested_too_deeply_is_read_up_to_there(tmp_path: Path, ending: str) -> None:
     """In time that grows with its length: closing it at every bracket took the square of the depth."""

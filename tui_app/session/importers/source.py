@@ -86,16 +86,20 @@ class Source:
     @cached_property
     def _document(self) -> tuple[Any, SkippedLine | None]:
         text = self.raw.decode("utf-8", "replace")
+        end, trouble = len(text), "cut off"
         try:
             return parse_json(text), None
+        except json.JSONDecodeError as error:
+            if text[error.pos :].strip() and not error.msg.startswith("Unterminated"):
+                end, trouble = error.pos, "damaged"
         except ValueError:
             pass
         # A file that has whole lines is a file of lines, and one of those may be damaged.
         whole = any(isinstance(data, dict) for _, data in self.lines.records)
-        begun = Closed() if whole else closed(text, MAX_DEPTH)
+        begun = Closed() if whole else closed(text[:end], MAX_DEPTH)
         if not begun.text:
             return None, None
-        trouble = "nested too deeply" if begun.deep else "cut off"
+        trouble = "nested too deeply" if begun.deep else trouble
         reason = f"the file is {trouble} here: {len(text) - begun.length:,} characters could not be used"
         try:
             line = text.count("\n", 0, begun.length) + 1

@@ -99,7 +99,8 @@ def _prompt(message: Json) -> Json:
 def _block(part: Any) -> Any:
     url = text_at(part, "url")
     if value_at(part, "type") != "file":
-        return part
+        # A text in the place of a part says why it could not be read.
+        return part if isinstance(part, dict) else [part]
     if url.startswith("data:image/"):
         return {"type": "image_url", "image_url": url}
     if url.startswith("data:"):
