@@ -25,8 +25,8 @@ from tui_app.agent.tools.toolset import (
     NoteTools,
 )
 from tui_app.agent.tools.web import WebTool
-from tui_app.agent.turn import SwitchedOff
 from tui_app.context.compaction.compaction_tool import ContextTool
+from tui_app.context.tool_room import SwitchedOff
 from tui_app.tool_specs import TOOLS, tool_spec
 
 FUNCTIONS: dict[str, Any] = {
@@ -104,8 +104,7 @@ async def test_a_tool_that_is_switched_off_is_neither_sent_nor_found() -> None:
             ToolDefinition(name="anchor"),
         ]
     )
-    off = SwitchedOff()
-    off.names |= {"berth", "anchor"}
-    agent = Agent(FunctionModel(answer), toolsets=[tools], capabilities=[mcp_tool_search()])
-    await agent.run("Where to?", capabilities=[off])
+    off = SwitchedOff({"berth", "anchor"})
+    agent = Agent(FunctionModel(answer), toolsets=[tools], capabilities=[off, mcp_tool_search()])
+    await agent.run("Where to?")
     assert sent == [{"search_tools"}, {"search_tools", "tide"}]

@@ -570,6 +570,21 @@ def test_a_guard_is_said_and_holds_in_the_session_from_then_on(plimsoll: Plimsol
     assert "allowed: edits PATH, command WORDS, or writes" in wrong.err
 
 
+def test_a_tool_is_switched_off_in_the_session_from_then_on_and_on_again(
+    plimsoll: Plimsoll, project: Path
+) -> None:
+    lines = plimsoll(*WRITE, "--yes", "--json", "--tool", "write_file=off").lines
+    [switch] = [line["data"] for line in lines if line["type"] == "session.tool_switch"]
+    assert switch == {"name": "write_file", "state": "off"}
+    session = lines[0]["session"]
+    plimsoll(*WRITE, "--yes", "--session", session)
+    assert not (project / "notes/tide.txt").exists()
+    assert "is write_file meant?" in plimsoll(*WRITE, "--session", session, "--tool", "write_fil=off").err
+    plimsoll(*WRITE, "--yes", "--session", session, "--tool", "write_file=on")
+    assert (project / "notes/tide.txt").exists()
+    assert "NAME=off or NAME=on" in plimsoll(*WRITE, "--tool", "write_file").err
+
+
 def test_a_command_is_run_and_quoted(plimsoll: Plimsoll) -> None:
     result = plimsoll(*RUN, "--allow", "run_command echo")
     assert "Exit code 0" in result.out

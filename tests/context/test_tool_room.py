@@ -29,15 +29,20 @@ def searched(room: ToolRoom) -> set[str]:
     return {tool.name for tool in room.fitted(TOOLS) if tool.defer_loading}
 
 
-def test_tools_are_off_or_searched_for_by_name() -> None:
-    room = ToolRoom(Sized(1_000_000), str, {"off": ("plan",), "search": ("read_file",)})
-    assert "plan" not in {tool.name for tool in room.fitted(TOOLS)}
+def test_tools_are_searched_for_by_name_and_for_want_of_room() -> None:
+    off: set[str] = set()
+    sized = Sized(1_000_000)
+    room = ToolRoom(sized, str, ["read_file"], off)
     assert searched(room) == {"read_file"}
+    sized.limit = round(sized.counter.tools(TOOLS[1:]) * 2)
+    assert searched(room) == {"read_file", *RARELY_USED}
+    off.update(RARELY_USED)
+    assert searched(room) == {"read_file"}, "what is off takes no room"
 
 
 def test_what_is_rarely_used_is_searched_for_above_a_third_of_the_window() -> None:
     sized = Sized(1_000_000)
-    room = ToolRoom(sized, lambda: "Be brief.", {})
+    room = ToolRoom(sized, lambda: "Be brief.")
     taken = sized.counter.carried("Be brief.", TOOLS).total
     sized.limit = round(taken * 3.1)
     assert searched(room) == set()

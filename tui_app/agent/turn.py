@@ -377,18 +377,6 @@ class Manner:
         return settings
 
 
-class SwitchedOff(AbstractCapability[Any]):
-    """Leaves out the tools that the user has switched off for the session, also those of MCP servers."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    async def prepare_tools(
-        self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]
-    ) -> list[ToolDefinition]:
-        return [tool for tool in tool_defs if tool.name not in self.names]
-
-
 @dataclass(slots=True)
 class TurnRunner:
     """Drives an agent through the turns of one conversation, one at a time."""
@@ -405,7 +393,6 @@ class TurnRunner:
     """By the id of its call, what a command had printed that was stopped."""
     answers: "AnswerSchema | None" = None
     """The form that answers have to have; None leaves what the agent itself is made for."""
-    switched_off: SwitchedOff = field(default_factory=SwitchedOff)
     _token: CancellationToken | None = None
 
     @property
@@ -445,7 +432,7 @@ class TurnRunner:
                 deps=self.added.deps,
                 instructions=self.added.instructions or None,
                 toolsets=self.added.toolsets or None,
-                capabilities=[*self.added.capabilities, self.switched_off],
+                capabilities=self.added.capabilities or None,
             )
             async with events as stream:
                 async for event in stream:

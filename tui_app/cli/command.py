@@ -22,7 +22,7 @@ from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.database import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
-from tui_app.settings.rules import Refused, read_text
+from tui_app.settings.rules import Refused, read_text, show
 from tui_app.settings.sources import stored_at
 from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES, parse_rule
@@ -325,6 +325,25 @@ def add_guard(parser: argparse.ArgumentParser) -> None:
         help='what no call may do, such as "edits legacy/", "command git push" or "writes"; may be repeated, '
         "and holds in the session from now on",
     )
+
+
+def add_tools(parser: argparse.ArgumentParser) -> None:
+    """``--tool``: tools that are switched off or on in the session from now on."""
+    parser.add_argument(
+        "--tool",
+        metavar="SWITCH",
+        action="append",
+        default=[],
+        type=_tool,
+        help="switch a tool off with NAME=off or on with NAME=on; may be repeated, and holds from now on",
+    )
+
+
+def _tool(text: str) -> tuple[str, str]:
+    name, _, state = text.rpartition("=")
+    if not name.strip() or state not in ("on", "off"):
+        raise argparse.ArgumentTypeError(f"{show(text)}; allowed: NAME=off or NAME=on")
+    return name.strip(), state
 
 
 def _guard(text: str) -> str:

@@ -29,6 +29,7 @@ from tui_app.cli.command import (
     add_model,
     add_policy,
     add_read_only,
+    add_tools,
     add_trust,
     add_window,
     run_until_signal,
@@ -57,6 +58,7 @@ from tui_app.events import (
     TaskEnded,
     ToolCall,
     ToolResult,
+    ToolSwitch,
     TurnEnd,
     TurnRetry,
 )
@@ -64,7 +66,7 @@ from tui_app.files import Refused
 from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.references import mentions
-from tui_app.settings.tables import misnamed, parse_rule
+from tui_app.settings.tables import ApprovalRule, misnamed, parse_rule
 from tui_app.text import is_large, plain_text
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.slash_commands import built_in_words
@@ -103,6 +105,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_folders(parser)
     add_allow(parser)
     add_guard(parser)
+    add_tools(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -137,13 +140,22 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         tell(notice)
     opening = replace(program, paths=paths).opening(settings, args, session)
     opening = replace(
-        opening, cwd=cwd, allow=tuple(args.allow), yes=args.yes, answers=answers, guards=tuple(args.guard)
+        opening,
+        cwd=cwd,
+        allow=tuple(args.allow),
+        yes=args.yes,
+        answers=answers,
+        guards=tuple(args.guard),
+        tools=tuple(args.tool),
     )
     if prompt.startswith("!"):
         tell(NO_SHELL)
     for rule in () if args.agent else args.allow:
         if wrong := misnamed(parse_rule("allow", rule, "command line"), settings.mcp):
             tell(f"--allow {one_line(rule, 200)}: {wrong}")
+    for name, _ in () if args.agent else args.tool:
+        if wrong := misnamed(ApprovalRule("deny", name), settings.mcp):
+            tell(f"--tool {one_line(name, 200)}: {wrong}")
     view = JsonView() if args.json else AnswerView(only_result=answers is not None)
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
@@ -407,7 +419,7 @@ def _aside(payload: Payload) -> str:
             return f"  The model asks: {one_line(question, _QUESTION_CELLS)} There is no user to answer."
         case Notice():
             return payload.text
-        case MemoryPressure() | TaskEnded() | GuardSet():
+        case MemoryPressure() | TaskEnded() | GuardSet() | ToolSwitch():
             return payload.headline()
         case _:
             return ""
@@ -497,14 +509,14 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
 
 @dataclass(slots=True)
 class Early:
-    """Notices, the mode and guards that come before the turn is watched."""
+    """Notices, the mode, guards and switches that come before the turn is watched."""
 
     notices: list[Record] = field(default_factory=list)
     over: bool = False
     """Whether the turn is watched now."""
 
     def hear(self, record: Record) -> None:
-        if not self.over and isinstance(record.data, Notice | ModeChange | GuardSet):
+        if not self.over and isinstance(record.data, Notice | ModeChange | GuardSet | ToolSwitch):
             self.notices.append(record)
 
 

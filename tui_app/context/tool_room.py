@@ -1,6 +1,6 @@
 """Keeps tools from filling a window: some are switched off, some are found by searching."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -27,33 +27,57 @@ class _Sized(Protocol):
     def usage(self) -> ContextUsage: ...
 
 
+class SwitchedOff(AbstractCapability[Any]):
+    """Leaves out the tools that are off, also those of MCP servers.
+
+    Args:
+        names: Names of those that are, at any time.
+    """
+
+    def __init__(self, names: Collection[str]) -> None:
+        self._names = names
+
+    async def prepare_tools(
+        self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]
+    ) -> list[ToolDefinition]:
+        return [tool for tool in tool_defs if tool.name not in self._names]
+
+
 class ToolRoom(AbstractCapability[Any]):
     """One per conversation.
 
     Args:
         history: Knows the window.
         instructions: Those of every request.
-        named: Names of tools that are switched ``off``, and of those that one has to ``search`` for.
+        searched: Names of tools that one has to search for.
+        off: Names of tools that are off, at any time: they take no room.
     """
 
-    def __init__(self, history: _Sized, instructions: Callable[[], str], named: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        history: _Sized,
+        instructions: Callable[[], str],
+        searched: Collection[str] = (),
+        off: Collection[str] = (),
+    ) -> None:
         self._history, self._instructions = history, instructions
-        self._off, self._searched = frozenset(named.get("off", ())), frozenset(named.get("search", ()))
+        self._searched, self._off = searched, off
         self._short = False
 
     def fitted(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-        """The tools that are not off, each with whether it is found by searching."""
-        kept, counter = self._marked(tools, self._searched), self._history.counter
-        taken = counter.carried(self._instructions(), kept).total * self._history.factor
+        """The tools, each with whether it is found by searching."""
+        marked, counter = _marked(tools, self._searched), self._history.counter
+        sent = [tool for tool in marked if tool.name not in self._off]
+        taken = counter.carried(self._instructions(), sent).total * self._history.factor
         limit = self._history.usage().window.limit
         self._short = taken > limit * (_AGAIN if self._short else _MOST)
-        return self._marked(kept, RARELY_USED) if self._short else kept
-
-    def _marked(self, tools: Sequence[ToolDefinition], names: Collection[str]) -> list[ToolDefinition]:
-        kept = (tool for tool in tools if tool.name not in self._off)
-        return [replace(tool, defer_loading=True) if tool.name in names else tool for tool in kept]
+        return _marked(marked, RARELY_USED) if self._short else marked
 
     async def prepare_tools(
         self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]
     ) -> list[ToolDefinition]:
         return self.fitted(tool_defs)
+
+
+def _marked(tools: Sequence[ToolDefinition], names: Collection[str]) -> list[ToolDefinition]:
+    return [replace(tool, defer_loading=True) if tool.name in names else tool for tool in tools]

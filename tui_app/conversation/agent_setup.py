@@ -25,7 +25,7 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.tool_results.stages import StageHost
-from tui_app.context.tool_room import ToolRoom
+from tui_app.context.tool_room import SwitchedOff, ToolRoom
 from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
@@ -131,7 +131,8 @@ class AgentSetup:
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
         before = [by_provider, steps, self.extras.overhead, *self.before]
-        return [*before, governor, recorder, *self.around, self.writers.sent]
+        off = SwitchedOff(self.extras.off)
+        return [*before, governor, recorder, *self.around, self.writers.sent, off]
 
     def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:
         """Everything the sub-agents of the session need.
@@ -193,7 +194,7 @@ def describe_tools(
 
     Returns:
         What the agent may read, and the tools that only need the session; one that is described but not
-        among them comes later; and which of them are sent.
+        among them comes later; and which of them are found by searching.
     """
     history = extras.history
     folder = history.archive.folder
@@ -217,8 +218,9 @@ def describe_tools(
     working = {tool.__name__ for tool in tooling.working}
     overhead.instructions = system_instructions(working, kept=own)
     every = (tool.tool_def for each in described for tool in each.tools.values())
-    room = ToolRoom(history, lambda: overhead.instructions, opening.settings.tools)
+    searched = opening.settings.tools.get("search", ())
+    room = ToolRoom(history, lambda: overhead.instructions, searched, extras.off)
     extras.own = room.fitted([*every])
-    overhead.tools, overhead.project = extras.own, extras.project.instructions
+    overhead.tools, overhead.project = extras.sent_of(extras.own), extras.project.instructions
     overhead.surroundings = extras.project.surroundings
     return workspace, tools, room

@@ -138,6 +138,7 @@ class OpenSession:
             self.conversation.history.append(Notice(text=self.extras.left_out, actions=("trust",)))
         self._tell_folders()
         self.guards.set(*self.guards.wanted)
+        self.extras.switch(*self.extras.switches)
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))

@@ -146,6 +146,16 @@ def _read(workspace: Workspace, path: str, may_read: MayRead) -> Attachment:
     return AttachedFile(path, data.decode("utf-8-sig", "replace").replace("\r\n", "\n"))
 
 
+def attached_bytes(name: str, data: bytes) -> Attachment:
+    """Text or a picture, whichever it is, as a server sends it."""
+    if kind := image_type(data):
+        return AttachedFile(name, picture=data, media_type=kind)
+    try:
+        return AttachedFile(name, data.decode())
+    except UnicodeDecodeError:
+        return NamedPath(name, "it is neither text nor a picture")
+
+
 def _picture(path: str, data: bytes) -> Attachment:
     if len(data) > LARGEST_FILE:
         return NamedPath(path, f"the picture is larger than {LARGEST_FILE // 1024 // 1024} MB")

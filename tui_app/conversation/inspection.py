@@ -96,7 +96,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         extras = extras_of(opening, history)
         describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
         of_servers, shares = extras.last_known()
-        extras.overhead.tools = (*extras.own, *of_servers)
+        extras.overhead.tools = extras.sent_of((*extras.own, *of_servers))
         shelf = opening.shelf()
         fixed = extras.overhead.tokens(history.counter)
         unknown = await _measure(opening, history, shelf, fixed)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tui_app.api_keys import ApiKeys
 from tui_app.files import MayRead, repository_root
@@ -57,6 +57,8 @@ class Opening:
     """Rules given for this opening alone: what tools may do without being asked about."""
     guards: tuple[str, ...] = ()
     """Guards that hold in the session from now on: ``edits legacy/``."""
+    tools: tuple[tuple[str, Literal["on", "off"]], ...] = ()
+    """Tools that are switched in the session from now on."""
     yes: bool = False
     """Whether everything that asks goes ahead where nobody can be asked."""
     passing: bool = False

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from typing import Any, Literal
 
 from pydantic_ai.tools import ToolDefinition
 
@@ -22,7 +22,7 @@ from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
-from tui_app.conversation.attachments import AttachedFile, NamedPath
+from tui_app.conversation.attachments import AttachedFile, NamedPath, attached_bytes
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.open_request import Opening
@@ -34,8 +34,8 @@ from tui_app.conversation.project_context import (
     project_of,
 )
 from tui_app.conversation.session_history import EventBus, SessionHistory
-from tui_app.events import Notice, ServerAsked
-from tui_app.pictures import image_type
+from tui_app.events import Notice, ServerAsked, ToolSwitch
+from tui_app.session.model_state import switched_off
 from tui_app.settings.tables import defer_above, servers_here
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
@@ -58,8 +58,12 @@ class Extras:
     in_use: SkillsInUse
     folders: FolderReader
     own: Sequence[ToolDefinition] = field(default_factory=tuple)
-    """The program's own tools."""
+    """The program's own tools, also those that are off."""
+    off: set[str] = field(init=False)
+    """Names of the tools that are off: by the settings, and as they were switched in the session."""
     overhead: RequestOverhead = field(default_factory=RequestOverhead)
+    switches: Sequence[tuple[str, Literal["on", "off"]]] = field(init=False)
+    """Tools that the opening asks to be switched."""
     servers: McpServers = field(init=False)
     workspace: Workspace = field(init=False)
     """Where files are read that a compaction gives back."""
@@ -82,6 +86,9 @@ class Extras:
 
     def __post_init__(self, opening: Opening) -> None:
         self.defer_above = defer_above(opening.settings.tools)
+        self.switches = opening.tools
+        off = opening.settings.tools.get("off", ())
+        self.off = switched_off(self.history.store, self.history.session, off)
         self.attended, self.masked = opening.attended, opening.secrets().masked
         self.workspace = Workspace(
             opening.cwd,
@@ -127,10 +134,26 @@ class Extras:
             told = " ".join(status.left_out[:3])
             more = f" {len(status.left_out) - 3} more." if len(status.left_out) > 3 else ""
             self._tell(f"{status.name} left out", f"MCP server {status.name}: {told}{more}")
+        self._set_overhead()
+
+    def _set_overhead(self) -> None:
         searched, offered = self.servers.searched(), self.servers.offered()
         loaded = (tool.definition for server, tool in offered if server.settings.name not in searched)
-        self.overhead.tools = (*self.own, *loaded)
-        self.measure()
+        self.overhead.tools = self.sent_of((*self.own, *loaded))
+        if self.measure is not None:
+            self.measure()
+
+    def sent_of(self, tools: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
+        """Those that are not off."""
+        return tuple(tool for tool in tools if tool.name not in self.off)
+
+    def switch(self, *wanted: tuple[str, Literal["on", "off"]]) -> None:
+        """Leave tools out of each request from the next one on, or send them again; the log remembers it."""
+        for name, state in wanted:
+            if (name in self.off) != (state == "off"):
+                self.off ^= {name}
+                self.history.append(ToolSwitch(name=name, state=state))
+                self._set_overhead()
 
     def without(self, servers: Sequence[McpStatus]) -> None:
         for status in servers:
@@ -174,15 +197,7 @@ class Extras:
             return NamedPath(mention, plain_text(str(error)))
         if found is None:
             return None
-        if isinstance(found, str):
-            return AttachedFile(mention, found)
-        if kind := image_type(found):
-            return AttachedFile(mention, picture=found, media_type=kind)
-        try:
-            text = found.decode()
-        except UnicodeDecodeError:
-            return NamedPath(mention, "it is neither text nor a picture")
-        return AttachedFile(mention, text)
+        return AttachedFile(mention, found) if isinstance(found, str) else attached_bytes(mention, found)
 
     async def server_instructions(self) -> str:
         """What servers say, once they have started: every request begins with it."""
@@ -220,15 +235,16 @@ class Extras:
 
     def shares(self) -> tuple[Share, ...]:
         """What the tools of each server, instructions and skills take of each request."""
-        servers = [
-            Share("tools", status.name, status.tokens, status.saved) for status in self.servers.statuses()
-        ]
+        servers = []
+        for status in self.servers.statuses():
+            on = replace(status, tools=tuple(tool for tool in status.tools if tool.name not in self.off))
+            servers.append(Share("tools", status.name, on.tokens, on.saved))
         return self._shares(servers)
 
     def last_known(self) -> tuple[list[ToolDefinition], tuple[Share, ...]]:
         """Definitions that the servers had when they last ran, and the shares with them; none is started."""
         known = {
-            name: self.servers.seen.of(server) or []
+            name: self.sent_of(self.servers.seen.of(server) or ())
             for name, server in self.servers.defined.items()
             if server.enabled
         }
@@ -242,7 +258,7 @@ class Extras:
         return loaded, self._shares(shares)
 
     def _shares(self, servers: Sequence[Share]) -> tuple[Share, ...]:
-        ours = Share("tools", OURS, self._tools(self.own))
+        ours = Share("tools", OURS, self._tools(self.sent_of(self.own)))
         instructions = [
             Share("memory", file.path, self._text(instructions_text([file])))
             for file in self.project.files

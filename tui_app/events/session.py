@@ -50,6 +50,18 @@ class EffortChange(Payload):
         return f"effort {self.old} → {self.new}"
 
 
+@event("session.tool_switch", row="model")
+class ToolSwitch(Payload):
+    """A tool is sent with no request from here on, or is again; also when the conversation is resumed."""
+
+    name: str
+    state: Literal["on", "off"]
+
+    def headline(self) -> str:
+        """The tool and its state."""
+        return f"tool {self.name} {self.state}"
+
+
 @event("session.mode")
 class ModeChange(Payload):
     """The tools of the session may go further, or less far, without a question; also when it is resumed."""

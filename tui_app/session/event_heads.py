@@ -44,6 +44,7 @@ from tui_app.events import (
     ToolArchived,
     ToolCall,
     ToolResult,
+    ToolSwitch,
     Truncation,
     UserMessage,
     ViewRewrite,
@@ -145,7 +146,7 @@ def output_text(payload: AgentOutput) -> str:
 
 _UNCUT = (
     CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModeChange, ModelChange, PolicyChange,
-    SessionRewind, ToolCall, ToolResult, Truncation, ViewRewrite, MessageExcluded,
+    SessionRewind, ToolCall, ToolResult, ToolSwitch, Truncation, ViewRewrite, MessageExcluded,
 )  # fmt: skip
 """Events whose headline is never longer than a row, or is cut where it is painted."""
 

@@ -1,7 +1,7 @@
 """What the log knows of a session's model and policy, and of what its user keeps from the model."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from tui_app.events import (
     ShellCommand,
     ShellResult,
     ToolCall,
+    ToolSwitch,
     UsageInfo,
 )
 from tui_app.modes import Mode
@@ -147,6 +148,22 @@ def chosen_effort(store: SessionStore, session: str) -> str:
     """How much the model thinks in a session, where that was chosen in it; else empty."""
     change = _newest(store, session, EffortChange)
     return change.new if change is not None else ""
+
+
+def switched_off(store: SessionStore, session: str, off: Iterable[str] = ()) -> set[str]:
+    """Names of the tools that are off in a session.
+
+    Args:
+        store: Where the log is.
+        session: Whole id of the session.
+        off: Those that are off where the session says nothing of them.
+    """
+    names = set(off)
+    for head in reversed(list(store.newest(session, (ToolSwitch.TYPE,)))):
+        record = store.record(session, head.seq)
+        if record is not None and isinstance(record.data, ToolSwitch):
+            (names.add if record.data.state == "off" else names.discard)(record.data.name)
+    return names
 
 
 def chosen_mode(store: SessionStore, session: str) -> Mode:

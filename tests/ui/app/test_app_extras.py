@@ -137,8 +137,8 @@ async def test_tools_are_listed_and_switched_off_for_the_session(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
     pytest.importorskip("mcp")
-    served.change(mcp={"files": program()}, read_only=False)
-    fake_openai.add(Text("Aye."), Text("Aye aye."))
+    served.change(mcp={"files": program()}, read_only=False, tools={"off": ("todo", "plan")})
+    fake_openai.add(Text("Aye."), Text("Aye aye."), Text("Aye aye, sir."))
     async with shown(served.app(), WIDE) as deck:
         await deck.ready()
         await mcp(deck)
@@ -147,9 +147,9 @@ async def test_tools_are_listed_and_switched_off_for_the_session(
         await deck.send("/tools")
         await deck.until(lambda: isinstance(deck.app.screen, ToolsScreen), "the tools")
         assert re.search(r"edit_file +on +[\d.k]+", deck.text)
-        for name in ("edit_file", "files_echo"):
+        for name, state in (("edit_file", "off"), ("files_echo", "off"), ("todo", "on")):
             await deck.press(*name, "enter")
-            await deck.until(lambda name=name: re.search(rf"{name} +off", deck.text), f"{name} is off")
+            await deck.until(lambda row=rf"{name} +{state}": re.search(row, deck.text), f"{name} is {state}")
             await deck.press("escape")
         await deck.press("escape")
         await deck.send("Look.")
@@ -165,6 +165,17 @@ async def test_tools_are_listed_and_switched_off_for_the_session(
         await deck.send("Again.")
         await deck.says("Aye aye.")
         assert "edit_file" in {tool["function"]["name"] for tool in fake_openai.exchanges[-1].body["tools"]}
+        session = deck.app.chat.session.id
+    async with shown(served.app(session), WIDE) as deck:
+        await deck.ready()
+        await mcp(deck)
+        await deck.says("ready, 10 tools")
+        await deck.press("escape")
+        await deck.send("Once more.")
+        await deck.says("Aye aye, sir.")
+        names = {tool["function"]["name"] for tool in fake_openai.exchanges[-1].body["tools"]}
+        assert {"edit_file", "todo"} <= names
+        assert names.isdisjoint({"files_echo", "plan"})
 
 
 # Skills

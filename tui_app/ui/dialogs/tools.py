@@ -97,7 +97,7 @@ async def show_tools(app: "Host", session: ChatSession) -> None:
 
     async def switch(name: str) -> Sequence[ToolRow]:
         def switched(opened: "OpenSession") -> Sequence[ToolRow]:
-            opened.turns.runner.switched_off.names ^= {name}
+            opened.extras.switch((name, "on" if name in opened.extras.off else "off"))
             return _rows(opened)
 
         return await session.ask(switched)
@@ -106,7 +106,7 @@ async def show_tools(app: "Host", session: ChatSession) -> None:
 
 
 def _rows(opened: "OpenSession") -> Sequence[ToolRow]:
-    off, counter = opened.turns.runner.switched_off.names, opened.extras.history.counter
+    off, counter = opened.extras.off, opened.extras.history.counter
     own = (
         (tool.name, _OWN, tool.description or "", counter.tools([replace(tool, defer_loading=False)]))
         for tool in opened.extras.own
