@@ -217,6 +217,7 @@ async def test_a_page_that_does_not_know_the_state_neither_ends_a_sign_in_nor_an
             "machine or its networks: not asked",
         ),
         ({"metadata": {"authorization_endpoint": "ftp://127.0.0.1/"}}, "does not say who signs users in"),
+        ({"metadata": {"code_challenge_methods_supported": ["plain"]}}, "without the proof (PKCE, S256)"),
         ({"answer": {"error": "access_denied", "error_description": "no\x1b[31m"}}, "access_denied: no"),
         ({"answer": {"code": "1", "iss": "https://evil.example"}}, "iss mismatch"),
         ({"named": "http://169.254.169.254/latest"}, "machine or its networks: not asked"),

@@ -6,12 +6,15 @@ import json
 import socket
 import ssl
 import threading
+import urllib.request
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import httpcore2
+import httpx2
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -509,3 +512,62 @@ async def test_one_client_serves_hosts_near_and_far(serve: Serve, monkeypatch: p
         assert (await client.get(server.root)).status_code == 500
         with pytest.raises(NoWay):
             await client.get("http://models.example")
+
+
+# Signing in at an MCP server.
+
+
+async def test_a_sign_in_on_this_machine_takes_no_proxy_and_the_certificates_that_are_named(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, company: Company, tmp_path: Path
+) -> None:
+    pytest.importorskip("mcp")
+    from tests.agent.test_mcp_sign_in import signed_in
+    from tests.servers.mcp_oauth import mcp_oauth
+
+    authority, trust = company
+    proxy = serve()
+    for name in PROXIES:
+        monkeypatch.setenv(name, proxy.root)
+    known = ssl.create_default_context(cafile=authority)
+    direct = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=known)
+    )
+    monkeypatch.setattr(webbrowser, "open", lambda url: direct.open(url, timeout=20).close())
+    with mcp_oauth(trust()) as harbour:
+        doubted = await signed_in(harbour, tmp_path)
+        assert doubted.state == "failed"
+        assert "SSL_CERT_FILE" in doubted.error
+        assert harbour.seen == [("server", "/.well-known/oauth-protected-resource/mcp")]
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        assert (await signed_in(harbour, tmp_path)).state == "ready"
+    assert (harbour.signed_in, harbour.leaked, proxy.asked) == (1, [], [])
+
+
+async def test_a_sign_in_elsewhere_takes_the_proxy(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mcp")
+    from tui_app.agent.mcp.oauth import SignInFailed, network_of
+
+    serve()
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    network = await network_of("https://93.184.216.34/mcp")
+    with pytest.raises(SignInFailed, match=r"The proxy 127\.0\.0\.1:9 does not answer"):
+        await network.fetch(httpx2.Request("POST", "https://93.184.216.35/token", content=b"code=1"))
+
+
+async def test_an_mcp_server_that_cannot_be_reached_is_told_like_any_other(
+    serve: Serve, company: Company, tmp_path: Path
+) -> None:
+    pytest.importorskip("mcp")
+    from tests.agent.test_mcp_servers import status
+    from tests.agent.test_mcp_sign_in import servers_at, store
+
+    _, trust = company
+    server = serve(trust=trust())
+    for url, told in (
+        (server.root, f"The certificate of 127.0.0.1:{server.port} is not trusted here"),
+        ("http://127.0.0.1:9", "Nothing answers at 127.0.0.1:9. Start the server, or check its url"),
+    ):
+        async with servers_at(f"{url}/mcp", tmp_path, store(tmp_path)) as servers:
+            servers.start()
+            await servers.settle(30)
+            assert told in status(servers, "web").error

@@ -1,6 +1,7 @@
 """The same small MCP server over streamable HTTP, on loopback."""
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -88,12 +89,19 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
 
 
 @contextmanager
-def serving(state: McpOverHttp, handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[None]:
+def serving(
+    state: McpOverHttp,
+    handler: type[BaseHTTPRequestHandler],
+    port: int = 0,
+    trust: ssl.SSLContext | None = None,
+) -> Iterator[None]:
     """Answer at an address of this machine for the time of the block."""
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    if trust is not None:
+        server.socket = trust.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    state.url = f"http{'s' if trust else ''}://127.0.0.1:{server.server_address[1]}/mcp"
 
     def stop() -> None:
         if not state.ended:

@@ -7,6 +7,7 @@ once. What either does instead can be set.
 import hashlib
 import json
 import secrets
+import ssl
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -166,9 +167,9 @@ def letting_in(state: Harbour) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - 
 
 
 @contextmanager
-def mcp_oauth() -> Iterator[Harbour]:
-    """Both servers for the time of the block."""
+def mcp_oauth(trust: ssl.SSLContext | None = None) -> Iterator[Harbour]:
+    """Both servers for the time of the block; the authorization server encrypts if it has a certificate."""
     state, issuer = Harbour(), Issuer()
-    with serving(state, guarded(state)), serving(issuer, letting_in(state)):
+    with serving(state, guarded(state)), serving(issuer, letting_in(state), trust=trust):
         state.issuer = issuer.url.removesuffix("/mcp")
         yield state

@@ -370,47 +370,68 @@ def provider_down(error: BaseException, model: str) -> Error:
 
 def unreachable(error: BaseException, model: str) -> Error:
     """The connection could not be made, or broke."""
-    text, server, fault = full_text(error), _server(error, model), tls_error(error)
-    passes = fault is None
-    if (no_way := cause(error, NoWay)) is not None:
-        message, hint, passes = plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
-    elif isinstance(fault, ssl.SSLCertVerificationError):
-        message, hint = _untrusted(fault, server)
-    elif cause(error, NotHttp) is not None:
-        message, hint, passes = f"What answers at {server} does not speak HTTP.", _CHECK_SCHEME, False
-    elif fault is not None and fault.reason in _PLAIN_ANSWERS:
-        message, hint = f"{server} does not speak HTTPS.", _CHECK_SCHEME
-    elif fault is not None:
-        reason = plain((fault.reason or str(fault)).replace("_", " ").lower())
-        message = f"No secure connection to {server} could be made: {reason}."
-        hint = "Check its address and any proxy"
-    elif _UNKNOWN_HOST.search(text):
-        message, hint = f"The address of {server} could not be found.", "Check the network and the base URL"
-    elif is_absent(error):
-        start = how_to_start(model, urlsplit(url_of(error)).port)
-        message, hint = f"Nothing answers at {server}.", start or "Start the server, or check its base URL"
-    elif _REFUSED.search(text):
-        message, hint = f"{server} refused the connection.", "Check that the server runs and its base URL"
-    else:
-        message, hint = f"The connection to {server} broke.", "Check the network and the base URL"
+    message, hint, passes = connection_trouble(error, model)
     return Sentence("network", "{said}", "{way}, then send again.", retryable=passes)(
         error, model, said=message, way=hint
     )
 
 
-_CHECK_SCHEME = "Check whether its base URL begins with http:// or https://"
+def connection_trouble(
+    error: BaseException, model: str = "", address: str = "base URL"
+) -> tuple[str, str, bool]:
+    """Why there is no connection, and what to do about it.
+
+    Args:
+        error: What the client raised.
+        model: Name of the model that was asked; empty where none was.
+        address: What the setting is called that says where the server is.
+
+    Returns:
+        A sentence, the beginning of another, and whether a later try may pass.
+    """
+    text, server, fault = full_text(error), _server(error, model), tls_error(error)
+    passes = fault is None
+    if (no_way := cause(error, NoWay)) is not None:
+        message, hint, passes = plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
+    elif isinstance(fault, ssl.SSLCertVerificationError):
+        message, hint = _untrusted(fault, server, address)
+    elif cause(error, NotHttp) is not None:
+        message, hint, passes = (
+            f"What answers at {server} does not speak HTTP.",
+            _CHECK_SCHEME.format(address),
+            False,
+        )
+    elif fault is not None and fault.reason in _PLAIN_ANSWERS:
+        message, hint = f"{server} does not speak HTTPS.", _CHECK_SCHEME.format(address)
+    elif fault is not None:
+        reason = plain((fault.reason or str(fault)).replace("_", " ").lower())
+        message = f"No secure connection to {server} could be made: {reason}."
+        hint = "Check its address and any proxy"
+    elif _UNKNOWN_HOST.search(text):
+        message, hint = f"The address of {server} could not be found.", f"Check the network and the {address}"
+    elif is_absent(error):
+        start = how_to_start(model, urlsplit(url_of(error)).port)
+        message, hint = f"Nothing answers at {server}.", start or f"Start the server, or check its {address}"
+    elif _REFUSED.search(text):
+        message, hint = f"{server} refused the connection.", f"Check that the server runs and its {address}"
+    else:
+        message, hint = f"The connection to {server} broke.", f"Check the network and the {address}"
+    return message, hint, passes
+
+
+_CHECK_SCHEME = "Check whether its {} begins with http:// or https://"
 _PLAIN_ANSWERS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"})
 """What OpenSSL makes of an answer that is not encrypted."""
 # Results of OpenSSL's check of a certificate (X509_V_ERR_...).
 _NOT_YET, _EXPIRED, _OTHER_NAME, _OTHER_NUMBER = 9, 10, 62, 64
 
 
-def _untrusted(fault: ssl.SSLCertVerificationError, server: str) -> tuple[str, str]:
+def _untrusted(fault: ssl.SSLCertVerificationError, server: str, address: str) -> tuple[str, str]:
     if fault.verify_code in (_NOT_YET, _EXPIRED):
         when = "has expired" if fault.verify_code == _EXPIRED else "is not valid yet"
         return f"The certificate of {server} {when}.", "Have it renewed, or check the clock of this machine"
     if fault.verify_code in (_OTHER_NAME, _OTHER_NUMBER):
-        return f"The certificate of {server} is for another host.", "Check the host in its base URL"
+        return f"The certificate of {server} is for another host.", f"Check the host in its {address}"
     reason = plain(fault.verify_message or str(fault))
     message = f"The certificate of {server} is not trusted here: {reason}."
     if named := named_trust():

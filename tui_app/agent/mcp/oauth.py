@@ -27,6 +27,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl
 
+from tui_app.agent.error_sentences import connection_trouble
 from tui_app.agent.foreign_urls import addresses_of, is_public, pinned_request, url_parts
 from tui_app.agent.mcp.status import Consent
 from tui_app.agent.mcp.tokens import TokenStore
@@ -154,6 +155,10 @@ class Auth(OAuthClientProvider):
         assert self._asked is not None
         announce, callback = self._asked
         parts, _ = await (await network_of(self._url)).checked(address)
+        methods = self.context.oauth_metadata and self.context.oauth_metadata.code_challenge_methods_supported
+        if methods and "S256" not in methods:
+            without = "without the proof (PKCE, S256) that keeps the code of a user from others"
+            raise SignInFailed(f"{parts.hostname} signs users in {without}.")
         words = dict(parse_qsl(parts.query))
         callback.state = words["state"]
         announce(Consent(address, parts.hostname or "", tuple(words.get("scope", "").split())))
@@ -269,7 +274,8 @@ class Network:
         except TimeoutError:
             raise SignInFailed(f"{url:.200} did not answer within {ANSWER_S:g} seconds.") from None
         except httpx2.HTTPError as error:
-            raise SignInFailed(f"{url:.200} cannot be reached: {error or type(error).__name__}.") from None
+            said = "{} {}, then try again.".format(*connection_trouble(error, address="address"))
+            raise SignInFailed(f"{url:.200} cannot be reached. {said}") from None
         return httpx2.Response(answer.status_code, content=bytes(body), request=request)
 
 

@@ -11,6 +11,9 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import httpx2
+
+from tui_app.agent.error_sentences import connection_trouble
 from tui_app.agent.mcp.offers import Offer, offer
 from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpResource, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
@@ -500,6 +503,8 @@ def _words(error: BaseException) -> str:
     """An error's own words, as they are."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
+    if isinstance(error, httpx2.TransportError):
+        return "{} {}, then try again.".format(*connection_trouble(error, address="url"))
     return str(error) or type(error).__name__
 
 

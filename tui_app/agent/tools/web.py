@@ -20,7 +20,7 @@ from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.agent.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
-from tui_app.agent.network import NoWay
+from tui_app.agent.network import NoWay, is_untrusted
 from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
@@ -243,7 +243,9 @@ class WebTool:
                 except NoWay as error:
                     raise ToolProblem(f"{url:.200} cannot be fetched: {error}") from error
                 except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                    raise ToolProblem(f"{url:.200} cannot be fetched: {type(error).__name__}.") from error
+                    why = type(error).__name__
+                    why = "its certificate is not trusted here" if is_untrusted(error) else why
+                    raise ToolProblem(f"{url:.200} cannot be fetched: {why}.") from error
                 if not following:
                     return text
                 answer, url = url, following
