@@ -567,7 +567,7 @@ def test_a_guard_is_said_and_holds_in_the_session_from_then_on(plimsoll: Plimsol
     assert not (project / "notes/tide.txt").exists()
     wrong = plimsoll(*WRITE, "--guard", "never notes/")
     assert wrong.code == 2
-    assert "allowed: edits PATH, command WORDS, or writes" in wrong.err
+    assert "allowed: edits PATH, command WORDS, writes, or tests" in wrong.err
 
 
 def test_a_tool_is_switched_off_in_the_session_from_then_on_and_on_again(

@@ -1,6 +1,7 @@
 """Guards: words of the user that code checks, offered once, set by the user, in force after compactions."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from tui_app.agent.approvals.guards import breaks
 from tui_app.agent.approvals.rules import Action
 from tui_app.conversation.guards import checkable, parse_guard
 from tui_app.conversation.handoff import begin_session, write_brief
+from tui_app.conversation.turns import NOT_TESTED
 from tui_app.conversation.work import Compact
-from tui_app.events import ApprovalDecided, GuardLifted, GuardOffered, GuardSet, UserMessage
+from tui_app.events import ApprovalDecided, GuardBroken, GuardLifted, GuardOffered, GuardSet, UserMessage
 from tui_app.session.rewind_fork import fork_session
 from tui_app.settings.rules import Refused
 
@@ -145,6 +147,62 @@ async def test_a_hundred_sessions_stop_what_breaks_a_guard_after_a_compaction_an
             gate = opened.conversation.tooling.approvals
             let += gate.judged(run(good)).ruling == "allow"
     assert (stopped, let) == (100, 100)
+
+
+TESTS = "echo '3 passed in 0.1s'"
+FAILED = "echo '1 failed, 2 passed in 0.1s'; exit 1"
+WRITE = tool("write_file", path="src/a.py", content="a = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("calls", "stopped"),
+    [
+        ([WRITE], True),
+        ([WRITE, command("ls")], True),
+        ([command(TESTS), WRITE], True),
+        ([WRITE, command(TESTS)], False),
+        ([WRITE, command(FAILED)], False),
+        ([command("echo a > b"), command("echo 'Found 3 errors.'")], True),
+        ([command("echo a > /dev/null"), command("ls")], False),
+    ],
+)
+async def test_a_turn_that_changed_files_ends_only_with_tests(
+    desk: Desk, fake_openai: FakeOpenAI, calls: list[Any], stopped: bool
+) -> None:
+    async with working(desk, fake_openai, attended=False, yes=True, guards=("tests",)) as opened:
+        # The model that does as it pleases is stopped once.
+        fake_openai.add(*calls, Text("Done."), *([Text("Still done.")] if stopped else []))
+        await turn(opened.conversation, "Go.")
+        await opened.conversation.settle()
+        log = [record for record, _ in opened.store.records(opened.conversation.session)]
+        broken = [each for each in of(log, GuardBroken) if isinstance(each, GuardBroken)]
+        assert bool(broken) is stopped
+        prompts = [each.text for each in of(log, UserMessage) if isinstance(each, UserMessage)]
+        assert prompts == ["Go.", *([NOT_TESTED] if stopped else [])]
+        if stopped:
+            assert broken[0].headline() == 'not done: no tests since 1 file changed · "tests"'
+            assert "said by a guard of the user" in str(fake_openai.exchanges[-1].body)
+
+
+async def test_what_has_told_of_tests_once_is_offered_and_counts_whatever_it_prints(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    check = desk.cwd / "check.sh"
+    check.write_text("echo '3 passed in 0.1s'\n")
+    async with working(desk, fake_openai, allow=FREE) as opened:
+        fake_openai.add(command("sh check.sh"), Text("Passed."), Text("Yes."))
+        await turn(opened.conversation, "Have a look.")
+        assert not opened.guards.offers()
+        [offered] = of(
+            await turn(opened.conversation, "Vor dem Ende `sh check.sh` laufen lassen."), GuardOffered
+        )
+        assert "`sh check.sh`" in offered.headline()
+        offer = next(each for each in opened.guards.offers() if each.forbids == "tests")
+        opened.guards.set(offer)
+        check.write_text("true\n")
+        fake_openai.add(WRITE, command("sh check.sh"), Text("Done."))
+        records = await turn(opened.conversation, "Go.")
+        assert not of(records, GuardBroken)
 
 
 async def test_it_survives_resuming_forks_and_handovers(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -322,8 +322,8 @@ def add_guard(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         type=_guard,
-        help='what no call may do, such as "edits legacy/", "command git push" or "writes"; may be repeated, '
-        "and holds in the session from now on",
+        help='what no call may do, such as "edits legacy/", "command git push", "writes" or "tests" (to end '
+        "without them); may be repeated, and holds in the session from now on",
     )
 
 

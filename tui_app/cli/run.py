@@ -47,6 +47,7 @@ from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Error,
+    GuardBroken,
     GuardSet,
     HookRan,
     MemoryPressure,
@@ -419,7 +420,7 @@ def _aside(payload: Payload) -> str:
             return f"  The model asks: {one_line(question, _QUESTION_CELLS)} There is no user to answer."
         case Notice():
             return payload.text
-        case MemoryPressure() | TaskEnded() | GuardSet() | ToolSwitch():
+        case MemoryPressure() | TaskEnded() | GuardSet() | GuardBroken() | ToolSwitch():
             return payload.headline()
         case _:
             return ""

@@ -410,6 +410,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         if opening.attended
         else ColdWarning(database=opening.database, session=place.session, settings=settings),
         cache=partial(turn_cache, place.store, place.session, settings),
+        untested=guards.untested,
         hooks=hooks,
         resource=extras.resource,
         deliver=remembering.inbox.deliver,

@@ -2,26 +2,27 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+from tui_app.agent.approvals.guards import shown_path
 from tui_app.agent.approvals.programs import known_programs
 from tui_app.agent.approvals.reach import reach_of
 from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Origin, Origins, first_origin
-from tui_app.context.shell_line import simple_commands
+from tui_app.context.shell_line import producer, simple_commands
 from tui_app.context.tool_titles import call_title
 from tui_app.context.user_text import own_words, sentences
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.recall import brief_in
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import GuardKind, GuardLifted, GuardOffered, GuardSet, Record, UserMessage
+from tui_app.events import GuardBroken, GuardKind, GuardLifted, GuardOffered, GuardSet, Record, UserMessage
 from tui_app.session.store import SessionNotFound, SessionStore
 from tui_app.settings.rules import Refused, show
 
-USAGE = "edits PATH, command WORDS, or writes"
+USAGE = "edits PATH, command WORDS, writes, or tests"
 _MOST_SESSIONS = 8
 """Handovers that are followed back."""
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
@@ -32,9 +33,9 @@ _WORDS = re.compile(r"[\w.\-]+")
 def parse_guard(text: str) -> GuardSet:
     """Read a guard as it is typed: ``edits legacy/``, ``writes``. Raises ``Refused``."""
     word, _, what = " ".join(text.split()).partition(" ")
-    kinds: tuple[GuardKind, ...] = ("edits", "command", "writes")
+    kinds: tuple[GuardKind, ...] = ("edits", "command", "writes", "tests")
     kind = next((each for each in kinds if each == word), None)
-    if kind is None or bool(what) == (kind == "writes"):
+    if kind is None or bool(what) == (kind in ("writes", "tests")):
         raise Refused(show(text), USAGE)
     return GuardSet(forbids=kind, what=what.strip("`"))
 
@@ -54,13 +55,16 @@ def guards_in(store: SessionStore, session: str) -> dict[int, GuardSet]:
     return found
 
 
-def checkable(text: str, source: int, exists: Callable[[str], bool]) -> Iterator[GuardSet]:
+def checkable(
+    text: str, source: int, exists: Callable[[str], bool], tests: Collection[str] = ()
+) -> Iterator[GuardSet]:
     """The guards that sentences of the user can become: paths, globs and commands, by their form alone.
 
     Args:
         text: What was typed.
         source: Its log number.
         exists: Whether there is such a file or folder.
+        tests: Commands that are known to run tests, by their producers.
     """
     for quote in sentences(own_words(text)):
         marked = _MARKED.findall(quote)
@@ -70,6 +74,8 @@ def checkable(text: str, source: int, exists: Callable[[str], bool]) -> Iterator
             found = simple_commands(what) if what in marked else ()
             is_command = len(found) == 1 and f"{' '.join(found[0].words[:1])} " in _named_programs()
             is_path = what in slashed or (what in marked and " " not in what and bool({"/", "*"} & {*what}))
+            if what in marked and producer(what) in tests:
+                yield GuardSet(forbids="tests", quote=quote, source=source)
             if is_path or (what in marked and exists(what)):
                 yield GuardSet(forbids="edits", what=what, quote=quote, source=source)
             elif is_command or (what in pairs and what in known_programs()):
@@ -110,9 +116,12 @@ class Guards:
         """
         folder, held = self.approvals.folder.root or Path(), {each.text for each in self.standing.values()}
         found: dict[str, GuardSet] = {}
-        for prompt in self.history.ledger().prompts():
+        ledger = self.history.ledger()
+        for prompt in ledger.prompts():
             if not before or prompt.key < before:
-                for each in checkable(prompt.text, prompt.key, lambda path: (folder / path).exists()):
+                for each in checkable(
+                    prompt.text, prompt.key, lambda path: (folder / path).exists(), ledger.test_commands()
+                ):
                     found.setdefault(each.text, each)
         return [each for each in reversed(found.values()) if each.text not in held]
 
@@ -129,6 +138,18 @@ class Guards:
         if (guard := self.standing.get(seq)) is not None:
             self.history.report(GuardLifted(guard=seq, text=guard.text))
             self._renew()
+
+    def untested(self, since: int) -> str:
+        """The words of a guard that wants tests, if changes behind a log number have had none; it is told."""
+        wanted = [(seq, each) for seq, each in self.standing.items() if each.forbids == "tests"]
+        for seq, guard in wanted[:1]:
+            paths = (
+                shown_path(each, self.approvals.folder) for each in self.history.ledger().untested(since)
+            )
+            if files := tuple(each for each in paths if not each.startswith(("/", ".."))):
+                self.history.report(GuardBroken(guard=seq, words=guard.words, files=files))
+                return guard.words
+        return ""
 
     def heard(self, record: Record) -> None:
         """Offer what a new prompt names, behind all that hears of the prompt."""

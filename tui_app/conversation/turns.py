@@ -103,8 +103,11 @@ def budget_of(settings: Mapping[str, float], database: Database, session: str) -
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 HOOK = "said by a hook of the user"
-"""Names, among what is attached to a prompt, what no user has written."""
+GUARD = "said by a guard of the user"
+"""Names, among what is attached to a prompt, of what no user has written."""
 GOING_ON = "Continue: a stop hook says that this is not done."
+NOT_TESTED = "Continue: run the tests of what you changed, then say what came of it."
+"""The prompt behind a turn that a guard does not let end."""
 MOST_GOING_ON = 3
 """Times in a row that hooks may have the model go on."""
 UNANSWERED = Error(
@@ -168,6 +171,8 @@ class Turns:
     """Warns of what it costs that the prompt cache is cold."""
     cache: Callable[[int], tuple[float | None, str]] = lambda _since: (None, "")
     """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
+    untested: Callable[[int], str] = lambda _since: ""
+    """The words of a guard that wants tests, if changes behind a log number have had none."""
     hooks: TurnHooks | None = None
     """Runs what the user wants around prompts and turns."""
     _goes_on: int = 0
@@ -222,14 +227,16 @@ class Turns:
         share = None if share is None else round(share, 4)
         self._end(prompt, replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
-            await self._may_stop(end)
+            await self._may_stop(prompt, end, before)
             await self.compactions.after_turn()
 
-    async def _may_stop(self, end: TurnEnd) -> None:
-        """Let hooks have the model go on after a turn, a few times in a row."""
+    async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
+        """Let hooks have the model go on after a turn, a few times in a row, and a guard once."""
         told = "" if self.hooks is None else await self.hooks.before_stop(end)
         if not told:
             self._goes_on = 0
+            if prompt.text != NOT_TESTED and (words := self.untested(before)):
+                self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
         elif self._goes_on >= MOST_GOING_ON:
             self._goes_on = 0
             self.history.append(
@@ -326,7 +333,7 @@ class Turns:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens = history.counter.message(request).nonzero()
-        named = (file.path for file in files if file.path != HOOK)
+        named = (file.path for file in files if file.path not in (HOOK, GUARD))
         paths = (*([PIPED] if prompt.piped else []), *named)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
         result = await self._answer(model)

@@ -345,8 +345,8 @@ class ApprovalDecided(Payload):
         }
 
 
-GuardKind = Literal["edits", "command", "writes"]
-"""What a guard stops: changes below a path, a command, or whatever writes."""
+GuardKind = Literal["edits", "command", "writes", "tests"]
+"""What a guard stops: changes below a path, a command, whatever writes, an end without tests."""
 
 
 @event("guard.set", row="notice")
@@ -355,7 +355,7 @@ class GuardSet(Payload):
 
     forbids: GuardKind
     what: str = ""
-    """The path or the first words of the command; empty for all that writes."""
+    """The path or the first words of the command; empty where the kind says it all."""
     quote: str = ""
     """The user's words that it comes from."""
     source: int = 0
@@ -376,8 +376,13 @@ class GuardSet(Payload):
 
     def headline(self) -> str:
         """What it stops."""
-        said = {"edits": f"{self.what} stays as it is", "command": f"no {self.what}"}
-        return f"guard: {said.get(self.forbids, 'nothing is written')}"
+        said: dict[GuardKind, str] = {
+            "edits": f"{self.what} stays as it is",
+            "command": f"no {self.what}",
+            "writes": "nothing is written",
+            "tests": "tests run after changes",
+        }
+        return f"guard: {said[self.forbids]}"
 
 
 @event("guard.offered", row="notice")
@@ -391,6 +396,22 @@ class GuardOffered(Payload):
     def headline(self) -> str:
         """The sentence, and what makes a guard of it."""
         return f'#{self.source}: "{" ".join(self.quote.split())}" can be a guard: /guard'
+
+
+@event("guard.broken", row="notice")
+class GuardBroken(Payload):
+    """A turn ended without what a guard wants, and the model is told to go on, once."""
+
+    guard: int
+    """Log number of its ``guard.set``."""
+    words: str
+    """The user's, with their number."""
+    files: tuple[str, ...]
+    """What was changed behind the newest run of tests."""
+
+    def headline(self) -> str:
+        """What is missing, and the user's words."""
+        return f"not done: no tests since {count(len(self.files), 'file')} changed · {self.words}"
 
 
 @event("guard.lifted", row="notice")

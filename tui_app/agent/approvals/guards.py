@@ -38,6 +38,8 @@ def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
             others = action.kind == "other" and not operations(action.tool, arguments_of(action))
             unknown = any(not _only_looks(each) for line in lines for each in simple_commands(line))
             return "surely" if others or unknown or any(True for _ in _changed(action)) else "no"
+        case "tests":
+            return "no"  # it is about the end of a turn
 
 
 def _lines(action: Action) -> Iterator[str]:
@@ -103,11 +105,11 @@ def _only_looks(command: SimpleCommand) -> bool:
 
 
 def _concerns(pattern: str, path: str, folder: Folder, *, whole: bool) -> bool:
-    guarded, name = (_inside(each, folder) for each in (pattern, path))
+    guarded, name = (shown_path(each, folder) for each in (pattern, path))
     return path_concerns(guarded, name) or (whole and (name == "." or f"{guarded}/".startswith(f"{name}/")))
 
 
-def _inside(path: str, folder: Folder) -> str:
+def shown_path(path: str, folder: Folder) -> str:
     """A path as seen from the workspace, where it is in it."""
     root, plain = os.path.realpath(folder.root or "."), os.path.normpath(Path(path).expanduser())
     return os.path.relpath(plain, root) if f"{plain}/".startswith(f"{root}/") else plain

@@ -114,6 +114,7 @@ _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 """What a stage that has cut a result says at its end."""
 _CREATED = re.compile(r"(?i)\b(?:created|new file)\b")
 """How the tools that write files say that there was none before."""
+_NOT_RUN = frozenset({"", "refused", "running"})
 _TASK_ID = re.compile(r"#?(\d{1,6})\b")
 
 
@@ -455,6 +456,37 @@ class Ledger:
                         runs[other] = replace(run, solved_by=action.key)
         return runs
 
+    def test_commands(self) -> Collection[str]:
+        """Commands whose output has told of tests, by their producers."""
+        return self._once(
+            "tests",
+            lambda: {name for name, run in self.runs().items() if any(map(_tells_tests, run.actions))},
+        )
+
+    def untested(self, since: int) -> Sequence[str]:
+        """Files that were changed behind a log number, and behind the newest run of tests.
+
+        What has told of tests once is a run of tests whatever it prints.
+        """
+        tested = max(
+            (
+                action.key
+                for action in self.actions()
+                if _tells_tests(action)
+                or (
+                    isinstance(action.operation, Command)
+                    and action.outcome.state not in _NOT_RUN
+                    and producer(action.operation.line) in self.test_commands()
+                )
+            ),
+            default=0,
+        )
+        return [
+            path
+            for path, trail in self.files().items()
+            if trail.is_changed and not trail.undone and max(trail.keys, default=0) > max(since, tested)
+        ]
+
     def failures(self) -> Sequence[Action]:
         """Uses of other tools that failed and have not worked on the same target since, oldest first."""
         open_now: dict[tuple[str, str], Action] = {}
@@ -556,6 +588,12 @@ class Ledger:
             self._derived[name] = make()
         found: _T = self._derived[name]
         return found
+
+
+def _tells_tests(action: Action) -> bool:
+    """Whether an output counts tests: what compilers and linters report counts errors alone."""
+    counts = action.outcome.counts
+    return counts is not None and bool(counts.passed or counts.failed)
 
 
 def _wait_for(call: Call, waiting: dict[str, deque[Call]]) -> Sequence[Call]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.types import CSSPathType
 
-from tui_app.events import ApprovalDecided, GuardSet
+from tui_app.events import ApprovalDecided, GuardKind, GuardSet
 from tui_app.files import repository_root
 from tui_app.records import frozen
 from tui_app.settings import SettingsError
@@ -375,7 +375,8 @@ async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
         if not offers:
             session.say(f"None of your words names a path or command. Type one: /guard {USAGE}.")
             return
-        sets = [*offers, replace(offers[0], forbids="writes", what="")]
+        whole: tuple[GuardKind, ...] = ("writes", "tests")
+        sets = [*offers, *(replace(offers[0], forbids=each, what="") for each in whole)]
         known = {each.text: each for each in reversed(sets)}
         about = {text: f"Your words, {each.words}" for text, each in known.items()}
         texts = list(dict.fromkeys(each.text for each in sets))
