@@ -555,7 +555,7 @@ def test_a_mode_is_in_the_events_and_stays_with_the_session(
 def test_a_guard_is_said_and_holds_in_the_session_from_then_on(plimsoll: Plimsoll, project: Path) -> None:
     first = plimsoll(*WRITE, "--yes", "--guard", "edits notes/")
     assert "guard: notes/ stays as it is" in first.err
-    assert 'it breaks a guard of the user, "edits notes/"' in first.err
+    assert 'stopped: write_file notes/tide.txt · "edits notes/"' in first.err
     result = plimsoll(*WRITE, "--yes", "--json", "--guard", "edits notes/")
     events = [json.loads(line) for line in result.out.splitlines()]
     [event] = [each for each in events if each["type"] == "guard.set"]

@@ -5,7 +5,7 @@ model or a tool says leads there.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -212,7 +212,7 @@ class Approvals:
     """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
     session_rules: tuple[ApprovalRule, ...] = ()
     """Rules that the user has added with "always"."""
-    guards: Sequence[GuardSet] = ()
+    guards: Mapping[int, GuardSet] = field(default_factory=dict)
     """Rules of the user that stop a call whatever allows it."""
     traced: Callable[[Action], Action] = lambda action: action
     """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
@@ -304,12 +304,12 @@ class Approvals:
         self.rules = (*rules, *kept)
 
     def judged(self, action: Action) -> Verdict:
-        for guard in self.guards:
+        for seq, guard in self.guards.items():
             if (found := breaks(guard, action, self.folder)) != "no":
                 # What only may break it is for the user to say.
                 is_sure = found == "surely"
                 why = _BROKEN.format(guard.words)
-                return Verdict("deny" if is_sure else "ask", why, firm=not is_sure, guard=True)
+                return Verdict("deny" if is_sure else "ask", why, firm=not is_sure, guard=seq)
         rules = (*self.rules, *self.session_rules)
         return judge(action, rules, read_only=self.read_only, mode=self.mode, folder=self.folder)
 
@@ -322,7 +322,8 @@ class Approvals:
                 return ""
             self._note(action, "allowed", by, id=id, scope="rule", rule=rule, reason=why)
             return ""
-        self._note(action, "denied", by, id=id, scope="rule", rule=rule, reason=why)
+        rule = self.guards[verdict.guard].words if verdict.guard else rule
+        self._note(action, "denied", by, id=id, scope="rule", rule=rule, reason=why, guard=verdict.guard)
         return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
 
     async def _ask(self, action: Action, verdict: Verdict) -> str:
@@ -384,6 +385,7 @@ class Approvals:
         scope: ApprovalScope = "once",
         rule: str = "",
         reason: str = "",
+        guard: int = 0,
     ) -> None:
         """Write a decision down, before anything comes of it."""
         self.report(
@@ -398,6 +400,7 @@ class Approvals:
                 rule=rule,
                 reason=reason,
                 origin=action.origin,
+                guard=guard,
             )
         )
 

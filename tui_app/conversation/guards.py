@@ -133,11 +133,13 @@ class Guards:
                 self.history.report(guard)
         self._renew()
 
-    def lift(self, seq: int) -> None:
-        """Take a guard away, by its log number."""
-        if (guard := self.standing.get(seq)) is not None:
+    def lift(self, seq: int) -> bool:
+        """Take a guard away, by its log number; whether it was there."""
+        guard = self.standing.get(seq)
+        if guard is not None:
             self.history.report(GuardLifted(guard=seq, text=guard.text))
             self._renew()
+        return guard is not None
 
     def untested(self, since: int) -> str:
         """The words of a guard that wants tests, if changes behind a log number have had none; it is told."""
@@ -163,7 +165,7 @@ class Guards:
             self.history.report(GuardOffered(quote=quote, source=seq))
 
     def _renew(self) -> None:
-        self.approvals.guards = tuple(self.standing.values())
+        self.approvals.guards = self.standing
 
     def traced(self, action: Action) -> Action:
         """The action with its origin, if the user never wrote it; no rule covers what reaches out then."""

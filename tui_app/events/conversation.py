@@ -314,15 +314,19 @@ class ApprovalDecided(Payload):
     scope: ApprovalScope = "once"
     """For this one call, from now on in this session, or by a rule that was there."""
     rule: str = ""
-    """The rule that decided or was added, as it is written."""
+    """The rule that decided or was added, as it is written; of a guard the user's words."""
     reason: str = ""
     """What the user gave as the reason, or the program."""
     origin: str = ""
     """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
+    guard: int = 0
+    """Log number of the guard that stopped it; 0 where none did."""
 
     def headline(self) -> str:
         """What was decided about a call, by whom, and why."""
         subject = " ".join(self.subject.split())
+        if self.guard:
+            return f"stopped: {self.tool} {subject[:60]} · {self.rule}"
         said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[self.decision]
         if self.scope == "always":
             said = f'always allowed by "{self.rule}"'
@@ -342,6 +346,7 @@ class ApprovalDecided(Payload):
             "ids": (self.tool_call_id,),
             "state": "quiet" if quiet else self.decision,
             "model": self.origin,
+            "ref": self.guard,
         }
 
 
@@ -398,7 +403,7 @@ class GuardOffered(Payload):
         return f'#{self.source}: "{" ".join(self.quote.split())}" can be a guard: /guard'
 
 
-@event("guard.broken", row="notice")
+@event("guard.broken", row="notice", light={"ref": "guard"})
 class GuardBroken(Payload):
     """A turn ended without what a guard wants, and the model is told to go on, once."""
 

@@ -14,6 +14,7 @@ from tui_app.events import (
     CompactionRedone,
     CompactionUndone,
     FilesRestored,
+    GuardBroken,
     HookRan,
     MessageExcluded,
     MessagePinned,
@@ -75,6 +76,10 @@ class Entry:
     """US dollars that it has cost, once it is at its end; 0 where no price is known."""
     origin: str = ""
     """Where what a call acts on first stood, if the user was asked for that: ``#45 read_file README.md``."""
+    guard: int = 0
+    """Log number of the guard that stopped it."""
+    words: str = ""
+    """The user's, which a stopped call breaks."""
 
     @property
     def message(self) -> int:
@@ -204,7 +209,9 @@ class UserView:
             return self._put(replace(row, cost=float(head.ids[1]))) if head.ids[1:] else ()
         # Of ordinary work, which nobody was asked about, the log alone has it.
         told = head.model if head.state != "quiet" else ""
-        return self._put(replace(row, origin=told)) if told else ()
+        words = head.title.partition(" · ")[2] if head.ref else ""
+        changed = replace(row, origin=told or row.origin, guard=head.ref, words=words)
+        return self._put(changed) if changed != row else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:
         """Mark what has left; one that stands again has its row already."""
@@ -322,6 +329,7 @@ def entry_of(head: Head) -> Entry | None:
         tokens=0 if kind == "rewrite" else sum(head.tokens.values()),
         chars=head.chars,
         private=is_private(head),
+        guard=head.ref if head.type in (ApprovalDecided.TYPE, GuardBroken.TYPE) else 0,
     )
 
 

@@ -43,7 +43,8 @@ class TimelineFilter(Enum):
     def shows(self, entry: Entry) -> bool:
         match self:
             case TimelineFilter.MOMENTS:
-                return entry.kind not in _STEPS or (entry.kind == "hook" and entry.state in _BAD)
+                stopped = entry.guard and entry.kind != "tool"
+                return entry.kind not in _STEPS or stopped or (entry.kind == "hook" and entry.state in _BAD)
             case TimelineFilter.ALL:
                 return True
             case TimelineFilter.COMPACTIONS:
@@ -56,7 +57,7 @@ class TimelineFilter(Enum):
 
 def rows_of(entry: Entry) -> int:
     """Return the number of rows of an entry: none where there is nothing to say, two with figures."""
-    if entry.kind == "notice" or not has_lines(entry):
+    if (entry.kind == "notice" and not entry.guard) or not has_lines(entry):
         return 0
     return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
 
@@ -96,7 +97,9 @@ def timeline_row(
 def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
     glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time)
     left = LEFT if entry.left else ""
-    match entry.kind:
+    stopped = bool(entry.guard) and entry.kind != "tool"
+    title = title.split(" · ")[0] if stopped else title
+    match "error" if stopped else entry.kind:
         case "user":
             word = left or ("not sent" if entry.state == "failed" else "")
             right = f"{word} {steps or ''}".strip()

@@ -98,8 +98,8 @@ class Verdict:
     """The rule that decided, as it is written; empty where none did."""
     firm: bool = False
     """Whether nobody but the user may allow it, because it may be what a rule denies."""
-    guard: bool = False
-    """Whether a guard decided."""
+    guard: int = 0
+    """Log number of the guard that decided; 0 where none did."""
 
 
 class Judge(Gate, Protocol):

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -384,9 +384,9 @@ class ChatSession:
             self.engine.call(self.conversation.steer)
 
     @property
-    def guards(self) -> "Sequence[GuardSet]":
-        """What the user lets no call do in this session."""
-        return self.conversation.tooling.approvals.guards if self.conversation is not None else ()
+    def guards(self) -> "Mapping[int, GuardSet]":
+        """What the user lets no call do in this session, by log number."""
+        return self.conversation.tooling.approvals.guards if self.conversation is not None else {}
 
     def answer(self, id: str, decision: "Decision") -> None:
         if self.conversation is not None:

@@ -449,7 +449,7 @@ class SessionContext:
             shares=shares,
             cache=cache,
             cached=cached,
-            guards=tuple(each.headline() for each in session.guards),
+            guards=tuple(each.headline() for each in session.guards.values()),
         )
 
     def _cache(self) -> tuple[str, int]:

@@ -179,12 +179,19 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
             chat.work(app.type_ahead.during(partial(open_entry, app, session, entry)))
         case Transcript.NothingToDo(reason=reason):
             session.say(reason)
+        case Transcript.UndoRequested(entry=entry) if entry.guard:
+            chat.work(_lift(session, entry.guard), group="selection", exclusive=False)
         case Transcript.UndoRequested(entry=entry):
             undo(session, entry)
         case Transcript.CompactRequested(entry=entry, up_to=up_to):
             compact_part(session, entry, up_to=up_to)
         case Transcript.Asked(wanted=wanted, entries=entries):
             chat.work(act_on(app, session, wanted, entries), group="selection", exclusive=False)
+
+
+async def _lift(session: ChatSession, guard: int) -> None:
+    if not await session.ask(lambda opened: opened.guards.lift(guard)):
+        session.say("This guard is already lifted.")
 
 
 # Which keys act on the row under the cursor, for the bottom row: what would be refused is not named.
@@ -220,7 +227,9 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     if entry.kind in PINNABLE:
         alone.add("pinnable")
     view = session.presenter.agent_view
-    if why_not_undone(entry):
+    if entry.guard:
+        undoable = entry.guard in session.guards
+    elif why_not_undone(entry):
         undoable = False
     elif entry.kind == "compaction":
         undoable = entry.seq in view.compactions[-1:]

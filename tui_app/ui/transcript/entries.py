@@ -390,6 +390,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
     inside = f" {glyphs.separator} ".join(sub_agent_figures(entry))
+    ill = "stopped" if entry.words else STATE_WORDS[entry.state]
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
     left = LEFT if entry.left else ""
     right = f" {glyphs.separator} ".join(filter(None, (told, left, held(entry, wording), inside, size)))
@@ -404,7 +405,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = bad or (note.startswith("exit ") and note != "exit 0")
     # A good end has no colour, but for tests that have passed.
     passed = not bad and note.endswith(" passed")
-    mark = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}" if bad else ""
+    mark = f"{glyphs.cross} {note or ill}" if bad else ""
     mark = f"{glyphs.check} {note}" if passed else mark
     note = "" if mark else note
     # Its number is enough, where it has one: the row is narrow.
@@ -414,6 +415,14 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     ended = Tone.OK if passed else Tone.ERROR
     tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
     yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)
+    if entry.words:
+        yield TextPiece(f"Your words, {one_line(entry.words, _TITLE_CELLS)}", Tone.DIM, indent=INDENT)
+        yield KeysPiece(
+            (
+                ("u", "lifts the guard"),
+                (label_of("chat.context", wording.keymap), "shows all"),
+            )
+        )
     if not expanded:
         if entry.kind == "tool" and sign == glyphs.edit:
             load_behind(title.partition(" ")[2])

@@ -82,8 +82,12 @@ def why_not_undone(entry: Entry | None) -> str:
     """Say why an entry cannot be undone; empty where it can, and for None: no row is marked."""
     if entry is None:
         return NO_ROW
+    if entry.guard:
+        return ""
     if entry.kind not in _UNDOABLE:
-        return "This row cannot be undone: u is for compactions, rewrites, rewinds and restored files."
+        return (
+            "This row cannot be undone: u is for compactions, rewrites, rewinds, restored files and guards."
+        )
     if entry.state == "ok":
         return ""
     if entry.state == "running":
@@ -728,7 +732,7 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.NothingToDo(NO_ROW))
 
     def action_undo(self) -> None:
-        """Ask for the compaction, rewrite or restored files under the cursor to be undone."""
+        """Ask for the compaction, rewrite, restored files or guard under the cursor to be undone."""
         entry, refused = self.cursor_entry, why_not_undone(self.cursor_entry)
         if entry is None or refused:
             self.post_message(self.NothingToDo(refused))
