@@ -132,6 +132,8 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         # Exit codes, as programs of all kinds state them.
         ("make", "Exit code 2\nboom", "success", "failed", "exit 2"),
         ("make", "boom\nexit code: 2", "success", "failed", "exit 2"),
+        ("python a.py", "Exit code 3 after 0.2 s.\nboom", "success", "failed", "exit 3"),
+        ("python a.py", "Exit code 0 after 12.0 s.", "success", "ok", "ok"),
         ("make", "Error: Exit code 2\nboom", "failed", "failed", "exit 2"),
         ("make", "boom\n[exit code 1]", "success", "failed", "exit 1"),
         ("make", "Exit code: 2\nWall time: 0.1 seconds\nOutput:\nboom", "success", "failed", "exit 2"),

@@ -167,7 +167,8 @@ def report_counts(output: str) -> Counts | None:
 _EXIT = re.compile(
     r"(?i)[\[<(]?(?:error: )?(?:(?:the )?(?:command|process)\b.{0,200}? |shellid: \S{1,60} )?"
     r"(?:(?:completed|finished|exited|ended|executed|failed) with )?"
-    r"(?:exit[ _]?(?:code|status)|return[ _]?code|code)[ :=]{1,3}(-?\d{1,10})[.\])>]{0,3}"
+    r"(?:exit[ _]?(?:code|status)|return[ _]?code|code)[ :=]{1,3}(-?\d{1,10})"
+    r"(?: after [\d.]{1,12} s)?[.\])>]{0,3}"
     r"|\S{1,40} exit (-?\d{1,10}), \d+ s\b.*"
 )
 """A line by which a program frames an output."""
