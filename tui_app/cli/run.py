@@ -45,6 +45,7 @@ from tui_app.events import (
     ApprovalDecided,
     AssistantDelta,
     AssistantMessage,
+    CallRepeated,
     CompactionComplete,
     Error,
     GuardBroken,
@@ -420,7 +421,7 @@ def _aside(payload: Payload) -> str:
             return f"  The model asks: {one_line(question, _QUESTION_CELLS)} There is no user to answer."
         case Notice():
             return payload.text
-        case MemoryPressure() | TaskEnded() | GuardSet() | GuardBroken() | ToolSwitch():
+        case MemoryPressure() | TaskEnded() | GuardSet() | GuardBroken() | CallRepeated() | ToolSwitch():
             return payload.headline()
         case _:
             return ""

@@ -216,6 +216,8 @@ class Approvals:
     """Rules of the user that stop a call whatever allows it."""
     traced: Callable[[Action], Action] = lambda action: action
     """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
+    repeated: Callable[[str], str] = lambda _call: ""
+    """What a call does that was done before, by its id; empty for nothing."""
     _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
@@ -346,6 +348,7 @@ class Approvals:
             origin=_first_stood(action) if action.reaches else "",
             origin_seq=action.origin_key,
             reaches=action.reaches,
+            repeats=self.repeated(action.call),
             waiting=self.ahead.waiting,
         )
         self.report(self._shown)
@@ -456,6 +459,8 @@ class Questions:
     """The line in which approvals wait too: one thing is asked at a time."""
     attended: bool = False
     """Whether a user sees the questions and can answer."""
+    repeated: Callable[[str], str] = lambda _call: ""
+    """What a call asks that was answered before, by its id; empty for nothing."""
     _asked: "dict[str, asyncio.Future[str]]" = field(default_factory=dict)
     _count: int = 0
 
@@ -464,7 +469,12 @@ class Questions:
         self._count += 1
         id = f"{call}.question.{self._count}"
         asked = QuestionAsked(
-            id=id, tool_call_id=call, question=question, choices=tuple(choices), attended=self.attended
+            id=id,
+            tool_call_id=call,
+            question=question,
+            choices=tuple(choices),
+            attended=self.attended,
+            repeats=self.repeated(call),
         )
         if not self.attended:
             self.report(asked)

@@ -38,6 +38,7 @@ from tui_app.conversation.memory import SessionMemory, remembering_of
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
+from tui_app.conversation.repeats import Repeats
 from tui_app.conversation.session_extras import Extras, extras_of
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
@@ -374,6 +375,8 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     tooling = make_tooling(replace(opening, mode=place.mode), history, place.folder, compactor)
     host.tasks = tooling.tasks
     guards = Guards(history, tooling.approvals, tuple(map(parse_guard, opening.guards)))
+    repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
+    tooling.approvals.repeated = tooling.questions.repeated = repeats.about
     if opening.attended:
         bus.listen(guards.heard)
     # From here on under the rules as the user changes them.
@@ -387,7 +390,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         compactions=compactions,
         tooling=tooling,
         extras=extras,
-        before=[ModeNotes(history, tooling.approvals), *tooling.news],
+        before=[ModeNotes(history, tooling.approvals), *tooling.news, repeats],
         around=[ToolHooks(hooks), *telemetry.capabilities(history.session), MaskedResults(secrets)],
     )
     runner = setup.runner(own)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,15 +16,13 @@ from tui_app.context.shell_line import producer, simple_commands
 from tui_app.context.tool_titles import call_title
 from tui_app.context.user_text import own_words, sentences
 from tui_app.conversation.approvals import Approvals
-from tui_app.conversation.recall import brief_in
+from tui_app.conversation.repeats import handed_over
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import GuardBroken, GuardKind, GuardLifted, GuardOffered, GuardSet, Record, UserMessage
-from tui_app.session.store import SessionNotFound, SessionStore
+from tui_app.session.store import SessionStore
 from tui_app.settings.rules import Refused, show
 
 USAGE = "edits PATH, command WORDS, writes, or tests"
-_MOST_SESSIONS = 8
-"""Handovers that are followed back."""
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
 _SLASHED = re.compile(r"(?<![\w:/@.\-`])(?:[\w.*?~\-]+/)+(?:[\w.*?\-]*[\w*?])?(?![\w/`])")
 _WORDS = re.compile(r"[\w.\-]+")
@@ -173,7 +171,10 @@ class Guards:
         if not reach.operands:
             return action
         if self._earlier is None:
-            self._earlier = list(self._handed_over())
+            self._earlier = []
+            for earlier in reversed(list(handed_over(self.history))):
+                self._earlier.append(Origins(call_title, earlier.session))
+                earlier.inform(self._earlier[-1])
         self.history.inform(self._own)
         found: dict[Origin, dict[str, None]] = {}
         for operand in reach.operands:
@@ -187,17 +188,3 @@ class Guards:
         traced = replace(action, origin=origin.text, origin_key=key, traced=what, reaches=reach.why)
         guarded = "; ".join(filter(None, (action.guarded, f"not from you: {origin.text}")))
         return replace(traced, guarded=guarded) if reach.why else traced
-
-    def _handed_over(self) -> Iterable[Origins]:
-        """The texts of earlier sessions, the oldest first."""
-        store, session, found = self.history.store, self.history.session, list[Origins]()
-        while (handed := brief_in(store, session)) is not None and len(found) < _MOST_SESSIONS:
-            session = handed.from_session
-            earlier = SessionHistory(store, session, self.history.archive, self.history.counter, print, "")
-            try:
-                earlier.view = store.agent_view(session)
-            except SessionNotFound:
-                break
-            found.insert(0, Origins(call_title, session))
-            earlier.inform(found[0])
-        return found

@@ -278,7 +278,7 @@ def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
     """The diff, the command or the arguments whole, then what else is to be known."""
     shown: list[Content] = []
     looks = islice(dict.fromkeys(lookalikes(asked.subject if asked.kind != "other" else "")), MOST_REMARKS)
-    facts = [*(f"Look closely: {each}." for each in looks), asked.note, asked.because]
+    facts = [*(f"Look closely: {each}." for each in looks), asked.note, asked.repeats, asked.because]
     if asked.kind == "file":
         path = str(cwd / asked.subject)
         for hunk in hunks(asked.detail):

@@ -432,6 +432,38 @@ class GuardLifted(Payload):
         return f"guard lifted: {self.text}"
 
 
+RepeatKind = Literal["command", "running", "edit", "question", "task", "refused"]
+"""What is done once more: a command, a background command that still runs, an edit that stands, a question
+that was answered, a task that was done or taken off the list, or what the user has refused."""
+
+
+@event("call.repeated")
+class CallRepeated(Payload):
+    """A call does what was done before, out of the model's sight: it was told so, or the log has answered."""
+
+    tool_call_id: str
+    tool: str
+    kind: RepeatKind
+    text: str
+    """What was done, where, and what came of it: ``ran at #142: exit 1, 3 failed``."""
+    source: int
+    """Log number of what came of it."""
+    session: str = ""
+    """Session of that, where this one was handed over; empty for this one."""
+    answered: bool = False
+    """Whether the log has answered, and nothing was done."""
+    again: str = ""
+    """Of a command that ran once more, how it ended now: ``the same``, or as ``exit 0, 12 passed``."""
+
+    def headline(self) -> str:
+        """What was done before, and what came of it now."""
+        now = f". Ran again: {self.again}" if self.again else ""
+        return f"{self.text}{'. The log has answered' if self.answered else now}"
+
+    def light(self) -> dict[str, Any]:
+        return {"ids": (self.tool_call_id,), "state": "answered" if self.answered else "told"}
+
+
 @event("file.changed")
 class FileChanged(Payload):
     """A tool is about to change a file, whose bytes are kept so that they can be brought back."""

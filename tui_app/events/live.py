@@ -121,6 +121,8 @@ class ApprovalRequested(Payload):
     """Log number of that text in this session; 0 where it is not known, or in another one."""
     reaches: str = ""
     """With that: what cannot be taken back."""
+    repeats: str = ""
+    """What was done before that it does once more, and where: ``ran at #142: ok``; empty for nothing."""
     waiting: int = 0
     """Further calls that wait to be asked about."""
 
@@ -148,6 +150,8 @@ class QuestionAsked(Payload):
     """What to choose from; empty where words are asked for."""
     attended: bool = True
     """Whether somebody is there to answer."""
+    repeats: str = ""
+    """Where it was answered before, and how; empty for nowhere."""
 
 
 @event("approval.ahead", stored=False)

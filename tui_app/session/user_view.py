@@ -10,6 +10,7 @@ from tui_app.events import (
     PAYLOADS,
     PRIVATE,
     ApprovalDecided,
+    CallRepeated,
     CompactionEdited,
     CompactionRedone,
     CompactionUndone,
@@ -80,6 +81,10 @@ class Entry:
     """Log number of the guard that stopped it."""
     words: str = ""
     """The user's, which a stopped call breaks."""
+    repeats: str = ""
+    """What a call did before that it does once more, and what came of it."""
+    answered: bool = False
+    """Whether the log has answered that call, and nothing was done."""
 
     @property
     def message(self) -> int:
@@ -192,7 +197,7 @@ class UserView:
                 return (*self._restate(head.ref, state="undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE | SessionRestored.TYPE:
                 return self._restated(head)
-            case ApprovalDecided.TYPE | SubAgentStep.TYPE | SubAgentEnd.TYPE:
+            case ApprovalDecided.TYPE | SubAgentStep.TYPE | SubAgentEnd.TYPE | CallRepeated.TYPE:
                 return (*self._of_call(head), *self._started(head))
             case MessagePinned.TYPE:
                 return self._restate(head.ref, pinned=head.state == "pinned")
@@ -207,6 +212,8 @@ class UserView:
             return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
         if head.type == SubAgentEnd.TYPE:
             return self._put(replace(row, cost=float(head.ids[1]))) if head.ids[1:] else ()
+        if head.type == CallRepeated.TYPE:
+            return self._put(replace(row, repeats=head.title, answered=head.state == "answered"))
         # Of ordinary work, which nobody was asked about, the log alone has it.
         told = head.model if head.state != "quiet" else ""
         words = head.title.partition(" · ")[2] if head.ref else ""

@@ -78,6 +78,7 @@ TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
 EFFORTS = ("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks, the least first; ``default`` leaves it to the model."""
 ReviewMode = Literal["always", "manual", "never"]
+RepeatManner = Literal["tell", "answer", "off"]
 """Which summaries the user sees before they are applied."""
 
 
@@ -255,6 +256,11 @@ class Settings:
     )
     tell_fullness: bool = setting(
         True, Flag(), "Tell the model when its window is 50% and 70% full, and at the load line."
+    )
+    repeats: RepeatManner = setting(
+        "tell",
+        Choice(get_args(RepeatManner)),
+        "When the model does again what it can no longer see: tell it so, let the log answer, or neither.",
     )
     provider_compaction: bool = setting(
         False, Flag(), "Let the provider compact conversations where it can, instead of Plimsoll."

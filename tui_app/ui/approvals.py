@@ -119,6 +119,9 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
         named: Whether the title has the whole name of a file, an address or a tool.
     """
     yield from _subject_rows(asked, named=named)
+    if asked.repeats:
+        yield QuestionRow("")
+        yield QuestionRow(f"done before   {asked.repeats}", "remark")
     if asked.origin:
         yield QuestionRow("")
         yield QuestionRow(f"not from you   {asked.origin}", "remark")

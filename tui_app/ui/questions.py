@@ -134,6 +134,8 @@ class QuestionBox(AskBox):
         if asked is None or self._line is None:
             return
         title = Content.styled(clean(asked.question), "bold $text-warning")
+        if asked.repeats:
+            title += Content.styled(f"\n{clean(asked.repeats)}", "$text-muted")
         self.query_one("#asked-title", Static).update(title)
         most = min(len(asked.choices), max(_LEAST_ROWS, self.screen.size.height // _SHARE))
         rows = choice_rows(asked.choices, self.marked, width, most, self.glyphs) if asked.choices else []

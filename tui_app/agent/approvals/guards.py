@@ -42,6 +42,13 @@ def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
             return "no"  # it is about the end of a turn
 
 
+def only_looks(line: str) -> bool:
+    """Whether nothing in a line can change anything, as far as its programs are known."""
+    commands = simple_commands(line)
+    writes = (path for each in commands for path, _ in each.writes)
+    return bool(commands) and all(map(_only_looks, commands)) and all(path in _NOWHERE for path in writes)
+
+
 def _lines(action: Action) -> Iterator[str]:
     if action.kind == "command":
         yield action.subject

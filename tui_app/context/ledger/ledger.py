@@ -108,7 +108,7 @@ _STORED = {
 }  # fmt: skip
 """What a dump holds, by name."""
 _LONGEST_WORDS = 4_000
-_VERSION = 1
+_VERSION = 2
 """Of dumps: one that was read by other rules is folded anew."""
 _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 """What a stage that has cut a result says at its end."""
@@ -131,6 +131,8 @@ class Action:
     said: str = ""
     call: int = 0
     """Log number of the call."""
+    id: str = ""
+    """The id of the call."""
 
 
 @frozen
@@ -377,14 +379,15 @@ class Ledger:
             elif isinstance(entry, Answer):
                 call = waiting[entry.id].popleft() if waiting.get(entry.id) else None
                 done: Sequence[Operation | None] = call.operations if call and call.operations else (None,)
+                asked = call.key if call else 0
                 found += [
-                    Action(entry.key, entry.tool, operation, outcome, entry.said, call.key if call else 0)
+                    Action(entry.key, entry.tool, operation, outcome, entry.said, asked, entry.id)
                     for operation, outcome in zip(done, entry.outcomes, strict=False)
                 ]
         for calls in (abandoned, *waiting.values()):
             for call in calls:
                 found += [
-                    Action(call.key, call.tool, operation, Outcome(), call=call.key)
+                    Action(call.key, call.tool, operation, Outcome(), call=call.key, id=call.id)
                     for operation in (call.operations or (None,))
                 ]
         return sorted(found, key=lambda action: action.key)

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -124,6 +125,8 @@ class FileUse:
     """Where it is moved to."""
     size: int = 0
     """Characters that are written."""
+    digest: str = ""
+    """Of all that the call was given: two calls with the same one are the same edit."""
 
 
 @frozen
@@ -212,11 +215,17 @@ def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operatio
     elif moved := _move(named, args):
         yield moved
     elif (path := target_path(args)) and (verb := _file_verb(named, args)):
-        yield FileUse(path, verb, size=len(first_text(args, (*FILE_ARGUMENTS, *NEW_TEXT_ARGUMENTS))))
+        size = len(first_text(args, (*FILE_ARGUMENTS, *NEW_TEXT_ARGUMENTS)))
+        yield FileUse(path, verb, size=size, digest="" if verb == "read" else _digest(args))
     elif named & _LOOKS:
         yield Look()
     elif line := first_text(args, ("command", "cmd")):
         yield Command(line)
+
+
+def _digest(args: Mapping[str, Any]) -> str:
+    told = json.dumps(args, sort_keys=True, default=str)
+    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def name_words(tool: str) -> frozenset[str]:

@@ -304,7 +304,7 @@ def estimate(entry: Entry, before: Entry | None, width: int) -> int:
         return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
     if entry.kind == "shell":
         return distance(entry, before) + 2 + min(SHELL_LINES, entry.chars // min(width, PROSE_CELLS))
-    return distance(entry, before) + (2 if entry.kind in ("compaction", "error") else 1)
+    return distance(entry, before) + (2 if entry.kind in ("compaction", "error") or entry.repeats else 1)
 
 
 def pieces(
@@ -392,8 +392,11 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     inside = f" {glyphs.separator} ".join(sub_agent_figures(entry))
     ill = "stopped" if entry.words else STATE_WORDS[entry.state]
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
+    before = ("from the log" if entry.answered else "told") if entry.repeats else ""
     left = LEFT if entry.left else ""
-    right = f" {glyphs.separator} ".join(filter(None, (told, left, held(entry, wording), inside, size)))
+    right = f" {glyphs.separator} ".join(
+        filter(None, (told, before, left, held(entry, wording), inside, size))
+    )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     title, _, note = title.partition(" · ") if entry.kind == "tool" else (title, "", "")
     sign = glyphs.expanded if expanded else glyphs.collapsed
@@ -423,6 +426,8 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
                 (label_of("chat.context", wording.keymap), "shows all"),
             )
         )
+    if entry.repeats:
+        yield TextPiece(one_line(entry.repeats, _TITLE_CELLS), Tone.DIM, indent=INDENT)
     if not expanded:
         if entry.kind == "tool" and sign == glyphs.edit:
             load_behind(title.partition(" ")[2])

@@ -1,0 +1,294 @@
+"""Whether a call does what was done before, where the model cannot see that any more."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from tui_app.context.ledger.effects import file_effects
+from tui_app.context.ledger.ledger import Action, Ledger, is_look
+from tui_app.context.ledger.tools import (
+    OPEN,
+    Command,
+    FileUse,
+    Question,
+    TaskState,
+    TaskUpdate,
+    operations,
+)
+from tui_app.context.shell_line import bare_words, producer, read_line, simple_commands
+from tui_app.context.user_text import beginning, one_line
+from tui_app.events import RepeatKind
+from tui_app.records import frozen
+from tui_app.tool_specs import SUB_AGENT_TOOLS
+
+_TOLD_CHARS, _MOST_TASKS = 160, 3
+_PLACES = frozenset({"cd", "pushd", "popd"})
+_KEPT = frozenset({"added", "committed"})
+"""What git notes of files without changing them."""
+
+
+@frozen
+class Repeat:
+    """Something that was done before."""
+
+    kind: RepeatKind
+    key: int
+    """Log number of what came of it."""
+    text: str
+    """In words: ``ran at #142: exit 1, 3 failed``."""
+    call: str = ""
+    """Id of the call that did it."""
+    session: str = ""
+    """Where that stands; empty for this session."""
+    told: str = ""
+    """Of a command, how it ended."""
+    sure: bool = False
+    """Whether nothing that ran since can have written anything, as far as the log tells."""
+    exact: bool = False
+    """Whether the call is the same word for word."""
+
+
+@frozen
+class Past:
+    """What happened in one session that the model goes on from."""
+
+    ledger: Ledger
+    unseen: Callable[[int], bool] = lambda _key: True
+    """Whether the model has lost sight of a message, or never saw it."""
+    session: str = ""
+
+    def place(self, key: int) -> str:
+        return f"{self.session[:8]}#{key}"
+
+
+@frozen(kw_only=True)
+class Knowledge:
+    """What is known of commands and answers beside the ledger."""
+
+    only_looks: Callable[[str], bool] = is_look
+    """Whether a shell line can change nothing."""
+    kinds: Callable[[str], Collection[str]] = lambda _line: ()
+    """In which ways a line reaches out or destroys: ``network``, ``packages``, ``deletes`` …"""
+    answer: Callable[[str], str] = lambda said: said
+    """The user's own words in the answer to a question; empty where nobody answered."""
+    running: Collection[str] = ()
+    """Handles of the background commands that run now."""
+    unrun: Collection[str] = field(default_factory=tuple)
+    """Ids of calls that the log has answered: nothing was done by them."""
+
+
+def repeat_of(
+    tool: str, args: Mapping[str, Any], pasts: Sequence[Past], known: Knowledge, call: str = ""
+) -> Repeat | None:
+    """Find what a call would do once more.
+
+    Whether files are as they were is not looked at: of a command and an edit that is for whoever asks.
+
+    Args:
+        tool: Name of the tool.
+        args: What it is called with.
+        pasts: This session, then those that it was handed over from, the newest first.
+        known: What is known beside them.
+        call: Id of the call, which may be among what happened.
+
+    Returns:
+        None where nothing of it was done before, something has happened since that it depends on, or the
+        model sees for itself that it was done.
+    """
+    for wanted in operations(tool, args):
+        match wanted:
+            case Command():
+                found = _command(wanted, pasts, known, call)
+            case FileUse(digest=digest) if digest:
+                found = _edit(wanted, pasts, known, call)
+            case Question(text=text, plan=False) if text:
+                found = _question(text, pasts, known)
+            case TaskUpdate():
+                found = _tasks(wanted, pasts)
+            case _:
+                found = None
+        if found is not None:
+            return found
+    return None
+
+
+def _backwards(pasts: Sequence[Past]) -> Iterator[tuple[Past, Action]]:
+    for past in pasts:
+        for action in reversed(past.ledger.actions()):
+            yield past, action
+
+
+# Commands.
+
+
+def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
+    line = wanted.line
+    if "network" in known.kinds(line) or (is_look(line) and not _written(line)):
+        return None  # what it would show may be another thing by now, and costs nothing to see
+    name, sure, changed = _name(line), True, False
+    for past, action in _backwards(pasts):
+        done = action.operation
+        if action.id == call and not action.outcome.state:
+            continue
+        is_same = isinstance(done, Command) and action.outcome.state and _name(done.line) == name
+        if is_same and not past.unseen(action.key):
+            return None
+        if action.id in known.unrun:
+            continue
+        if is_same and isinstance(done, Command):
+            return _judged(wanted, done, past, action, known, sure=sure, changed=changed)
+        writes = "surely" if changed else _writes(action, known)
+        changed = writes == "surely"
+        sure = sure and writes == "no"
+    return None
+
+
+def _written(line: str) -> Sequence[str]:
+    paths = (path for each in simple_commands(line) for path, _ in each.writes)
+    return [path for path in paths if not path.startswith("/dev/")]
+
+
+def _name(line: str) -> str:
+    """What a line has in common with another one that does the same."""
+    commands = simple_commands(line)
+    moves = any(each.program in _PLACES or each.reads for each in commands)
+    # Variables that it is run with, and texts that are no words of it.
+    words = (word.text for each in commands for word in each.parts if word.text not in bare_words(each.words))
+    if moves or any("=" in word for word in words) or read_line(line).texts or _written(line):
+        return " ".join(line.split())
+    return producer(line)
+
+
+def _judged(
+    wanted: Command,
+    done: Command,
+    past: Past,
+    action: Action,
+    known: Knowledge,
+    *,
+    sure: bool,
+    changed: bool,
+) -> Repeat | None:
+    key, place, outcome = action.key, past.place(action.key), action.outcome
+    if outcome.state == "refused":
+        return Repeat("refused", key, f"refused by the user at {place}", action.id, past.session)
+    if outcome.state == "running":
+        if not outcome.handle or outcome.handle not in known.running:
+            return None
+        text = f"runs since {place} as {outcome.handle}"
+        return Repeat("running", key, text, action.id, past.session)
+    # A failure that nothing counts may be one of the moment.
+    has_ended = outcome.ok or (outcome.state == "failed" and outcome.counts is not None)
+    if changed or wanted.background or not has_ended:
+        return None
+    if known.only_looks(wanted.line) and outcome.counts is None:
+        return None
+    text = f"ran at {place}: {outcome.told()}"
+    exact = wanted.line.strip() == done.line.strip()
+    return Repeat("command", key, text, action.id, past.session, outcome.told(), sure, exact)
+
+
+def _writes(action: Action, known: Knowledge) -> str:
+    """Whether a call may have changed what a command depends on: ``no``, ``perhaps`` or ``surely``."""
+    state, done = action.outcome.state, action.operation
+    if state == "refused":
+        return "no"
+    if done is None:
+        return "surely"
+    if isinstance(done, FileUse):
+        return "no" if done.verb == "read" or state == "failed" else "surely"
+    if not isinstance(done, Command):
+        return "perhaps" if action.tool in SUB_AGENT_TOOLS else "no"
+    if known.only_looks(done.line) or action.outcome.counts is not None:
+        return "no"  # what reports has checked
+    deeds = {effect.deed for effect in file_effects(done.line)}
+    if deeds and deeds <= _KEPT and all(each.program == "git" for each in simple_commands(done.line)):
+        return "no"
+    is_known = bool(deeds - _KEPT - {"read"}) or {"packages", "deletes"} & {*known.kinds(done.line)}
+    return "surely" if is_known else "perhaps"
+
+
+# Edits, answers, tasks.
+
+
+def _edit(wanted: FileUse, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
+    for past, action in _backwards(pasts):
+        done = action.operation
+        is_same = isinstance(done, FileUse) and (done.path, done.digest) == (wanted.path, wanted.digest)
+        if not is_same or (action.id == call and not action.outcome.state):
+            continue
+        if not past.unseen(action.key):
+            return None
+        if action.id in known.unrun:
+            continue
+        place, state = past.place(action.key), action.outcome.state
+        if state not in ("ok", "refused"):
+            return None
+        if state == "refused":
+            return Repeat("refused", action.key, f"refused by the user at {place}", action.id, past.session)
+        text = f"done at {place}, and it stands"
+        return Repeat("edit", action.key, text, action.id, past.session, sure=True, exact=True)
+    return None
+
+
+def _question(text: str, pasts: Sequence[Past], known: Knowledge) -> Repeat | None:
+    asked = one_line(text).casefold()
+    for past, action in _backwards(pasts):
+        done = action.operation
+        if not isinstance(done, Question) or done.plan or one_line(done.text).casefold() != asked:
+            continue
+        said = known.answer(action.said) if action.outcome.ok else ""
+        if said and not past.unseen(action.key):
+            return None
+        if not said or action.id in known.unrun:
+            continue
+        told = f'answered at {past.place(action.key)}: "{beginning(one_line(said), _TOLD_CHARS)}"'
+        return Repeat("question", action.key, told, action.id, past.session, sure=True, exact=True)
+    return None
+
+
+_Known = tuple[TaskState, Past, int]
+"""How a task ended or stands, and where that is told."""
+
+
+def _tasks(wanted: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
+    """Tasks that are open again although they were done, or taken off the list."""
+    over: dict[str, _Known] = {}
+    ids: dict[str, str] = {}
+    for past in reversed(pasts):
+        for action in past.ledger.actions():
+            if isinstance(action.operation, TaskUpdate) and action.outcome.ok:
+                _follow(action.operation, past, action.key, over, ids)
+    found: list[tuple[int, str]] = []
+    for entry in wanted.entries:
+        known = over.get(entry.text or ids.get(entry.id, ""))
+        if known is None or entry.state not in OPEN or known[0] in OPEN or not known[1].unseen(known[2]):
+            continue
+        state, past, key = known
+        ended = "done" if state == "done" else "taken off the list"
+        text = one_line(entry.text or ids.get(entry.id, ""))
+        found.append((key, f'"{beginning(text, _TOLD_CHARS)}" was {ended} at {past.place(key)}'))
+    if not found:
+        return None
+    more = f"; and {len(found) - _MOST_TASKS} more" if len(found) > _MOST_TASKS else ""
+    return Repeat("task", found[0][0], "; ".join(text for _, text in found[:_MOST_TASKS]) + more)
+
+
+def _follow(
+    update: TaskUpdate,
+    past: Past,
+    key: int,
+    over: dict[str, tuple[TaskState, Past, int]],
+    ids: dict[str, str],
+) -> None:
+    for entry in update.entries:
+        text = entry.text or ids.get(entry.id, "")
+        if entry.id and entry.text:
+            ids[entry.id] = entry.text
+        if text and (text not in over or over[text][0] != entry.state):
+            over[text] = entry.state, past, key
+    if update.whole:
+        listed = {entry.text for entry in update.entries}
+        for text, (state, _, _) in list(over.items()):
+            if text not in listed and state in OPEN:
+                over[text] = "dropped", past, key
