@@ -180,6 +180,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("handoff", ("a1b2", "low", "water"), (("--extract",), ("--json",), ("--window", "8000"))),
     ("diff", ("a1b2",), (("--message",), ("--model", "offline:extractive"), ("--json",))),
     ("stats", ("a1b2",), (("--json",),)),
+    ("why", ("a1b2", "#7"), (("--json",),)),
     ("memory", ("add", "Ships", "sail"), (("--kind", "rule"), ("--everywhere",), ("--json",))),
     ("memory", ("edit", "1", "Ships sail"), (("--json",), ("--folder", "."))),
     ("memory", ("forget", "1"), (("--yes",), ("--json",))),

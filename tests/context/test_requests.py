@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import groupby
 from unittest.mock import patch
 
@@ -57,6 +57,8 @@ from tui_app.context.windows import resolve_window
 from tui_app.events import (
     CompactionComplete,
     Payload,
+    PrefixBreak,
+    SentPart,
     ToolNormalised,
     ToolOffloaded,
     Truncation,
@@ -579,9 +581,12 @@ def cached(provider: Provider, tokens: int) -> None:
 
 
 def test_the_log_keeps_it_beside_the_figures() -> None:
-    event = UsageInfo(usage={"total": 3}, prefix_kept=0.5, cache_read_tokens=2)
+    broken = PrefixBreak(part="AGENTS.md", how="changed", byte=7, line=2)
+    parts = (SentPart(name="AGENTS.md", tokens=3, hash="0a"),)
+    event = UsageInfo(usage={"total": 3}, prefix_kept=0.5, cache_read_tokens=2, parts=parts, broken=broken)
     data = payload_to_json(event)
     unknown = {"factor": None, "carried": None, "growth": None, "cache_hour": None}
+    unknown |= {"parts": (asdict(parts[0]),), "broken": asdict(broken)}  # type: ignore[dict-item]
     assert data == {"total": 3, "prefix_kept": 0.5, "cache_read_tokens": 2, **unknown}
     assert payload_from_json(event.TYPE, data) == event
     assert payload_from_json(event.TYPE, {"total": 3}) == UsageInfo(usage={"total": 3})

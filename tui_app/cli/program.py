@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 COMMANDS: Mapping[str, str] = {
     "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
-    "context": "context", "exclude": "context", "stats": "sessions", "memory": "memory", "compact": "compact",
-    "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit", "models": "models",
-    "keys": "models", "doctor": "doctor",
+    "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
+    "compact": "compact", "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit",
+    "models": "models", "keys": "models", "doctor": "doctor",
     "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip

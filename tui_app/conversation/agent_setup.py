@@ -125,6 +125,7 @@ class AgentSetup:
                 contains=files.contains,
                 digest=self.writers.digest,
                 cache=self.writers.cache_rates,
+                sources=self.extras.overhead.sources,
             ),
             tell=history.append if self.opening.settings.tell_fullness else None,
         )
@@ -222,5 +223,5 @@ def describe_tools(
     room = ToolRoom(history, lambda: overhead.instructions, searched, extras.off)
     extras.own = room.fitted([*every])
     overhead.tools, overhead.project = extras.sent_of(extras.own), extras.project.instructions
-    overhead.surroundings = extras.project.surroundings
+    overhead.surroundings, overhead.pieces = extras.project.surroundings, extras.project.pieces
     return workspace, tools, room

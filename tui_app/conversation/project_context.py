@@ -131,6 +131,11 @@ class ProjectContext:
         lists = skills_text(self.skills), agents_text(self.agents.found)
         return "\n\n".join(filter(None, (instructions_text(self.files), *lists)))
 
+    def pieces(self) -> Sequence[tuple[str, str]]:
+        """The same by what it is from: each file with its text, skills, agents."""
+        files = [(each.path, each.text) for each in self.files]
+        return [*files, ("skills", skills_text(self.skills)), ("agents", agents_text(self.agents.found))]
+
     def summary_instructions(self) -> str:
         """What is asked of every summary; empty for nothing."""
         return summary_instructions(self.files)
@@ -348,6 +353,7 @@ class RequestOverhead(OutermostCapability):
         project: The part of them that is counted as memory: those of the project, names of skills.
         servers: Another such part: what MCP servers say.
         surroundings: The part that stands last, and changes from session to session.
+        pieces: The part of the project by what it is from.
     """
 
     def __init__(self) -> None:
@@ -356,6 +362,18 @@ class RequestOverhead(OutermostCapability):
         self.project: Callable[[], str] = str
         self.servers: Callable[[], str] = str
         self.surroundings: Callable[[], str] = str
+        self.pieces: Callable[[], Sequence[tuple[str, str]]] = tuple
+
+    def sources(self, text: str) -> Sequence[tuple[str, str]]:
+        """Whose the pieces of a text of the instructions are."""
+        if text == self.project():
+            return self.pieces()
+        if text == self.servers():
+            return [("what servers say", text)]
+        if text != self.surroundings():
+            return [("system prompt", text)]
+        lines = text.split("\n")
+        return [("surroundings", "\n".join(lines[:-2])), ("clock", "\n".join(lines[-2:]))]
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
         memory = counter.unscaled(counter.instructions(self.project()))

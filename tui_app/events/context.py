@@ -18,6 +18,35 @@ MARKS = (NOT_IN_LOG, UNCHECKED, DOUBTFUL, "(unconfirmed)")
 """Those, and the one that summaries of earlier versions hold."""
 
 
+@frozen(kw_only=True)
+class SentPart:
+    """What stands in front of the messages of a request, by whom it is from; of its text a hash alone."""
+
+    name: str
+    """``system prompt``, the file of instructions, ``skills``, ``server files``, ``clock``, ``tools``."""
+    tokens: int
+    """As counted without any factor."""
+    hash: str
+    """Of its text; two requests with the same one hold the same bytes."""
+    count: int = 1
+    """How many definitions it is, for tools."""
+
+
+@frozen(kw_only=True)
+class PrefixBreak:
+    """The first byte of a request that was another one in the request before."""
+
+    part: str
+    """What it is in: that of a :class:`SentPart`, a tool by its name, or ``message 12: tool-return``."""
+    how: Literal["changed", "added", "removed"]
+    byte: int = 0
+    """Its place in the part, from 0."""
+    line: int = 0
+    """The line of the part that it is in, from 1; 0 where the part has none."""
+    by: str = ""
+    """The server whose part it is; empty for what is ours or the folder's."""
+
+
 @event("session.usage_info")
 class UsageInfo(Payload):
     """The measured context of a request: ``ContextUsage.to_json()`` and what prompt caches can make of it."""
@@ -40,6 +69,10 @@ class UsageInfo(Payload):
     cache_hour: float | None = None
     """Share of the request, 0 to 1, up to which its provider was asked to keep it for an hour, by it or one
     before; None where that is not decided for each request, and in older logs."""
+    parts: tuple[SentPart, ...] | None = None
+    """What stands in front of the messages; None where that is as in the request before."""
+    broken: PrefixBreak | None = None
+    """Where the request first differs from the one before; None where it begins with all of it."""
 
 
 @event("session.fullness", row="notice", light={"chars": "text"})

@@ -41,7 +41,7 @@ class Record:
 def payload_to_json(payload: Payload) -> dict[str, Any]:
     """Flatten a payload to JSON values; usage events carry their figures at the top."""
     if isinstance(payload, UsageInfo):
-        return payload.usage | {name: getattr(payload, name) for name in _USAGE_OWN}
+        return payload.usage | {name: msgspec.to_builtins(getattr(payload, name)) for name in _USAGE_OWN}
     if isinstance(payload, GaugeChanged):
         window = payload.usage.window
         believed = {"believed_limit": window.limit} if window.announced else {}

@@ -35,7 +35,7 @@ from tui_app.settings import Settings
 from tui_app.settings.spec import cache_settings
 from tui_app.usage import ContextUsage
 
-_CHANGES = {
+CHANGES = {
     CompactionComplete.TYPE: "compaction",
     CompactionUndone.TYPE: "compaction undone",
     CompactionRedone.TYPE: "compaction",
@@ -205,14 +205,19 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
         until = head.seq
 
 
+def changes_sent(head: Head, answer: int) -> bool:
+    """Whether an event of ``CHANGES`` has changed what had been sent by the time of an answer."""
+    # What arrived since was never sent in another form; a compaction that failed has changed nothing.
+    if head.type in STAGES:
+        return any(seq < answer for seq, _ in head.changes)
+    return head.type != CompactionComplete.TYPE or bool(head.removed)
+
+
 def _changes(store: SessionStore, session: str, answer: int, until: int | None) -> Iterator[str]:
     """What has changed messages that had been sent by the time of an answer, in words, the newest first."""
-
-    def changed(head: Head) -> bool:
-        # What arrived since was never sent in another form; a compaction that failed has changed nothing.
-        if head.type in STAGES:
-            return any(seq < answer for seq, _ in head.changes)
-        return head.type != CompactionComplete.TYPE or bool(head.removed)
-
-    since = takewhile(lambda head: head.seq > answer, store.newest(session, _CHANGES))
-    return (_CHANGES[head.type] for head in since if (until is None or head.seq < until) and changed(head))
+    since = takewhile(lambda head: head.seq > answer, store.newest(session, CHANGES))
+    return (
+        CHANGES[head.type]
+        for head in since
+        if (until is None or head.seq < until) and changes_sent(head, answer)
+    )

@@ -39,7 +39,8 @@ FIGURES: tuple[str, ...] = (
     "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd",
     "duration_s", "outcome",
     "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
-    "hook", "to", "job", "cut",
+    "hook", "to", "job", "cut", "context_tokens", "cache_hour", "messages", "messages_left", "total", "parts",
+    "broken",
 )  # fmt: skip
 """Fields of events that the figures are made of; none of them is long."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 
@@ -26,6 +27,9 @@ from tui_app.ui.text import (
     window_text,
 )
 from tui_app.usage import ContextUsage, percent_text
+
+if TYPE_CHECKING:
+    from tui_app.session.receipts import Receipt
 
 UNMEASURED_YET = "Nothing is measured yet."
 ASKING = "a tool waits for your answer: esc goes back to it"
@@ -68,6 +72,10 @@ class ContextView:
     """Tokens of the next request that its provider has in its cache."""
     guards: tuple[str, ...] = ()
     """What no call may do."""
+    receipts: "tuple[Receipt, ...]" = ()
+    """The requests of the session, the oldest first."""
+    bill: str = ""
+    """What they come to, and what broken prefixes have cost."""
 
 
 def headline(view: ContextView, glyphs: Glyphs = UNICODE, width: int = 0) -> Content:

@@ -1,7 +1,9 @@
 """The items of the next request as a list that can be ordered and searched; only visible rows are painted."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import on
@@ -13,7 +15,8 @@ from textual.widgets import Input, Static
 
 from tui_app.records import frozen
 from tui_app.session.request_ledger import ItemKind, ItemState, LedgerRow
-from tui_app.tool_specs import RUN_COMMAND
+from tui_app.session.user_view import Body, Entry
+from tui_app.tool_specs import READ_FILE, RUN_COMMAND
 from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
@@ -127,6 +130,36 @@ def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerR
             return found
         case "kind":
             return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
+
+
+MOST_READS = 200
+"""So many of the newest results are held against their files."""
+
+
+async def outdated_reads(
+    held: Sequence[Entry], read: Callable[[Sequence[Entry]], Awaitable[Sequence[Body]]], folder: Path
+) -> Mapping[int, str]:
+    """Which results of reading a file are out of date; files are read again in a thread.
+
+    Args:
+        held: Calls of tools whose results are in the context.
+        read: Reads the texts of some.
+        folder: That they were read in.
+    """
+    reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
+    bodies = await read(reads)
+
+    def compare() -> Mapping[int, str]:
+        # The tools belong to the agent side, which is there by now or is not waited for.
+        from tui_app.agent.tools.workspace import Workspace
+        from tui_app.conversation.file_snapshots import Read, stale_reads
+
+        pairs = zip(reads, bodies, strict=True)
+        return stale_reads(
+            [Read(each.result_seq, body.args, body.text) for each, body in pairs], Workspace(folder)
+        )
+
+    return await asyncio.to_thread(compare)
 
 
 def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:

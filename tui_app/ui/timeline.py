@@ -107,7 +107,7 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
         case "compaction":
             return _compaction_row(entry, title, time, glyphs)
         case "checkpoint":
-            return Row(f"{glyphs.checkpoint} {title}", "", "timeline--detail")
+            text, time = f"{glyphs.checkpoint} {title}", ""
         case "model":
             text = f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}"
         case "truncation":
@@ -123,13 +123,16 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
             word = left or ("" if entry.state == "ok" else ended or entry.state)
             return Row(f"$ {command}", word, "timeline--detail")
         case _:
-            title = title.split(" · ")[0] or entry.kind
-            if entry.kind == "tool" and (sign := tool_sign(title, glyphs)) != glyphs.server:
-                # In a narrow column the file or the words tell more than the name of the tool.
-                title = f"{sign} {title.partition(' ')[2] or title}"
-            return _detail_row(entry, title, wording)
+            return _detail_row(entry, _object(title.split(" · ")[0], entry, glyphs), wording)
     word = "undone" if entry.state == "undone" and not left else ""
     return Row(text, f"{word} {time}".strip(), "timeline--detail")
+
+
+def _object(title: str, entry: Entry, glyphs: Glyphs) -> str:
+    """In a narrow column the file or the words of a call tell more than the name of its tool."""
+    if entry.kind != "tool" or (sign := tool_sign(title, glyphs)) == glyphs.server:
+        return title or entry.kind
+    return f"{sign} {title.partition(' ')[2] or title}"
 
 
 def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:

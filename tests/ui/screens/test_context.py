@@ -15,13 +15,17 @@ from tests.ui.kit import ThemedApp
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Move, Outlook, Share
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
+from tui_app.events import PrefixBreak, SentPart
 from tui_app.session.event_heads import MessageKind
+from tui_app.session.receipts import Receipt
 from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.ui.context_words import ContextView, forecast, limits, outlook_text, tool_lines
 from tui_app.ui.dialogs.context import FIXED, NOTHING_MARKED, ContextScreen
 from tui_app.ui.dialogs.extensions import McpRow, McpScreen, mcp_note
 from tui_app.ui.dialogs.extensions import rows_of as mcp_rows
+from tui_app.ui.lists import RowList
+from tui_app.ui.receipts import ReceiptList
 from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
 from tui_app.ui.tables import Table
 from tui_app.ui.text import UNICODE
@@ -90,6 +94,9 @@ class Source:
 
     async def outlook(self, *seqs: int) -> Outlook:
         return replace(self.view.outlook, seq=seqs[0], seqs=seqs)
+
+    async def sizes(self, asked: int) -> dict[str, int]:
+        return {"system": 2_100, "tools": 4_800} if asked else {}
 
     async def stale(self) -> dict[int, str]:
         return self.stale_files
@@ -490,7 +497,7 @@ async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_tak
     async with app.run_test(size=(120, 40)) as pilot:
         said = {}
         for part in ("next", "saved", "tools"):
-            await pilot.press("right")
+            await pilot.press("right", *(["right"] if part == "saved" else []))
             area = app.screen.query_one(f"#context-{part}", TextArea)
             assert app.screen.focused is area
             said[part] = [" ".join(line.split()) for line in area.text.splitlines()]
@@ -520,3 +527,38 @@ def test_tools_that_are_found_by_searching_say_what_they_save() -> None:
     assert "9,800 tokens of each request saved" in mcp_note(McpRow(server))
     assert "9,800 tokens saved until the model finds it" in mcp_note(McpRow(server, hidden))
     assert "800 tokens of each request" in mcp_note(McpRow(server, seen))
+
+
+REQUESTS = tuple(
+    Receipt(
+        seq=9 + 3 * n, asked=8 + 3 * n, time=0.0, kind="answer", title=f"after pytest {n}", model="m",
+        messages=4, input_tokens=89_000, cache_read_tokens=6_900 if n == 1 else 88_000, cost_usd=0.27,
+        lost_usd=0.241, cause="front" if n == 1 else "",
+        broken_by="AGENTS.md changed, byte 1,204" if n == 1 else "",
+        broken=PrefixBreak(part="AGENTS.md", how="changed", byte=1_204, line=31) if n == 1 else None,
+        parts=(SentPart(name="tools", tokens=4_800, hash="a", count=23),), prefix_kept=1.0,
+    )
+    for n in range(3)
+)  # fmt: skip
+
+
+async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
+    app = Host(ContextScreen(Source(), replace(VIEW, receipts=REQUESTS, bill="3 requests")))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("right", "right")
+        requests = app.screen.query_one(ReceiptList)
+        assert requests.marked is REQUESTS[-1]
+        await pilot.press("down")
+        await app.workers.wait_for_complete()
+        rows = requests.query_one(RowList)
+        shown = [rows.render_line(y).text for y in range(4)]
+        assert " ".join(shown[0].split()) == "# request sent from cache price what broke the prefix"
+        assert "after pytest 1" in shown[2]
+        assert shown[2].rstrip().endswith("AGENTS.md changed, byte 1,204")
+        note = str(requests.query_one(Static).render())
+        assert "$0.27, $0.029 had the prefix held" in note
+        assert "prefix broken by: AGENTS.md changed, byte 1,204, line 31" in note
+        assert "in front of the messages: tools 4.8k (23)" in note
+        assert "3 requests" in words(pilot)
+        await pilot.press("enter")
+        assert app.results == [REQUESTS[1].seq]

@@ -103,7 +103,7 @@ class Pipeline:
     _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
 
     def __post_init__(self) -> None:
-        self.meter = RequestMeter(self.counter, self.limits, self.cache)
+        self.meter = RequestMeter(self.counter, self.limits, self.cache, self.around.sources)
         self.relief = StageRunner(
             policy=self.policy, history=self.history, count=self.counter.text, around=self.around
         )

@@ -30,8 +30,9 @@ from tui_app.context.counting.prompt_cache import (
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import RunningCount, same_objects
+from tui_app.context.prefix_break import Sources, SourceWatch, message_break
 from tui_app.context.window_limits import Limits
-from tui_app.events import UsageInfo
+from tui_app.events import PrefixBreak, UsageInfo
 from tui_app.providers import ANTHROPIC
 from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, Kinds
@@ -104,6 +105,8 @@ class PrefixMeter:
     counter: TokenCounter
     goes_on: bool = False
     """Whether the newest request has anything of the one before: else they are of two conversations."""
+    broken: PrefixBreak | None = None
+    """The first part of a message that is not as it was, where what stands in front of them is the same."""
     _before: Sent | None = None
 
     @property
@@ -140,7 +143,16 @@ class PrefixMeter:
             sums=[*before.sums[:start], *list(sums)[1:]],
         )
         first, self._before = self._before is None, now
+        self.broken = None if first else self._message_break(before, now, start)
         return None if first else prefix_kept(before, now, start)
+
+    def _message_break(self, before: Sent, now: Sent, same: int) -> PrefixBreak | None:
+        place = same + _alike(before.pieces[same:], now.pieces[same:])
+        if place >= len(before.pieces) or [each.digest for each in before.head] != [
+            each.digest for each in now.head
+        ]:
+            return None
+        return message_break(before.messages, before.ends, place, message_parts(now.messages), _sent)
 
     def _pieces(self, message: ModelMessage) -> Iterator[Piece]:
         role = "user" if isinstance(message, ModelRequest) else "assistant"
@@ -278,11 +290,14 @@ class RequestMeter:
     counter: TokenCounter
     limits: Limits
     cache: CacheWatch
+    sources: Sources = lambda text: [("instructions", text)]
+    """Whose the pieces of the instructions are."""
     counted: int = field(default=0, init=False)
     """Tokens of the newest request as counted without any factor."""
     plain: bool = field(default=True, init=False)
     """Whether it was text alone."""
     _prefix: PrefixMeter = field(init=False)
+    _front: SourceWatch = field(init=False)
     _running: RunningCount = field(init=False)
     _messages: Kinds = field(default_factory=Kinds, init=False)
     """Tokens of the messages in the newest request, without any factor."""
@@ -297,6 +312,7 @@ class RequestMeter:
 
     def __post_init__(self) -> None:
         self._prefix = PrefixMeter(self.counter)
+        self._front = SourceWatch(self.counter, self.sources)
         self._running = RunningCount(self.counter)
 
     def count_as(self, form: Callable[[object], object], model: str) -> None:
@@ -321,7 +337,9 @@ class RequestMeter:
             hour: Whether it is decided here that the provider keeps it for an hour.
         """
         messages, model = request.messages, request.model
-        kept = self._prefix.next(*request_head(request), messages)
+        head = request_head(request)
+        kept = self._prefix.next(*head, messages)
+        parts, broken = self._front.next(request, head[1])
         carried, growth = self.carried(request), self.limits.learnt.growth(self.limits.model_key(model))
         counted = self._running.kinds(messages)
         self._messages = Kinds(*map(self.counter.unscaled, counted))._replace(around=counted.around)
@@ -342,6 +360,8 @@ class RequestMeter:
             carried=carried.nonzero(),
             growth=growth._asdict() if growth is not None else None,
             cache_hour=round(self.cache.hour, 4) if hour else None,
+            parts=parts,
+            broken=broken or self._prefix.broken,
         )
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> bool:

@@ -35,7 +35,7 @@ WORTH_IT = 0.05
 
 @frozen(kw_only=True)
 class StageHost:
-    """What the stages need of their program: files on disk, a model for digests, the time."""
+    """What is asked of the program: files on disk, a model for digests, the time, whose a text is."""
 
     checksum: Callable[[str], str | None] = lambda _path: None
     """SHA-256 of a file in the workspace as it is now; None when there is none."""
@@ -50,6 +50,8 @@ class StageHost:
     """Whether the model has a tool that brings a message back by its handle."""
     cache: Callable[[], CacheRates | None] = lambda: None
     """What a rewrite of what was sent costs just now; None where that is not known."""
+    sources: Callable[[str], Sequence[tuple[str, str]]] = lambda text: [("instructions", text)]
+    """Takes a text of the instructions apart: whose each piece is, and the piece."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from textual.widgets import Static, TabPane, TextArea
 
 from tui_app.conversation.message_actions import Move, Outlook, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
-from tui_app.events import ViewRewrite
+from tui_app.events import UsageInfo, ViewRewrite
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader
 from tui_app.session.request_ledger import (
@@ -31,7 +31,6 @@ from tui_app.session.request_ledger import (
     together,
     turns_left,
 )
-from tui_app.tool_specs import READ_FILE
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.context_words import (
     ContextView,
@@ -47,20 +46,15 @@ from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.dialogs.parts import PartTabs, reading_area
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.request_ledger import LedgerList, with_stale
-from tui_app.ui.text import (
-    UNICODE,
-    Glyphs,
-    next_turn_text,
-    one_line,
-    tokens,
-    wrap_spans,
-)
+from tui_app.ui.receipts import ReceiptList, read_bill
+from tui_app.ui.request_ledger import LedgerList, outdated_reads, with_stale
+from tui_app.ui.text import UNICODE, Glyphs, next_turn_text, one_line, tokens, wrap_spans
 from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
 
 PARTS: Mapping[str, tuple[str, str]] = {
     "tab-ledger": ("Ledger", "Ledger"),
     "tab-next": ("Sent next", "Next"),
+    "tab-requests": ("Requests", "Requests"),
     "tab-saved": ("Saved", "Saved"),
     "tab-tools": ("Tools", "Tools"),
 }
@@ -145,12 +139,13 @@ class ContextScreen(Dialog[int]):
             yield Static(id="context-limits", classes="dialog-note", markup=False)
             parts: dict[str, Widget] = {
                 "tab-ledger": LedgerList(self._view.rows, self._source.note, self._glyphs),
-                **{
-                    name: reading_area("", id=name.replace("tab", "context"), rows=True)
-                    for name in list(PARTS)[1:]
-                },
+                "tab-requests": ReceiptList(),
             }
-            yield PartTabs(*(TabPane("", part, id=name) for name, part in parts.items()), names=PARTS)
+            panes = {
+                name: parts.get(name) or reading_area("", id=name.replace("tab", "context"), rows=True)
+                for name in PARTS
+            }
+            yield PartTabs(*(TabPane("", part, id=name) for name, part in panes.items()), names=PARTS)
             yield Static(id="context-cache", classes="dialog-note", markup=False)
             yield Static(id="context-outlook", classes="dialog-note", markup=False)
             yield self.hints()
@@ -236,6 +231,8 @@ class ContextScreen(Dialog[int]):
             area.soft_wrap = False
             if area.text != text:
                 area.text = text
+        self.query_one(ReceiptList).show(view.receipts)
+        tabs.count("tab-requests", len(view.receipts))
         saved = sum(row.tokens_removed for row in view.saved if row.tokens_removed > 0)
         tabs.count("tab-ledger", len(view.rows))
         tabs.count("tab-saved", tokens(saved) if saved else "")
@@ -251,7 +248,7 @@ class ContextScreen(Dialog[int]):
         tabs.turn(step)
         self.set_focus(tabs.active.query("TextArea, RowList").first())
         self._name_keys()
-        _say(self, "#context-outlook", "")
+        _say(self, "#context-outlook", self._view.bill if tabs.active.id == "tab-requests" else "")
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -287,6 +284,8 @@ class ContextScreen(Dialog[int]):
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
         text = outlook_text(self._view.usage, outlook, count, self._glyphs)
+        if self.query_one(PartTabs).active.id == "tab-requests":
+            text = self._view.bill
         if self._view.answer not in ("", self._known):
             text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
         self._known = self._view.answer
@@ -296,10 +295,25 @@ class ContextScreen(Dialog[int]):
     def _selected(self, event: LedgerList.Rows.Selected) -> None:
         event.stop()
         row = self.query_one(LedgerList).marked
-        if row is not None and row.seq > 0:
+        if isinstance(event.row_list, ReceiptList.Rows):
+            receipt = self.query_one(ReceiptList).marked
+            self.dismiss(receipt.source or receipt.seq if receipt is not None else None)
+        elif row is not None and row.seq > 0:
             self.dismiss(row.seq)
         else:
             _say(self, "#context-outlook", FIXED)
+
+    @on(ReceiptList.Marked)
+    def _explain_request(self, event: ReceiptList.Marked) -> None:
+        event.stop()
+        self._read_sizes()
+
+    @work(group="sizes", exclusive=True, exit_on_error=False)
+    async def _read_sizes(self) -> None:
+        """Show the marked request part by part."""
+        requests = self.query_one(ReceiptList)
+        if (receipt := requests.marked) is not None:
+            requests.explain(receipt, await self._source.sizes(receipt.asked))
 
     def action_close(self) -> None:
         """End the search, or close without a decision."""
@@ -381,9 +395,6 @@ def _say(screen: ContextScreen, where: str, text: str) -> None:
 
 # What the context screen shows of a session, and what it asks of it.
 
-MOST_READS = 200
-"""So many of the newest results are held against their files."""
-
 
 class SessionContext:
     """Reads one session for the context screen.
@@ -419,6 +430,7 @@ class SessionContext:
         except (sqlite3.Error, OSError):
             cache, cached = "", 0
         session = self._session
+        receipts, bill = await read_bill(session.launch.database, session.id, session.launch.settings)
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
@@ -450,7 +462,14 @@ class SessionContext:
             cache=cache,
             cached=cached,
             guards=tuple(each.headline() for each in session.guards.values()),
+            receipts=receipts,
+            bill=bill,
         )
+
+    async def sizes(self, asked: int) -> Mapping[str, Any]:
+        """The measured sizes of a request by category, by its log number; empty where there are none."""
+        records = await self._session.bodies.records([asked] if asked else [])
+        return next((each.data.usage for each in records.values() if isinstance(each.data, UsageInfo)), {})
 
     def _cache(self) -> tuple[str, int]:
         """What the next turn costs and how much of it is cached; log and price lists are read."""
@@ -478,19 +497,7 @@ class SessionContext:
         session = self._session
         shown = {head.seq for head in session.presenter.agent_view.visible()}
         held = [each for each in session.presenter.view.entries if each.result_seq in shown]
-        reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
-        bodies = await session.bodies.read(reads)
-
-        def compare() -> Mapping[int, str]:
-            # The tools belong to the agent side, which is there by now or is not waited for.
-            from tui_app.agent.tools.workspace import Workspace
-            from tui_app.conversation.file_snapshots import Read, stale_reads
-
-            pairs = zip(reads, bodies, strict=True)
-            read = [Read(each.result_seq, body.args, body.text) for each, body in pairs]
-            return stale_reads(read, Workspace(session.launch.cwd))
-
-        return await asyncio.to_thread(compare)
+        return await outdated_reads(held, session.bodies.read, session.launch.cwd)
 
     def note(self, form: tuple[int, int]) -> str:
         rewrite, place = form
