@@ -48,7 +48,9 @@ class Governed:
         governor = ContextGovernor(
             policy, history=self.history, compactor=self.compactor, counter=self.counter, limits=limits
         )
-        model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
+        model = FunctionModel(
+            self._answer, model_name="offline", profile=ModelProfile(default_framing_announcement="never")
+        )
         self._agent = Agent(model, capabilities=[governor])
 
     async def send(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:

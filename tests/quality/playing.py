@@ -102,7 +102,9 @@ class Play:
             limits=Limits(LearntModels(None), setting=self.window),
             surroundings=StageHost(now=lambda: _NOW),
         )
-        model = FunctionModel(self._answer, model_name="offline", profile=ModelProfile())
+        model = FunctionModel(
+            self._answer, model_name="offline", profile=ModelProfile(default_framing_announcement="never")
+        )
         self._agent = Agent(model, instructions=INSTRUCTIONS, capabilities=[governor])
 
     def reopened(self, publish: Callable[[Record], None] = lambda _record: None) -> SessionHistory:
