@@ -110,7 +110,7 @@ class Request:
 def parts_of(messages: Sequence[ModelMessage]) -> list[tuple[object, Key, bytes]]:
     """Every part that says something; results in the order of their calls, as providers want them.
 
-    pydantic-ai escapes tags that could pass for its own; that is no change of ours.
+    pydantic-ai escapes tags that could pass for its own, and says in notes who wrote them; neither is ours.
     """
     found: list[tuple[object, Key, bytes]] = []
     order: dict[str, int] = {}
@@ -121,6 +121,7 @@ def parts_of(messages: Sequence[ModelMessage]) -> list[tuple[object, Key, bytes]
             (part, data)
             for part, data in zip(message.parts, dumped["parts"], strict=True)
             if data.get("content") not in ("", "\n\n") or data.get("signature")
+            if type(part).__module__ != "pydantic_ai.models"
         ]
         if isinstance(message, ModelResponse):
             order = {data.get("tool_call_id", ""): place for place, (_, data) in enumerate(parts)}
