@@ -142,6 +142,22 @@ def producer(line: str) -> str:
     return "".join(kept) or " ".join(line.split())
 
 
+def folder_entered(line: str) -> str:
+    """The folder that a line names before it runs anything; empty for none."""
+    first = simple_commands(line)[:1]
+    return first[0].words[1] if first and first[0].program == "cd" and len(first[0].words) == 2 else ""
+
+
+def before_last(line: str) -> str:
+    """What has to end well before the last command of a line is run at all; empty for none."""
+    commands = [each for each in simple_commands(line) if not each.nested]
+    while commands and commands[-1].joint == "|":
+        commands.pop()
+    if len(commands) < 2 or any(each.joint != "&&" for each in commands[1:]):
+        return ""
+    return " && ".join(each.text for each in commands[:-1])
+
+
 def _quoted(word: str) -> str:
     return word if word and not _MEANS_MORE.search(word) else shlex.quote(word)
 

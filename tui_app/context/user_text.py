@@ -83,10 +83,11 @@ def typed_text(text: str) -> str:
     """
     if text.lstrip()[:80].casefold().startswith(_INJECTED_STARTS):
         return ""
-    if "<" in text and _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
+    marked = is_marked_command(text)
+    if marked and _block(text, _COMMAND_ARGS) and (command := command_typed(text)):
         return command
-    own = text if is_marked_command(text) else own_text(text)
-    return (_without_blocks(own, _WRAPPERS) if "<" in own else own).strip()
+    own = text if marked else own_text(text)
+    return (_without_blocks(own.strip(), _WRAPPERS, inline=False) if "<" in own else own).strip()
 
 
 def own_text(text: str) -> str:
@@ -297,8 +298,14 @@ def _block(text: str, tag: str) -> str:
     return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
 
 
-def _without_blocks(text: str, tags: frozenset[str]) -> str:
-    """Take out every block of some tags; an opening without its end is left as text."""
+def _without_blocks(text: str, tags: frozenset[str], *, inline: bool = True) -> str:
+    """Take out every block of some tags; an opening without its end is left as text.
+
+    Args:
+        text: What they stand in.
+        tags: Their names.
+        inline: Whether plain words are taken out inside of a line too, where users write elements.
+    """
     pieces: list[str] = []
     unclosed: set[str] = set()
     position = 0
@@ -311,6 +318,11 @@ def _without_blocks(text: str, tags: frozenset[str]) -> str:
         if end < 0:
             unclosed.add(tag)
             continue
+        after = end + len(tag) + 3
+        before = text[max(position, text.rfind("\n", 0, match.start()) + 1) : match.start()]
+        alone = "\n" in text and not before.strip() and text[after:].lstrip(" \t")[:1] in ("", "\n", "<")
+        if not (inline or alone) and tag.isalpha():
+            continue
         pieces.append(text[position : match.start()])
-        position = end + len(tag) + 3
+        position = after
     return "".join([*pieces, text[position:]])

@@ -120,7 +120,7 @@ def test_a_state_is_the_newest_and_says_what_the_cited_run_was() -> None:
     binder = Binder(Ledger.from_items(items), list(passages(items)))
     assert told("The build fails (#2)", binder) == "(#2: exit 2; now ok, run 2×)"
     assert told("`make` fails", binder) == "(#4: ok, run 2×)"
-    assert told("`pytest -x` is green", binder) == NOT_IN_LOG
+    assert told("`pytest -x` is green", binder) == "(never run)"
 
 
 def test_a_line_stays_bound_to_a_message_of_which_only_the_ledger_knows() -> None:
@@ -212,3 +212,36 @@ def test_every_number_that_is_given_is_a_message(messages: list[object], notes: 
 
 def test_the_session_has_the_numbers_that_the_cases_name() -> None:
     assert ITEMS[-1].key == 26
+
+
+SPELLED = history(
+    user("Die Tabelle hat 1.234.567 Zeilen. Under no circumstances delete the old backups of the archive."),
+    shell(
+        "time ./bench && git log -1",
+        "real 72.345\n9c41e7d8a1b2c3d4e5f60718293a4b5c6d7e8f90\napp v1.70.0\nRing { pop }\nMAX = 10\n"
+        "pkg/ring.rs",
+    ),
+    shell("cargo test", "ok"),
+    shell("cargo bench 2>&1 | tail -3", "No change"),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("It has 1,234,567 rows (#1)", "(#1"),
+        ("It took 72.3 s (#3)", "(#3"),
+        ("Commit `9c41e7d` (#3)", "(#3"),
+        ("version 1.70 (#3)", "(#3"),
+        ("`Ring::pop` takes it (#3)", "(#3"),
+        ("`MAX=10` (#3)", "(#3"),
+        (r"`pkg\ring.rs` is there (#3)", "(#3"),
+        ("It was raised to 600 (#3)", UNCHECKED),
+        ("`cargo publish` was done", "(never run)"),
+        ("`cargo bench` was done (#7)", "(#7)"),
+        ("The user wants the old backups of the archive deleted (#1)", '(#1: "Under … the old backups'),
+    ],
+)
+def test_things_in_another_spelling_are_found_and_round_numbers_are_not(line: str, form: str) -> None:
+    binder = Binder(Ledger.from_items(SPELLED), list(passages(SPELLED)))
+    assert told(line, binder).startswith(form)

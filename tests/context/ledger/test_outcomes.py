@@ -161,11 +161,11 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("make", "", "interrupted", "cut", "cut"),
         ("make", "", "denied", "refused", "you refused"),
         ("make", "The user doesn't want to proceed with this tool use.", "failed", "refused", "you refused"),
-        ("make", "Not run: the user declined this call.", "success", "refused", "you refused"),
+        ("make", "Not run: the user declined this call.", "failed", "refused", "you refused"),
         ("make", "The user doesn't want to take this action right now. STOP what you are doing now.",
-         "success", "refused", "you refused"),
+         "failed", "refused", "you refused"),
         ("make", "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it "
-         "was a file edit). To tell you how to proceed, the user said:\nuse ninja", "success", "refused",
+         "was a file edit). To tell you how to proceed, the user said:\nuse ninja", "failed", "refused",
          "you refused"),
         # An output that begins like a refusal is none.
         ("./x", "Rejected by user", "success", "ok", "ok"),
@@ -175,6 +175,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("./x", "Permission denied by OS", "success", "ok", "ok"),
         ("./x", "Interrupted by user: test_x\nall good", "success", "ok", "ok"),
         ("./x", "The user doesn't want to proceed with this tool use. As told.", "success", "ok", "ok"),
+        ("cat notes.md", "Not run: the user declined this call.", "success", "ok", "ok"),
     ],
 )  # fmt: skip
 def test_ends_of_commands(line: str, output: str, told: str, state: str, said: str) -> None:

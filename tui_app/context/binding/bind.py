@@ -141,11 +141,15 @@ class Binder:
             return BoundLine(statement, "bound", (unit.newest,), (state,), copied=True)
         known = [anchor for anchor in anchors if sources.knows(anchor)]
         given = [key for key in statement.sources if sources.place(key) is not None]
-        missing = any(anchor.strict and anchor not in known for anchor in anchors)
+        unknown = [anchor for anchor in anchors if anchor.strict and anchor not in known]
+        never_run = new.never_run(unknown)
+        missing = len(never_run) < len(unknown)
         # Without a log, what left is only known to the ledger.
         left = [key for key in statement.sources if key not in given and self.ledger.knows(key)]
         if missing or len(given) + len(left) < len(statement.sources):
             return BoundLine(statement, "not in the log")
+        if never_run:
+            return BoundLine(statement, "bound", tuple(given), tuple(never_run))
         if left and not given:
             told = tuple(new.look_up(statement, (), left, intent=False, found=False))
             return BoundLine(statement, "bound", tuple(left), told)
@@ -174,7 +178,7 @@ class Binder:
     def _elsewhere(self, anchor: Anchor) -> bool:
         """Whether an anchor is borne out by what no message has: circumstances, or a count."""
         return self.sources.beside(anchor) or (
-            not self.sources.having(anchor) and (not anchor.strict or self.sources.knows(anchor))
+            not self.sources.having(anchor) and (not anchor.strict or self.sources.counts(anchor))
         )
 
     def _found(
@@ -184,7 +188,7 @@ class Binder:
         anchors = [anchor for anchor in known if self.sources.having(anchor)]
         if not anchors:
             # Only circumstances, or a count that the ledger has.
-            return ([], ()) if known else None
+            return ([], ()) if any(map(self._elsewhere, known)) else None
         together = frozenset.intersection(*(self.sources.having(anchor) for anchor in anchors))
         if not together:
             # What was said about a call stands in the message before or behind it.

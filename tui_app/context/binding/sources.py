@@ -3,7 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from functools import cached_property, lru_cache
 
 from tui_app.context.binding.statements import Anchor
 from tui_app.context.ledger.passages import Passage, Voice
@@ -11,9 +12,14 @@ from tui_app.context.ledger.passages import Passage, Voice
 _DROPPED = str.maketrans("", "", " \t\r\n\v\f\xa0`*\"'“”„‘’«»‹›「」『』\\")
 _DIGITS = re.compile(r"\d+(?:[.,'’\u202f\u00a0]\d+)*")
 _GROUPED = re.compile(r"[,'’\u202f\u00a0](?=\d{3}(?!\d))")
+_DOTTED = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+")
+"""A number with dots between its groups, as in German."""
 _SCALES = (1000, 60, 3600, 1024, 1_000_000, 1_048_576, 100)
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[…\]|<[^<>]{1,40}>|\{[^{}]{0,40}\})\s*")
-_WORD = re.compile(r"[^\W_][\w.+@:=/-]*", re.ASCII)
+_STEPS = re.compile(r"[/\\]+")
+_JOINED = re.compile(r"\w{2,}|\d")
+_DECIMAL = re.compile(r"\d{1,15}\.\d{1,15}", re.ASCII)
+_HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
 _LINE = re.compile(r"(?::L?\d+(?:[-–:]\d+)*|#L\d+(?:-L?\d+)?|\(\))$")
 _SPOKEN = re.compile(r"[^\W_]+")
 _BETWEEN, _MOST_WORDS = 40, 16
@@ -84,6 +90,11 @@ class Unit:
             self._numbers = frozenset(map(plain_number, _DIGITS.findall(self.folded))) | _parts(self.folded)
         return self._numbers
 
+    @cached_property
+    def decimals(self) -> frozenset[float]:
+        """Those with a decimal point."""
+        return frozenset(float(each) for each in self.numbers if _DECIMAL.fullmatch(each))
+
 
 @lru_cache(maxsize=8_192)
 def squeeze(text: str) -> str:
@@ -93,7 +104,11 @@ def squeeze(text: str) -> str:
 
 def plain_number(text: str) -> str:
     """A number without marks between groups of three, and without zeros that say nothing."""
+    if not text.isascii():
+        text = "".join(str(int(char)) if char.isdecimal() else char for char in text)
     whole = _GROUPED.sub("", text)
+    if _DOTTED.fullmatch(whole):
+        whole = whole.replace(".", "").replace(",", ".")
     if whole.count(",") == 1 and "." not in whole:
         whole = whole.replace(",", ".")
     if whole.count(".") == 1:
@@ -175,11 +190,14 @@ class Sources:
 
     def knows(self, anchor: Anchor) -> bool:
         """Whether an anchor occurs anywhere, whole or put together of what does."""
-        if self.having(anchor) or self.beside(anchor):
+        if self.having(anchor) or self.beside(anchor) or self.counts(anchor):
             return True
-        if anchor.kind == "number":
-            return plain_number(anchor.text) in self._counted
-        return False
+        # The unit may be a word of any language.
+        return anchor.kind == "number" and bool(self.having(replace(anchor, has_unit=True)))
+
+    def counts(self, anchor: Anchor) -> bool:
+        """Whether it is a number that can be counted in the log."""
+        return anchor.kind == "number" and plain_number(anchor.text) in self._counted
 
     def beside(self, anchor: Anchor) -> bool:
         """Whether an anchor occurs in what is known besides the messages."""
@@ -195,25 +213,34 @@ class _Look:
         pieces = [squeeze(piece) for piece in _ELLIPSIS.split(text)]
         telling = [piece for piece in pieces if any(map(str.isalnum, piece))]
         self.pieces = telling if sum(map(len, telling)) >= _TELLING else [squeeze(text)]
-        self.numbers = frozenset(_converted(anchor.text)) if anchor.kind == "number" else frozenset()
-        spoken = _SPOKEN if anchor.kind == "quote" else _WORD
-        self.words = (
-            [word.casefold() for word in spoken.findall(text)] if anchor.kind in {"code", "quote"} else []
-        )
-        self.parts = [part for part in text.strip("/").split("/") if part not in {"", ".", "..", "~", "…"}]
+        self.numbers = frozenset(_converted(anchor)) if anchor.kind == "number" else frozenset[str]()
+        spoken = _SPOKEN.findall(text) if anchor.kind == "quote" else ()
+        self.words = [word.casefold() for word in spoken]
+        split = _STEPS.split(text) if anchor.kind == "path" else _JOINED.findall(text)
+        self.parts = [part.casefold() for part in split if part.strip(".~…")]
 
     def in_unit(self, unit: Unit) -> bool:
         match self.anchor.kind:
             case "number":
-                return not self.numbers.isdisjoint(unit.numbers)
+                return not self.numbers.isdisjoint(unit.numbers) or self._rounded(unit)
             case "path":
                 return self._path(unit)
-            case "code" if len(self.words) > 1:
-                return self._whole(unit) or all(_as_word(word, unit) for word in self.words)
             case "quote" if len(self.words) > 2:
                 return self._whole(unit) or self._scattered(unit.folded)
+            case "code" if len(self.parts) > 1:
+                return self._whole(unit) or all(_as_word(part, unit) for part in self.parts)
             case _:
                 return self._whole(unit)
+
+    def _rounded(self, unit: Unit) -> bool:
+        """Whether the log has it with more digits: ``72.345`` for 72.3, ``1.70.2`` for 1.70."""
+        whole, dot, digits = self.anchor.text.lstrip("-~≈").partition(".")
+        if not dot or not (whole + digits).isdecimal():
+            return False
+        exact = f"{whole}.{digits}"
+        return any(each.startswith(f"{exact}.") for each in unit.numbers) or any(
+            round(each, len(digits)) == float(exact) for each in unit.decimals
+        )
 
     def _scattered(self, text: str) -> bool:
         """Whether the words of a quote stand in their order, with little between them."""
@@ -234,17 +261,19 @@ class _Look:
     def _whole(self, unit: Unit) -> bool:
         if not all(piece in unit.squeezed for piece in self.pieces):
             return False
+        if _HASH.fullmatch(self.pieces[0]):
+            return True  # a commit is told by its beginning
         short = len(self.pieces) == 1 and len(self.pieces[0]) < _SHORT and self.anchor.kind != "quote"
         return not short or _as_word(self.anchor.text.casefold().removesuffix("()"), unit)
 
     def _path(self, unit: Unit) -> bool:
         """As written, by the end of an absolute one, or as a folder and names that stand apart."""
-        whole = "/".join(self.parts).casefold()
+        whole = "/".join(self.parts)
         if _as_word(whole, unit):
             return True
-        if len(self.parts) > 2 and _as_word("/".join(self.parts[-2:]).casefold(), unit):
+        if len(self.parts) > 2 and _as_word("/".join(self.parts[-2:]), unit):
             return True
-        return len(self.parts) > 1 and all(_as_word(part.casefold(), unit) for part in self.parts)
+        return len(self.parts) > 1 and all(_as_word(part, unit) for part in self.parts)
 
 
 def _as_word(word: str, unit: Unit) -> bool:
@@ -261,16 +290,15 @@ def _joins(char: str) -> bool:
     return char.isascii() and (char.isalnum() or char == "_")
 
 
-def _converted(text: str) -> Iterator[str]:
-    """A number in the forms that it may have in the log, other units among them."""
-    number = plain_number(text.lstrip("-~≈"))
+def _converted(anchor: Anchor) -> Iterator[str]:
+    """A number in the forms that it may have in the log, where a unit stands behind it in other units too."""
+    number = plain_number(anchor.text.lstrip("-~≈"))
     yield number
     try:
         value = float(number)
     except ValueError:
         return
-    if value:
-        for scale in _SCALES:
-            for each in (value * scale, value / scale):
-                if each == round(each, 3):
-                    yield plain_number(f"{each:.3f}".rstrip("0").rstrip("."))
+    for scale in _SCALES if value and anchor.has_unit else ():
+        for each in (value * scale, value / scale):
+            if each == round(each, 6):
+                yield plain_number(f"{each:.6f}".rstrip("0").rstrip("."))

@@ -20,6 +20,8 @@ class Anchor:
     kind: AnchorKind
     strict: bool = True
     """Whether it says of itself that it is literal: where it occurs nowhere, that is told."""
+    has_unit: bool = False
+    """Of a number: whether the sign of a unit stands behind it."""
 
 
 @frozen
@@ -158,6 +160,10 @@ _NUMBER = re.compile(
     r"(?a)(?<![\w#./:-])[-+]?\d+(?:[.,'’\u202f\u00a0]\d+)*(?![\d/])|(?<=[:=#L~≈])\d+(?:[.,]\d+)*(?![\w/])"
 )
 _ORDINAL = re.compile(r"(?a)^\d+(?:st|nd|rd|th|er|e|ème|º|ª)\b")
+_UNIT = re.compile(
+    r"[\s\u202f\u00a0]?(?:[num\u00b5\u03bcKkMGT]?(?:s|B|b|bit|Hz|W)|[KMGT]iB|sec|min|h|%|°)(?![A-Za-z])"
+)
+"""A sign behind a number by which it may stand in the log in another measure."""
 _NO_PATHS = words("e.g i.e node.js next.js vue.js three.js express.js d3.js asp.net z.b d.h and/or")
 _NOTHING = "\x00"
 
@@ -199,7 +205,8 @@ def _path(match: re.Match[str]) -> Anchor | None:
 
 def _number(match: re.Match[str]) -> Anchor | None:
     is_ordinal = _ORDINAL.match(match.string[match.start() : match.end() + 3])
-    return None if is_ordinal else Anchor(match[0].strip("+"), "number")
+    has_unit = _UNIT.match(match.string, match.end()) is not None
+    return None if is_ordinal else Anchor(match[0].strip("+"), "number", has_unit=has_unit)
 
 
 _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Anchor | None]], ...] = (

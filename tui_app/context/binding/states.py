@@ -1,11 +1,11 @@
 """What the ledger knows of the things a statement is about, as short states at its end."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from tui_app.context.binding.sources import Sources, plain_number, squeeze
-from tui_app.context.binding.statements import Statement
+from tui_app.context.binding.statements import Anchor, Statement
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
 from tui_app.context.ledger.names import is_file_name
@@ -15,8 +15,12 @@ from tui_app.context.user_text import own_words, sentences
 from tui_app.records import frozen
 
 _WORD = re.compile(r"[^\W_]{2,40}")
+_REPORTED = re.compile(
+    r"[:：]\s{0,3}(?:“[^“”]{8,}”|„[^„“”]{8,}[“”]|«[^«»]{8,}»|「[^「」]{4,}」|\"(?=\S)[^\"]{8,}\")"
+)
+"""Speech behind a colon: somebody else's."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MOST_QUOTED = 24
+_MOST_QUOTED, _LONGEST_HEAD = 24, 10
 _MOST_STATES = 2
 _LONGEST_PROMPT, _LONGEST_SENTENCE = 40_000, 600
 """Characters of a prompt, and of one of its sentences, that are compared with a line."""
@@ -53,10 +57,16 @@ class NewStates:
         for action in ledger.actions():
             for key in {action.key, action.call}:
                 self._actions.setdefault(key, []).append(action)
+        self._runs = {
+            (done.key, done.operation): run for run in ledger.runs().values() for done in run.actions
+        }
         self._prompts: dict[int, list[Prompt]] = {}
         for prompt in ledger.prompts():
             self._prompts.setdefault(prompt.key, []).append(prompt)
-        self._programs = {command.split()[0] for command in ledger.runs() if command.split()}
+        operations = (action.operation for action in ledger.actions() if action.outcome.state != "refused")
+        self._started = {producer(each.line) for each in operations if isinstance(each, Command)}
+        """Every command, also those whose end nothing shows."""
+        self._programs = {command.split()[0] for command in self._started if command.split()}
 
     def look_up(
         self, statement: Statement, places: Sequence[int], keys: Sequence[int], *, intent: bool, found: bool
@@ -83,6 +93,15 @@ class NewStates:
         unique = {state.subject: state for state in reversed(states)}
         return sorted(unique.values(), key=lambda state: -state.weight)[:_MOST_STATES]
 
+    def never_run(self, anchors: Iterable[Anchor]) -> list[State]:
+        """The state of commands that occur nowhere, of programs that were run."""
+        commands = [anchor.text for anchor in anchors if anchor.kind == "code"]
+        return [
+            State("never run", f"run {each}", _BAD)
+            for each in commands
+            if len(words := producer(each).split()) > 1 and words[0] in self._programs
+        ]
+
     def _named(self, statement: Statement, keys: Sequence[int]) -> Iterator[State]:
         """States of files, commands and tasks that a statement names."""
         for anchor in statement.anchors:
@@ -92,17 +111,22 @@ class NewStates:
                 ]
                 if len(trails) == 1:
                     yield self._file(trails[0])
-                elif not trails and is_file_name(anchor.text):
+                elif not trails and is_file_name(anchor.text) and not self._in_call(anchor):
                     yield State("not opened", f"file {anchor.text}", 1)
             elif anchor.kind == "code":
-                runs, words = self.ledger.runs(), producer(anchor.text).split()
-                if named := [run for line, run in runs.items() if is_run_of(anchor.text, line)]:
+                named = [run for line, run in self.ledger.runs().items() if is_run_of(anchor.text, line)]
+                if named:
                     yield self._run(statement, named[-1], None)
-                elif len(words) > 1 and words[0] in self._programs:
-                    yield State("never run", f"run {anchor.text}", 6)
+                elif not any(is_run_of(anchor.text, line) for line in self._started):
+                    yield from self.never_run([anchor])
         for task in self.ledger.tasks():
             if _share(task.text, statement.text) >= _SAME_TASK:
                 yield _task_state(task)
+
+    def _in_call(self, anchor: Anchor) -> bool:
+        """Whether a call names it, whatever that did with it."""
+        units = (self.sources.units[place] for place in self.sources.having(anchor))
+        return any("call" in unit.voices.values() for unit in units)
 
     def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
         for prompt in self._prompts.get(key, ()):
@@ -114,7 +138,7 @@ class NewStates:
             yield State("you refused", f"action {action.key}", 9)
             return
         match action.operation:
-            case Command(line=line) if run := self.ledger.runs().get(producer(line)):
+            case Command() if run := self._runs.get((action.key, action.operation)):
                 if run.is_open or run.outcome.counts or not is_look(run.command):
                     yield self._run(statement, run, action)
             case FileUse(path=path):
@@ -192,7 +216,7 @@ def _said(prompt: str) -> Sequence[str]:
     """The sentences of the user in a prompt."""
     own = [
         sentence
-        for sentence in sentences(own_words(prompt[:_LONGEST_PROMPT]))
+        for sentence in sentences(_REPORTED.sub(": “ … ”", own_words(prompt[:_LONGEST_PROMPT])))
         if any(map(str.isalpha, sentence))
     ]
     return [sentence[:_LONGEST_SENTENCE] for sentence in own] or [
@@ -201,27 +225,28 @@ def _said(prompt: str) -> Sequence[str]:
 
 
 def _nearest(prompt: str, statement: str) -> str:
-    """The sentence of the user that shares most with a statement, short."""
+    """The sentence of the user that shares most with a statement, short: its beginning and what it shares."""
     said, words = _said(prompt), _words(statement)
-    best = max(said, key=lambda sentence: (len(words & _words(sentence)), -len(sentence)))
+    # In another language nothing is shared: then the longest says most.
+    shared = {sentence: len(words & _words(sentence)) for sentence in said}
+    best = max(said, key=lambda sentence: (shared[sentence], len(sentence) * (-1 if shared[sentence] else 1)))
     best = best.translate(_BRACKETS).strip(" .。")
     if len(best) <= _MOST_QUOTED:
         return best
-    # The stretch of it that shares most.
-    pieces = best.split(" ")
-    if len(pieces) < 3:
+    first, *pieces = best.split(" ")
+    if len(pieces) < 2:
         return f"{best[: _MOST_QUOTED - 1]}…"
-    starts = range(len(pieces))
+    # A word that turns the sentence round often stands at its beginning.
+    head = first if len(first) <= _LONGEST_HEAD else f"{first[:_LONGEST_HEAD]}…"
 
     def stretch(start: int) -> str:
         taken = ""
         for piece in pieces[start:]:
-            if len(taken) + len(piece) + 1 > _MOST_QUOTED:
+            if len(head) + len(taken) + len(piece) + 2 > _MOST_QUOTED:
                 break
             taken = f"{taken} {piece}".strip()
         return taken
 
-    start = max(starts, key=lambda at: (len(words & _words(stretch(at))), -at))
-    shown = stretch(start)
-    whole_end = " ".join(pieces[start:]) == shown
-    return f"{'…' if start else ''}{shown}{'' if whole_end else '…'}"
+    start = max(range(len(pieces)), key=lambda at: (len(words & _words(stretch(at))), -at))
+    shown = f"{head}{' … ' if start else ' '}{stretch(start)}".rstrip()
+    return shown if best.endswith(shown) else f"{shown}…"

@@ -205,9 +205,11 @@ def _run_entries(ledger: Ledger) -> Iterator[Entry]:
 
 
 def _solved(run: Run) -> str:
-    """That an earlier run of it failed, with what it said then."""
+    """That an earlier run of it failed, with what it said then, or that it would work by now."""
+    if run.solved_by:
+        return f", worked since #{run.solved_by}"
     failed = [action for action in run.actions if action.outcome.state == "failed"]
-    if not failed or (not run.outcome.ok and not run.solved_by):
+    if not failed or not run.outcome.ok:
         return ""
     lines = failed[-1].outcome.lines
     return f", after {failed[-1].outcome.told()}" + (f": {mask_secrets(lines[0])}" if lines else "")

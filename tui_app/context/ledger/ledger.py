@@ -46,7 +46,7 @@ from tui_app.context.message_marks import (
     shell_command,
     shell_result,
 )
-from tui_app.context.shell_line import producer, simple_commands
+from tui_app.context.shell_line import before_last, folder_entered, producer, simple_commands
 from tui_app.context.user_text import is_bare_command, said_in_refusal, typed_text
 from tui_app.context.view import Item
 from tui_app.records import frozen
@@ -108,7 +108,7 @@ _STORED = {
 }  # fmt: skip
 """What a dump holds, by name."""
 _LONGEST_WORDS = 4_000
-_VERSION = 2
+_VERSION = 3
 """Of dumps: one that was read by other rules is folded anew."""
 _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 """What a stage that has cut a result says at its end."""
@@ -397,7 +397,9 @@ class Ledger:
         return self._once(
             "prompts",
             lambda: [
-                one for one in self.entries if isinstance(one, Prompt) and not is_bare_command(one.text)
+                one
+                for one in self.entries
+                if isinstance(one, Prompt) and (one.reply or not is_bare_command(one.text))
             ],
         )
 
@@ -424,6 +426,11 @@ class Ledger:
 
     def _deeds(self) -> Iterator[FileDeed]:
         for action in self.actions():
+            if isinstance(action.operation, Command) and action.outcome.state == "failed":
+                # What a report counts as failed ran because all before it had ended well.
+                line = before_last(action.operation.line) if action.outcome.counts else ""
+                for effect in file_effects(line):
+                    yield FileDeed(effect, action.key, action.tool)
             if not action.outcome.ok:
                 continue
             match action.operation:
@@ -443,10 +450,18 @@ class Ledger:
 
     def _runs(self) -> dict[str, Run]:
         runs: dict[str, Run] = {}
+        started: dict[str, Command] = {}
+        folders: dict[str, str] = {}
         for action in self.actions():
-            if not isinstance(action.operation, Command) or action.outcome.state in {"refused", "running"}:
+            operation = action.operation
+            if isinstance(operation, HandleUse) and action.said == "over":
+                # How a background command ended is how its run ended.
+                operation = started.get(operation.handle)
+            if isinstance(operation, Command) and action.outcome.handle:
+                started[action.outcome.handle] = operation
+            if not isinstance(operation, Command) or action.outcome.state in {"refused", "running"}:
                 continue
-            command = producer(action.operation.line)
+            command = _in_its_folder(operation.line, folders)
             if not action.outcome.state:
                 if command in runs:
                     runs[command] = replace(runs[command], hidden=action.key)
@@ -579,7 +594,7 @@ class Ledger:
 
     def waiting(self) -> Sequence[Action]:
         """The newest calls that nobody has answered."""
-        return [each for each in self.actions()[-8:] if not each.outcome.state and each.key == self.last_key]
+        return [each for each in self.actions()[-8:] if each.key == each.call == self.last_key]
 
     @property
     def last_key(self) -> int:
@@ -614,18 +629,31 @@ def _task(entry: TaskEntry, key: int, before: Task | None, id: str = "") -> Task
     return Task(entry.text, entry.state, before.key if before and same else key, id or entry.id)
 
 
+def _in_its_folder(line: str, folders: dict[str, str]) -> str:
+    """The name of a run: that of its producer, and of the folder where that ran in another one before."""
+    command, folder = producer(line), folder_entered(line)
+    if folder and folders.setdefault(command, folder) != folder:
+        return f"cd {folder} && {command}"
+    return command
+
+
 def _shows(worked: str, failed: str, action: Action) -> bool:
     """Whether a command that ended well shows that another one would: it ran it as a part, or all of it."""
     if worked == failed:
         return False
     line = action.operation.line if isinstance(action.operation, Command) else ""
-    if (
-        any(each.joint in {"|", "||", ";"} for each in simple_commands(line)[1:])
-        and action.outcome.exit is None
-    ):
+    hidden = any(each.joint in {"|", "||"} for each in simple_commands(line)[1:])
+    if hidden and action.outcome.exit is None:
         return False
-    whole = failed.startswith(f"{worked} ") and not is_look(worked)
-    return whole or failed in worked.split(" && ")
+    parts = [*worked.split(" && "), worked.rpartition("; ")[2]] if not worked.startswith("cd ") else [worked]
+    return not is_look(worked) and (
+        failed.startswith(f"{worked} ") or _operands(failed) in map(_operands, parts)
+    )
+
+
+def _operands(command: str) -> list[str]:
+    """Its words without options, by which two runs with more and fewer of them do the same work."""
+    return [word for word in command.split() if not word.startswith("-")]
 
 
 def is_look(command: str) -> bool:

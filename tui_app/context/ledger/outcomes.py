@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 
 from tui_app.context.ledger.effects import tells_failure
-from tui_app.context.ledger.tools import Command, Operation
+from tui_app.context.ledger.tools import Command, FileUse, HandleUse, Operation
 from tui_app.context.shell_line import SimpleCommand, hides_failure, simple_commands
 from tui_app.records import frozen
 from tui_app.text import words
@@ -94,11 +95,12 @@ _WORDED = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
 
 
 def _worded(matches: list[re.Match[str]]) -> Counts:
-    """Numbers in front of the words of pytest's last line."""
-    counted: Mapping[str, str] = {
-        word.rstrip("s"): number for number, word in _WORDED.findall(matches[-1][0])
-    }
-    return Counts(*(int(counted.get(word, 0)) for word in ("passed", "failed", "error")))
+    """Numbers in front of the words of pytest's last lines, of several runs together."""
+    counted: Counter[str] = Counter()
+    for match in matches:
+        for number, word in _WORDED.findall(match[0]):
+            counted[word.rstrip("s")] += int(number)
+    return Counts(counted["passed"], counted["failed"], counted["error"])
 
 
 def _each(matches: list[re.Match[str]]) -> Counts:
@@ -116,18 +118,18 @@ def _form(name: str, pattern: str, read: Callable[[list[re.Match[str]]], Counts]
 
 _N = r"\d{1,7}"
 FORMS: tuple[ReportForm, ...] = (
-    _form("pytest", r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?)"
-          r"(?:, )?)+ in [\d.:]+ ?s.*$", _worded),
+    _form("pytest", r"^(?:=+ )?(?:\d+ (?:(?:subtests )?(?:passed|failed)|errors?|skipped|deselected|xfailed"
+          r"|xpassed|warnings?|rerun)(?:, )?)+ in [\d.:]+ ?s.*$", _worded),
     _form("unittest", rf"^Ran (?P<total>{_N}) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((?:failures="
           rf"(?P<failed>{_N}))?(?:, )?(?:errors=(?P<errors>{_N}))?(?:, )?"
-          rf"(?:skipped=(?P<skipped>{_N}))?[^)]*\))?"),
+          rf"(?:skipped=(?P<skipped>{_N}))?[^)]*\))?", _summed),
     _form("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed;", _summed),
     _form("jest", rf"^Tests: +(?:(?P<failed>{_N}) failed, )?(?:{_N} \w+, )*?(?:(?P<passed>{_N}) passed, )?"
-          rf"{_N} total"),
+          rf"{_N} total", _summed),
     _form("vitest", rf"^ *Tests +(?:(?P<failed>{_N}) failed)?(?: \| )?(?:(?P<passed>{_N}) passed)?(?: \|.*)? "
-          r"\(\d+\)"),
+          r"\(\d+\)", _summed),
     _form("mocha", rf"^ +(?P<passed>{_N}) passing(?: \([^)]*\))?(?:\n +{_N} pending)?"
-          rf"(?:\n +(?P<failed>{_N}) failing)?"),
+          rf"(?:\n +(?P<failed>{_N}) failing)?", _summed),
     _form("node", rf"^[#ℹ] pass (?P<passed>{_N})\n[#ℹ] fail (?P<failed>{_N})"),
     _form("maven", rf"^(?:\[\w+\] )*Tests run: (?P<total>{_N}), Failures: (?P<failed>{_N}), Errors: "
           rf"(?P<errors>{_N}), Skipped: (?P<skipped>{_N})$", _summed),
@@ -169,7 +171,7 @@ _EXIT = re.compile(
     r"(?:(?:completed|finished|exited|ended|executed|failed) with )?"
     r"(?:exit[ _]?(?:code|status)|return[ _]?code|code)[ :=]{1,3}(-?\d{1,10})"
     r"(?: after [\d.]{1,12} s)?[.\])>]{0,3}"
-    r"|\S{1,40} exit (-?\d{1,10}), \d+ s\b.*"
+    r"|\S{1,40} exit (-?\d{1,10}), \d+ s\b.*|<exit_code>(-?\d{1,10})</exit_code>"
 )
 """A line by which a program frames an output."""
 _FRAME = re.compile(r"[\[<(].{1,300}[\])>]|[A-Z][\w ]{1,30}: .{0,300}")
@@ -192,12 +194,13 @@ _REFUSED = re.compile(
 _FAILED_START = re.compile(
     r"(?i)\A\s*(?:<tool_use_error>|\{\s{0,4}\"error\"(?!\s?:\s?(?:null|false|\"\"))"
     r"|(?:fatal |internal |tool )?error\s{0,2}[:(\n](?! ?\(none\))"
-    r"|traceback \(most|no replacement was|string to replace not found|(?-i:E[A-Z]{3,12}): )"
+    r"|traceback \(most|no replacement was|string to replace not found|(?-i:E[A-Z]{3,12}): "
+    r"|apply_patch verification failed|file already exists at|no edit history|invalid `\w+` param)"
 )
 _BROKEN = re.compile(
     r"(?m)^(?:E   |FAILED |FAIL\b|--- FAIL|error(?:\[\w{1,12}\])?:|ERROR:|Error:(?! \(none\)$)|fatal:"
     r"|npm ERR!|npm error|make(?:\[\d\])?: \*\*\*|panic:|Traceback \(most recent|.{0,200}: error(?: TS\d+)?:"
-    r"|✗ |BUILD FAILED|BUILD FAILURE|.{0,80}: command not found$)"
+    r"|✗ |BUILD FAILED|BUILD FAILURE|.{0,80}: command not found$|[A-Z]\w{2,40} {2,}Traceback \(most recent)"
 )
 """Lines that compilers and runners print of failures, and nothing else prints at that place."""
 _GIT_BROKEN = re.compile(r"(?m)^(?:fatal|error): |^CONFLICT \(")
@@ -212,6 +215,7 @@ _HANDLE = re.compile(
 _STILL = re.compile(
     r"(?i)<status>running</status>|\bstatus\"?: \"?running\b|\bstill running\b|^\S+ running\b"
 )
+_ENDED_BADLY = re.compile(r"(?i)<status>(?:failed|killed)</status>")
 _TASK_OVER = re.compile(r"\S{1,40} (?:was stopped|stopped|had ended|ended|no longer running|exit \d)")
 """How our own tool says it."""
 _OVER = re.compile(r"(?i)<status>(?:completed|failed|killed)</status>|\bstatus\"?: \"?(?:completed|exited)\b")
@@ -227,11 +231,18 @@ def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
             ``denied``, ``interrupted``, or empty.
     """
     whole = result.strip()
-    if told == "denied" or _REFUSED.fullmatch(whole):
+    # What is read or printed may hold the same words: if it is recorded as well done, nobody declined.
+    speaks = told != "success" or (isinstance(operation, FileUse) and operation.verb != "read")
+    if told == "denied" or (speaks and _REFUSED.fullmatch(whole)):
         return Outcome("refused")
     if told == "interrupted" or _CUT.fullmatch(whole):
         return Outcome("cut")
     failed = told in {"failed", "retried", "error"}
+    if isinstance(operation, HandleUse):
+        code, counts = exit_code(result), report_counts(result)
+        ended_badly = _ENDED_BADLY.search(result) is not None
+        bad = failed or bool(code) or (counts is not None and counts.is_bad) or ended_badly
+        return Outcome("failed" if bad else "ok", code, counts, tuple(error_lines(result)) if bad else ())
     if not isinstance(operation, Command):
         bad = failed or _FAILED_START.match(result[:300]) is not None
         return Outcome("failed", lines=tuple(error_lines(result))) if bad else Outcome("ok")
