@@ -375,8 +375,12 @@ class SessionHistory:
 
     def inform(self, origins: Origins) -> None:
         """Let what is folded hold the messages of the view, as they were said, and what the program gave."""
-        heads = {head.seq: head for head in self._said(CARRYING)}
-        origins.grow(self._read([heads[key] for key in sorted(origins.missing(list(heads)))]))
+        version, seen = origins.mark
+        origins.mark = self.view.mark
+        more = origins.mark[0] == version
+        said = self.view.said_behind(seen) if more else self._said(CARRYING)
+        heads = {head.seq: head for head in said}
+        origins.grow(self._read([heads[key] for key in sorted(origins.missing(list(heads), more=more))]))
 
     def circumstances(self) -> Sequence[str]:
         record = self.store.record(self.session, 1)

@@ -305,6 +305,17 @@ class AgentView:
         self._want(self._visible)
         return [self._shown(item) for item in self._visible]
 
+    def said_behind(self, count: int) -> list[Head]:
+        """Heads of the visible messages behind the first ones, as they were said."""
+        items = self._visible[count:]
+        self._want(items)
+        return [self._said(item.seq) for item in items]
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """The version and the number of visible messages: with the same version the view has only grown."""
+        return self.version, len(self._visible)
+
     def said(self) -> list[Head]:
         """What is visible, less the notes in the middle of a turn."""
         return [head for head in self.visible() if head.type not in NOTES]

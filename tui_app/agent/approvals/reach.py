@@ -83,6 +83,7 @@ def arguments_of(action: Action) -> Mapping[str, Any]:
     return args if isinstance(args, dict) else {"": args}
 
 
+@lru_cache(maxsize=256)
 def _command_reach(line: str, folder: Folder) -> Reach:
     kinds = kinds_of(line)
     commands = [each for each in simple_commands(line) if each.words]

@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Literal
 
 from pydantic_ai.messages import (
@@ -34,6 +36,9 @@ from tui_app.records import frozen
 OperandKind = Literal["address", "path", "command"]
 _USER, _MODEL = "user", "model"
 """Authors; any other one is how somebody else's text is told."""
+_WORD = re.compile(r"\w+")
+_MOST_FOUND = 1_000
+"""Operands whose places are kept."""
 _BOUNDS: Mapping[OperandKind, tuple[str, str]] = {
     "address": (r"(?<![\w.-])", r"(?![\w-]|\.\w)"),
     "path": (r"(?<![\w./~-])", r"(?![\w-]|[./]\w)"),
@@ -52,16 +57,21 @@ class Operand:
     exact: str = ""
     """Of a command all of it: only that is the user's where they wrote it."""
 
-    @property
-    def pattern(self) -> re.Pattern[str]:
+    def is_in(self, text: str) -> bool:
+        """Whether a text has one of the forms, with nothing beside it that would make it another."""
         before, after = _BOUNDS[self.kind]
         between = r"(?: -\S+)* " if self.exact else " "
-        forms = (between.join(map(re.escape, form.split(" "))) for form in self.forms)
-        return re.compile(f"{before}(?:{'|'.join(forms)}){after}")
-
-    def may_be_in(self, text: str) -> bool:
-        """Whether it is worth a closer look."""
-        return any(all(word in text for word in form.split(" ")) for form in self.forms)
+        for form in self.forms:
+            first, *rest = form.split(" ")
+            # Where the rest is in no place the many places of the first need no look.
+            if all(word in text for word in rest):
+                whole = re.compile(f"{before}{between.join(map(re.escape, (first, *rest)))}{after}")
+                at = text.find(first)
+                while at >= 0:
+                    if whole.match(text, at):
+                        return True
+                    at = text.find(first, at + 1)
+        return False
 
 
 @frozen
@@ -92,16 +102,36 @@ class Origins:
     _texts: dict[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
     """Who writes the answer of each call, by its id."""
-    _keys: Sequence[int] = ()
+    _places: dict[int, int] = field(default_factory=dict)
+    """By log number, where each message that counts stands among them."""
+    _words: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """By word, the messages that have it; by none, all."""
+    _found: "dict[Operand, _Found]" = field(default_factory=dict)
+    """By what was looked for, where it was found."""
+    mark: tuple[int, int] = (-1, 0)
+    """The version of the view whose messages count, and how many there were to see."""
 
-    def missing(self, keys: Sequence[int]) -> set[int]:
-        """Let these messages count, oldest first, and no others; those that were never read."""
-        self._keys = keys
+    def missing(self, keys: Sequence[int], *, more: bool = False) -> set[int]:
+        """Let these messages count, oldest first.
+
+        Args:
+            keys: Their log numbers.
+            more: Whether those that counted before go on to count, in front of them.
+
+        Returns:
+            Those that were never read.
+        """
+        if not more:
+            self._places.clear()
+        self._places.update(zip(keys, count(len(self._places)), strict=False))
         return {key for key in keys if key not in self._texts}
 
     def grow(self, items: Iterable[Item]) -> None:
         for item in items:
-            self._texts[item.key] = [(who, normal(text[:LONGEST])) for who, text in self._read(item) if text]
+            texts = [(who, normal(text[:LONGEST])) for who, text in self._read(item) if text]
+            self._texts[item.key] = texts
+            for word in {"", *(word for _, text in texts for word in _WORD.findall(text))}:
+                self._words[word].add(item.key)
 
     def _read(self, item: Item) -> Iterator[tuple[str, str]]:
         for part in item.message.parts:
@@ -128,12 +158,47 @@ class Origins:
 
     def authors(self, operand: Operand) -> Iterator[tuple[int, str]]:
         """Who wrote it, in order of the messages."""
-        pattern = operand.pattern
-        for key in self._keys:
-            for who, text in self._texts.get(key, ()):
-                is_whole = who != _USER or operand.exact in text
-                if is_whole and operand.may_be_in(text) and pattern.search(text):
-                    yield key, who
+        if (found := self._found.get(operand)) is None:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            # Bounds never stand within a word: a message that lacks one of a form has not the form.
+            words = (dict.fromkeys(_WORD.findall(form)) or ("",) for form in operand.forms)
+            having = [[self._words[word] for word in each] for each in words]
+            found = self._found[operand] = _Found(having)
+        for key in found.fresh():
+            authors = [
+                who
+                for who, text in self._texts[key]
+                if (who != _USER or operand.exact in text) and operand.is_in(text)
+            ]
+            if authors:
+                found.authors[key] = authors
+        here = (key for key in found.authors if key in self._places)
+        for key in sorted(here, key=self._places.__getitem__):
+            yield from ((key, who) for who in found.authors[key])
+
+
+@dataclass(slots=True)
+class _Found:
+    """Where one operand was found."""
+
+    having: Sequence[Sequence[set[int]]]
+    """By form, the messages that have each of its words, as they grow."""
+    authors: dict[int, Sequence[str]] = field(default_factory=dict)
+    """By message, who wrote it there."""
+    _read: set[int] = field(default_factory=set)
+    _size: int = -1
+
+    def fresh(self) -> set[int]:
+        """Messages that may have it and were not read for it."""
+        size = sum(len(keys) for form in self.having for keys in form)
+        if size == self._size:
+            return set()
+        self._size = size
+        every = {key for form in self.having for key in set.intersection(*sorted(form, key=len))}
+        new = every - self._read
+        self._read |= new
+        return new
 
 
 def _prompt(part: UserPromptPart) -> Iterator[tuple[str, str]]:
