@@ -16,5 +16,5 @@ def listed(name: str) -> Any:
 def test_a_name_of_ours_is_ours_also_while_the_tool_is_off(server: str, tool: str) -> None:
     offers = {server: offer(server, [listed(tool), listed("other")], None)}
     kept = without_clashes(offers, lambda: ())[server]
-    assert [each.definition.name for each in kept.tools] == [f"{server}_other"]
+    assert [each.name for each in kept.tools] == [f"{server}_other"]
     assert kept.left_out == (f"{tool} is left out: a tool of Plimsoll is called {server}_{tool} already.",)

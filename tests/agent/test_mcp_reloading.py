@@ -5,10 +5,11 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
+from pydantic_ai.tools import ToolDefinition
 
 from tests.conversation.hook_commands import place
 from tui_app.agent.mcp import servers as module
-from tui_app.agent.mcp.offers import Offer, Offered
+from tui_app.agent.mcp.offers import Offer
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
@@ -37,7 +38,7 @@ class Alone:
     def sent(self) -> Collection[str]:
         return ()
 
-    def weigh(self, tool: Offered) -> int:
+    def weigh(self, tool: ToolDefinition) -> int:
         return 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
 
 from tests.conversation.hook_commands import place
 from tests.process_ends import alive, gone
@@ -21,7 +22,7 @@ from tests.servers.mcp_http import mcp_http
 from tests.servers.strict import strict_server
 from tui_app.agent.mcp import server as server_module
 from tui_app.agent.mcp import supervisor
-from tui_app.agent.mcp.offers import Offered
+from tui_app.agent.mcp.offers import own_name
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.server import RESTARTS
 from tui_app.agent.mcp.servers import McpServers, found_by_search
@@ -60,7 +61,7 @@ class Ours:
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
-    def weigh(self, tool: Offered) -> int:
+    def weigh(self, tool: ToolDefinition) -> int:
         return 0
 
     def room(self) -> int:
@@ -91,8 +92,8 @@ def status(servers: McpServers, name: str = "files") -> McpStatus:
 
 
 async def call(servers: McpServers, name: str, **args: Any) -> Any:
-    server, tool = next(each for each in servers.offered() if each[1].definition.name == name)
-    return await server.call(tool.own_name, args)
+    server, tool = next(each for each in servers.offered() if each[1].name == name)
+    return await server.call(own_name(tool), args)
 
 
 async def test_a_program_brings_its_tools_under_its_name(tmp_path: Path) -> None:
@@ -180,7 +181,7 @@ async def test_a_program_that_dies_is_started_again_a_few_times(tmp_path: Path) 
         for restarts in range(1, RESTARTS + 1):
             with pytest.raises(CallFailed, match="is gone: it exited with status 3"):
                 await call(servers, "files_die")
-            assert {tool.definition.name[:5] for _, tool in servers.offered()} == {"other"}
+            assert {tool.name[:5] for _, tool in servers.offered()} == {"other"}
             await servers.settle(30)
             assert await call(servers, "files_echo", text="back") == "back"
             assert (status(servers).state, status(servers).restarts) == ("ready", restarts)
@@ -291,7 +292,7 @@ async def test_an_address_that_was_away_for_longer_comes_back_with_the_next_turn
         port = int(web.url.split(":")[2].split("/")[0])
         settings = McpServer(name="web", url=web.url, timeout=20)
         async with running(tmp_path, settings) as servers:
-            web_call = next(each for each in servers.offered() if each[1].own_name == "echo")
+            web_call = next(each for each in servers.offered() if own_name(each[1]) == "echo")
             await asyncio.to_thread(web.stop)
             with pytest.raises(CallFailed):
                 await web_call[0].call("echo", {"text": "ahoy"})

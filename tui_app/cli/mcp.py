@@ -15,7 +15,8 @@ from tui_app.text import count
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.agent.mcp.offers import Offered
+    from pydantic_ai.tools import ToolDefinition
+
     from tui_app.agent.mcp.servers import McpServers
     from tui_app.agent.mcp.status import Consent, McpStatus
     from tui_app.context.counting.tokens import TokenCounter
@@ -191,8 +192,8 @@ class Alone:
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
 
-    def weigh(self, tool: "Offered") -> int:
-        return self.counter.tools([tool.definition])
+    def weigh(self, tool: "ToolDefinition") -> int:
+        return self.counter.tools([tool])
 
     def room(self) -> int:
         return 0

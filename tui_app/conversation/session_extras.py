@@ -15,7 +15,6 @@ from tui_app.agent.instructions import (
     instructions_text,
     skills_text,
 )
-from tui_app.agent.mcp.offers import Offered
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers, found_by_search
 from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
@@ -138,7 +137,7 @@ class Extras:
 
     def _set_overhead(self) -> None:
         searched, offered = self.servers.searched(), self.servers.offered()
-        loaded = (tool.definition for server, tool in offered if server.settings.name not in searched)
+        loaded = (tool for server, tool in offered if server.settings.name not in searched)
         self.overhead.tools = self.sent_of((*self.own, *loaded))
         if self.measure is not None:
             self.measure()
@@ -277,8 +276,8 @@ class Extras:
         every = (ours, *servers, *instructions, *folders, skills, agents, said)
         return tuple(each for each in every if each.tokens or each.saved)
 
-    def weigh(self, tool: Offered) -> int:
-        return self._tools([tool.definition])
+    def weigh(self, tool: ToolDefinition) -> int:
+        return self._tools([tool])
 
     def room(self) -> int:
         return round(self.history.usage().window.limit * self.defer_above)

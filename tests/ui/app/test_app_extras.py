@@ -19,6 +19,7 @@ from tests.ui.app.story import MODEL, Story
 from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import WIDE, Deck, Desk, shown
 from tests.ui.looks import Look
+from tui_app.agent.mcp.offers import own_name
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import (
     AssistantMessage,
@@ -462,7 +463,7 @@ def asked_by_server(deck: Deck, **args: object) -> "asyncio.Task[object]":
     async def ask(opened: OpenSession) -> object:
         await opened.extras.servers.settle(30)
         offered = opened.extras.servers.offered()
-        server = next(server for server, tool in offered if tool.own_name == "ask")
+        server = next(server for server, tool in offered if own_name(tool) == "ask")
         return await server.call("ask", args)
 
     return asyncio.create_task(deck.app.screen.session.ask(ask))  # type: ignore[attr-defined]

@@ -24,24 +24,11 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @frozen
-class Offered:
-    """One tool: how the server calls it, and how the model does."""
-
-    server: str
-    own_name: str
-    definition: ToolDefinition
-
-    @property
-    def claims_read_only(self) -> bool:
-        """Whether the server says that it changes nothing; a hint, nothing to rely on."""
-        return bool((self.definition.metadata or {}).get("read_only_hint"))
-
-
-@frozen
 class Offer:
     """What comes of a server's list."""
 
-    tools: tuple[Offered, ...] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    """As the model is offered them; how the server calls each is in its metadata."""
     left_out: tuple[str, ...] = ()
     """Sentences: which tool cannot be used, and why."""
 
@@ -54,7 +41,7 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
         listed: Its tools as the protocol has them: name, description, input_schema, annotations.
         allowed: Names of those that may be used; None allows all.
     """
-    tools: dict[str, Offered] = {}
+    tools: dict[str, ToolDefinition] = {}
     left_out: list[str] = []
     left = ALL_SCHEMA_CHARS
     known = {str(each.name) for each in listed}
@@ -68,7 +55,7 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
         if len(name) > NAME_CHARS:
             why = f"its name is longer than {NAME_CHARS} characters"
         elif name in tools:
-            why = f"{tools[name].own_name:.80} has the name {name} already"
+            why = f"{own_name(tools[name]):.80} has the name {name} already"
         elif len(tools) >= MOST_TOOLS:
             why = f"a server may offer at most {MOST_TOOLS} tools"
         else:
@@ -76,7 +63,7 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
         if why:
             left_out.append(f"{each.name:.80} is left out: {why}.")
             continue
-        definition = ToolDefinition(
+        tools[name] = ToolDefinition(
             name=name,
             description=(each.description or "")[:DESCRIPTION_CHARS],
             parameters_json_schema=schema,
@@ -86,7 +73,6 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
                 "read_only_hint": bool(hints is not None and hints.read_only_hint),
             },
         )
-        tools[name] = Offered(server, each.name, definition)
         left -= len(json.dumps(schema))
     if (more := len(left_out) - MOST_TOLD) > 0:
         left_out = [*left_out[:MOST_TOLD], f"{count(more, 'more tool')} left out."]
@@ -127,6 +113,11 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     return f"its schema is not a JSON schema ({said})"
 
 
+def own_name(tool: ToolDefinition) -> str:
+    """How its server calls a tool."""
+    return str((tool.metadata or {})["mcp_tool"])
+
+
 def prefixed(server: str, tool: str) -> str:
     return _NOT_IN_NAMES.sub("_", f"{server}_{tool}")
 
@@ -142,10 +133,10 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
     owners = dict.fromkeys((*TOOLS, *taken()), "a tool of Plimsoll")
     kept: dict[str, Offer] = {}
     for server, each in offers.items():
-        clash = [tool for tool in each.tools if tool.definition.name in owners]
-        told = [f"{tool.own_name:.80} is left out: {owners[tool.definition.name]} is called "
-                f"{tool.definition.name} already." for tool in clash]  # fmt: skip
+        clash = [tool for tool in each.tools if tool.name in owners]
+        told = [f"{own_name(tool):.80} is left out: {owners[tool.name]} is called "
+                f"{tool.name} already." for tool in clash]  # fmt: skip
         free = tuple(tool for tool in each.tools if tool not in clash)
-        owners.update((tool.definition.name, f"a tool of {server}") for tool in free)
+        owners.update((tool.name, f"a tool of {server}") for tool in free)
         kept[server] = replace(each, tools=free, left_out=(*each.left_out, *told))
     return kept

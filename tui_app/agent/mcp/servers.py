@@ -7,7 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from tui_app.agent.mcp.offers import Offer, Offered, without_clashes
+from pydantic_ai.tools import ToolDefinition
+
+from tui_app.agent.mcp.offers import Offer, without_clashes
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.server import Server
 from tui_app.agent.mcp.status import (
@@ -50,7 +52,7 @@ class McpHost(Protocol):
         """Have the user answer a question of a server; None where there is no answer."""
         ...
 
-    def weigh(self, tool: Offered) -> int: ...
+    def weigh(self, tool: ToolDefinition) -> int: ...
 
     def room(self) -> int:
         """Tokens that the tools of all servers may take of each request; 0 for no limit."""
@@ -257,7 +259,7 @@ class McpServers:
                 for server in servers:
                     await server.settled.wait()
 
-    def offered(self) -> list[tuple[Server, Offered]]:
+    def offered(self) -> list[tuple[Server, ToolDefinition]]:
         """Every tool that can be called now, in the order of the settings."""
         return [(self._servers[name], tool) for name, each in self._offers().items() for tool in each.tools]
 
@@ -288,11 +290,11 @@ class McpServers:
             if name in kept:
                 tools = tuple(
                     McpTool(
-                        name=tool.definition.name,
-                        description=tool.definition.description or "",
+                        name=tool.name,
+                        description=tool.description or "",
                         tokens=self.host.weigh(tool),
-                        deferred=name in searched and tool.definition.name not in sent,
-                        claims_read_only=tool.claims_read_only,
+                        deferred=name in searched and tool.name not in sent,
+                        claims_read_only=bool((tool.metadata or {})["read_only_hint"]),
                     )
                     for tool in kept[name].tools
                 )
@@ -318,5 +320,5 @@ class McpServers:
         if self._closed or self._servers.get(server.settings.name) is not server:
             return
         if server.status.state == "ready":
-            self.seen.note(server.settings, [tool.definition for tool in server.offer.tools])
+            self.seen.note(server.settings, server.offer.tools)
         self.host.heard(server.status)

@@ -37,9 +37,9 @@ class McpTools(AbstractToolset[Any]):
         await self._servers.gather()
         searched = self._servers.searched()
         return {
-            tool.definition.name: ToolsetTool(
+            tool.name: ToolsetTool(
                 toolset=self,
-                tool_def=replace(tool.definition, defer_loading=server.settings.name in searched),
+                tool_def=replace(tool, defer_loading=server.settings.name in searched),
                 max_retries=MAX_RETRIES,
                 args_validator=_ANY_ARGUMENTS,
             )

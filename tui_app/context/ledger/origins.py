@@ -130,7 +130,7 @@ class Origins:
         for item in items:
             texts = [(who, normal(text[:LONGEST])) for who, text in self._read(item) if text]
             self._texts[item.key] = texts
-            for word in {"", *(word for _, text in texts for word in _WORD.findall(text))}:
+            for word in {""}.union(*(_WORD.findall(text) for _, text in texts)):
                 self._words[word].add(item.key)
 
     def _read(self, item: Item) -> Iterator[tuple[str, str]]:
