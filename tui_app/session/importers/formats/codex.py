@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note, item_of
+from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note
 from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import list_at, object_at, text_at, value_at
@@ -18,36 +18,34 @@ _OUTPUTS = (
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
 )  # fmt: skip
 _ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "other")
+_ABOUT = ("session_meta", "turn_context", "world_state", "state")
 _OVERFLOW = "context_window_exceeded"
-_SESSION = "records about session and turns were left out"
+_SESSION = aside("records about session and turns were left out")
+_REPEATED = aside("events that repeat the conversation for the screen were left out")
 _CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
 
 
 def _convert(record: Json) -> Json:
-    kind, payload = item_of(record)
-    if kind == ITEM:
-        item = _item(payload)
-        return {"timestamp": record.get("timestamp"), "used": record.get("used"), "more": True, **item}
-    spelled = record.get("type", record.get("record_type"))
-    if kind == "compacted":
-        return {**record, "role": SUMMARY, "content": record.get("summary")}
-    if kind == "event_msg" and payload.get("type") in ("error", "stream_error"):
-        trouble = "context_overflow" if _OVERFLOW in str(payload) else "provider"
-        return {**record, "role": TROUBLE, "message": payload.get("message"), "kind": trouble}
-    if kind == "event_msg":
-        left = "events that repeat the conversation for the screen were left out"
-        return aside(left, title=payload.get("thread_name"))
-    if (
-        kind in ("session_meta", "turn_context")
-        or spelled in ("world_state", "state")
-        or "record_type" in record
-    ):
-        moment = record.get("timestamp", payload.get("timestamp"))
-        return {**payload, "timestamp": moment, **aside(_SESSION)}
-    return {"unknown": f"unknown record type {shown(spelled)}"}
+    kind, told = record.get("type"), isinstance(record.get("payload"), dict)
+    # The first line of an old rollout is the session's data, without a type.
+    about = (told and kind in _ABOUT) or "record_type" in record or {"instructions", "id"} <= record.keys()
+    return {**record, **_SESSION} if about else {"unknown": f"unknown record type {shown(kind)}"}
 
 
-def _item(item: Json) -> Json:
+def _event(record: Json) -> Json:
+    payload = object_at(record, "payload")
+    if payload.get("type") not in ("error", "stream_error"):
+        return {**_REPEATED, "title": payload.get("thread_name")}
+    trouble = "context_overflow" if _OVERFLOW in str(payload) else "provider"
+    return {"role": TROUBLE, "message": payload.get("message"), "kind": trouble}
+
+
+def _item(record: Json) -> Json:
+    item = object_at(record, "payload") or record
+    return {"used": record.get("used"), "more": True, **_told(item)}
+
+
+def _told(item: Json) -> Json:
     kind, role = text_at(item, "type"), text_at(item, "role")
     if kind == "message":
         noted = role in ("system", "developer") or (role == "user" and is_note(item.get("content")))
@@ -72,7 +70,7 @@ def _item(item: Json) -> Json:
         # Where no code tells, the words do.
         state = {"is_error": True} if failed else {}
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
-    return aside(_SESSION) if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
+    return _SESSION if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
 
 
 def _failed(output: Any) -> bool:
@@ -103,5 +101,10 @@ CODEX = Shape(
     frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
     continued="Another language model started to solve this problem",
     denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),
-    stopped=("aborted by user", "command aborted"), order=conversation, convert=_convert,
+    stopped=("aborted by user", "command aborted"), order=conversation, message="payload",
+    kinds={
+        **dict.fromkeys((ITEM, "message", "reasoning", *CALLS, *_OUTPUTS), _item), "event_msg": _event,
+        "compacted": {"role": SUMMARY, "content": ".summary"},
+    },
+    convert=_convert,
 )  # fmt: skip

@@ -23,7 +23,7 @@ _SNAPSHOT = "<state_snapshot>"
 """How the program's summary of a compressed history begins."""
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 """What stands around files that a prompt names."""
-_ASIDE = ("info", "error", "warning", "system")
+_QUIET = aside("messages of the program (not the model) were left out")
 _STATES = ("success", "cancelled", "error")
 
 
@@ -64,25 +64,20 @@ def _is_snapshot(message: Json) -> bool:
     return message.get("type") == "user" and any(_SNAPSHOT in text for text in texts)
 
 
-def _convert(record: Json) -> Json:
-    kind, content = record.get("type"), _blocks(record.get("content"))
-    if kind == "gemini":
-        calls = [
-            {**each, "result": _output(each) if each.get("status") in _STATES else None}
-            for each in objects_at(record, "toolCalls")
-        ]
-        thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
-        output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
-        tokens = {**object_at(record, "tokens"), "output": output}
-        told = {"content": [*thoughts, *content], "toolCalls": calls, "tokens": tokens}
-        return {**record, "role": "assistant", **told}
-    if kind in ("user", SUMMARY):
-        return {**record, "role": kind, "content": _files_apart(content)}
-    if kind is None:
-        return {**record, **aside()}
-    if kind in _ASIDE:
-        return aside("messages of the program (not the model) were left out")
-    return {"unknown": f"unknown message type {shown(kind)}"}
+def _prompt(record: Json) -> Json:
+    return {**record, "role": record["type"], "content": _files_apart(_blocks(record.get("content")))}
+
+
+def _answer(record: Json) -> Json:
+    calls = [
+        {**each, "result": _output(each) if each.get("status") in _STATES else None}
+        for each in objects_at(record, "toolCalls")
+    ]
+    thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
+    output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
+    tokens = {**object_at(record, "tokens"), "output": output}
+    content = [*thoughts, *_blocks(record.get("content"))]
+    return {**record, "role": "assistant", "content": content, "toolCalls": calls, "tokens": tokens}
 
 
 def _thought(thought: Any) -> str:
@@ -142,7 +137,11 @@ _CHATS = (f".gemini/tmp/*/chats/session-*.{end}" for end in ("json", "jsonl"))
 GEMINI_CLI = Shape(
     name="gemini-cli", program="Gemini CLI", find=_document, title=("title", "summary"),
     signs=("type=gemini content", "sessionId projectHash", "messages.type=gemini messages.content"),
-    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, convert=_convert,
+    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, about=("!type",),
+    kinds={
+        "gemini": _answer, **dict.fromkeys(("user", SUMMARY), _prompt),
+        **{kind: _QUIET for kind in ("info", "error", "warning", "system")},
+    },
     tokens={
         "total": "tokens.input", "output": "tokens.output", "read": "tokens.cached",
         "thought": "tokens.thoughts",
