@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
@@ -353,5 +355,7 @@ class Conversation:
             await self.tooling.tasks.close()
         await self._compactions.stop_jobs()
         await self._hooks.end()
-        self.history.append(SessionEnd())
+        # On a full disk the log lacks its end, as after a kill; all that was done before is kept.
+        with suppress(sqlite3.OperationalError):
+            self.history.append(SessionEnd())
         self._bus.close()
