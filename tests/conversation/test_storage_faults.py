@@ -146,8 +146,7 @@ async def test_sessions_file_deleted_under_it(desk: Desk) -> None:
             for side in ("", "-wal", "-shm"):
                 opened.store.path.with_name(f"sessions.db{side}").unlink()
             said = await refused(opened)
-            assert "sessions file" in said
-            assert "was deleted or moved" in said
+    assert "was deleted or moved" in said
 
 
 async def test_damaged_page(desk: Desk) -> None:

@@ -42,7 +42,7 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
         cramped: Write without taking any more of the disk, alone: a crash in the middle damages the file.
 
     Raises:
-        StorageError: if the file is no database, none of ours, or cannot be written.
+        StorageError: if the file is no database, none of ours, cannot be written, or is not there to be read.
         sqlite3.DatabaseError: if it comes from a newer version.
         OSError: if it cannot be created.
     """
@@ -57,6 +57,8 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
     if not read_only:
         make_private(path.parent)
         path.touch(mode=0o600, exist_ok=True)
+    elif not path.exists():
+        raise gone(path)
     with storage_explained(path):
         db = open_file(path, "ro" if read_only else "rw")
         try:
@@ -167,10 +169,15 @@ def make_sure(path: Path, opened: tuple[int, int]) -> None:
     except OSError:
         there = False
     if not there:
-        raise StorageError(
-            f"The sessions file {path} was deleted or moved while it was open.",
-            "Everything saved is where the file is now. Move it back, then start again.",
-        )
+        raise gone(path)
+
+
+def gone(path: Path) -> StorageError:
+    """Why a sessions file that has been there cannot be used."""
+    return StorageError(
+        f"The sessions file {path} was deleted or moved while it was open.",
+        "Everything saved is where the file is now. Move it back, then start again.",
+    )
 
 
 def reserve_of(path: Path) -> Path:
