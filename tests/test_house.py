@@ -69,12 +69,12 @@ MOST_CODE = {
     "agent": 8_343,
     "cli": 3_794,  # doctor reads every row
     "context": 11_864,  # one reader of shell lines, for rules too
-    "conversation": 7_501,  # own tools can be switched off
+    "conversation": 7_506,  # own tools can be switched off
     "demo": 340,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_178,  # events name what can be done next
     "memory": 779,
-    "session": 8_737,
+    "session": 8_732,
     "settings": 1_404,  # own tools can be switched off
     "ui": 17_673,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,

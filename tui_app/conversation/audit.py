@@ -19,7 +19,7 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
-from tui_app.conversation.imports import count_events
+from tui_app.conversation.imports import compacted, count_events
 from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import KeptMessages, ViewMessages
 from tui_app.conversation.simulate import count_facts, facts_given, said_heads
@@ -27,7 +27,6 @@ from tui_app.events import KIND_LABELS, CompactionComplete, Fact, FactState, Pay
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of
-from tui_app.session.importers.books import compacted
 from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
 from tui_app.session.store import SessionStore
 
