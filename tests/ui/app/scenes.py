@@ -570,7 +570,7 @@ MESSAGE = CommitProposal(
 
 
 async def committing(deck: Deck) -> None:
-    screen = CommitScreen(deck.app.chat.session)
+    screen = CommitScreen(None, job="commit")
     await deck.app.push_screen(screen)
     screen.offer(MESSAGE)
     await deck.says("Treat weekday 0")

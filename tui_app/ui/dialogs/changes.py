@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -18,7 +18,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import Way
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
-from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.tables import Column
 from tui_app.ui.text import count, one_line
 from tui_app.ui.widgets import Wrapped
@@ -160,27 +160,15 @@ class CommitScreen(ReviewScreen):
         "Discard the message you have edited?",
         rewrites="again",
     )
-    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
-
-    def __init__(self, session: ChatSession) -> None:
-        super().__init__(None, job="commit", glyphs=session.glyphs)
-        self._figures: Sequence[str] = ()
-        self._problem = ""
 
     def offer(self, proposal: "CommitProposal", problem: str = "") -> None:
         """Show a message: enter commits with it, unless git has refused it before."""
         what = "what is staged" if not proposal.paths else "the files that this session changed"
         by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
-        self._figures = (count(proposal.files, "file"), what, by)
+        self.figures = (count(proposal.files, "file"), what, by)
         reason = f"Written without a model: {one_line(proposal.reason, 200)}." if proposal.reason else ""
-        self._problem = problem or reason
+        self.trouble = problem or reason
         self.propose(CompactionProposed(job="commit", summary=proposal.text, problem=problem))
-
-    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
-        return "", f" {self._glyphs.separator} ".join(self._figures)
-
-    def problem(self, proposed: CompactionProposed) -> str:
-        return self._problem
 
 
 async def commit(app: "Host", session: ChatSession, hint: str) -> None:
@@ -192,8 +180,9 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
         hint: What the message should say.
     """
     wanted: str | None = hint
+    new_screen = partial(CommitScreen, None, job="commit", glyphs=session.glyphs)
     while wanted is not None:
-        screen = CommitScreen(session)
+        screen = new_screen()
         write: _Write = partial(_proposed, session, wanted)
         reviewed = await draft_reviewed(app, session, screen, write, screen.offer)
         proposal, answer = reviewed
@@ -204,7 +193,7 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
             problem = await _committed(session, proposal, answer.summary)
             if not problem:
                 return
-            screen = CommitScreen(session)
+            screen = new_screen()
             shown = app.push_screen(screen, wait_for_dismiss=True)
             screen.offer(replace(proposal, text=answer.summary), problem)
             answer = await shown or Reviewed(None)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,6 +15,17 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import one_line
+
+
+def file_text(path: Path, most: int | None = None) -> str:
+    """A file as text, at most so many bytes of it; where it cannot be read, why not."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(most).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return f"{path} is not on this machine: files stay where they were written."
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}."
 
 
 class DetailsScreen(Dialog[None]):

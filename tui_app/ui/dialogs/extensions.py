@@ -21,7 +21,7 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
 from tui_app.ui.keys import place_bindings
@@ -432,16 +432,8 @@ async def _show_files(
 ) -> None:
     screen = SkillsScreen(rows, refused, folder=session.launch.cwd.resolve(), agents=agents)
     if chosen := await app.push_screen_wait(screen):
-        text = await asyncio.to_thread(_text, Path(chosen.file))
+        text = await asyncio.to_thread(file_text, Path(chosen.file), _LONGEST)
         await app.push_screen_wait(DetailsScreen("Agent" if agents else "Skill", text))
-
-
-def _text(file: Path) -> str:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(_LONGEST).decode("utf-8", "replace")
-    except OSError as error:
-        return f"{file} cannot be read: {error.strerror}."
 
 
 # What MCP servers have for the prompt, and what they ask the user: each value in a dialog of its own.

@@ -1,19 +1,16 @@
 """Handing this session over: its brief is written, reviewed, and a new session begins with it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
-
-from textual.content import Content
 
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.questions import EditDialog, Way
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
-from tui_app.ui.keys import Hint
 from tui_app.ui.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
@@ -45,11 +42,6 @@ class BriefScreen(ReviewScreen):
         "Discard the brief you have edited?",
         rewrites="goal",
     )
-    _WAITING: ClassVar[tuple[Hint, ...]] = (Hint("esc", "stop", 0, "screen.close"),)
-
-    def __init__(self, session: ChatSession) -> None:
-        super().__init__(None, job=JOB, glyphs=session.glyphs)
-        self._figures: Sequence[str] = ()
 
     def show(self, draft: "Draft") -> None:
         """Show the brief: enter begins the session, unless a line of it is flagged."""
@@ -58,13 +50,9 @@ class BriefScreen(ReviewScreen):
         parts = [f"about {tokens(brief.tokens)} tokens", by]
         parts += [f"{brief.left_out} had no room"] if brief.left_out else []
         parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
-        self._figures = parts
+        self.figures = parts
+        self.trouble = f"No model wrote notes: {one_line(brief.reason, 200)}." if brief.reason else ""
         self.propose(CompactionProposed(job=JOB, summary=brief.text, claims_marked=brief.marked))
-        if brief.reason:
-            self._say("#review-problem", Content(f"No model wrote notes: {one_line(brief.reason, 200)}."))
-
-    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
-        return "", f" {self._glyphs.separator} ".join(self._figures)
 
 
 async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
@@ -84,7 +72,7 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
     loop = asyncio.get_running_loop()
     while goal:
-        screen = BriefScreen(session)
+        screen = BriefScreen(None, job=JOB, glyphs=session.glyphs)
         write: _Write = partial(_written, session, goal, screen, loop)
         reviewed = await draft_reviewed(app, session, screen, write, screen.show)
         draft, wanted = reviewed

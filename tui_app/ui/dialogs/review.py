@@ -5,7 +5,7 @@ is still typed goes back to the prompt.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -207,6 +207,8 @@ class Words:
     """Asked before an edited text is dropped."""
     rewrites: str = ""
     """What the key that has it rewritten is called in the bottom row, where that is not its own name."""
+    leaves: str = "stop"
+    """What esc does while it is written."""
 
     def place(self, answer: str) -> int:
         """Where a way stands."""
@@ -231,6 +233,7 @@ SUMMARY = Words(
     ),
     ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
     "Discard the summary you have edited?",
+    leaves="back to the chat, returns when done",
 )
 
 
@@ -258,9 +261,10 @@ class ReviewScreen(Dialog[Reviewed]):
         Hint("tab", "next part", 1, "screen.other"),
         Hint("esc", "back to the options", 0, "screen.close"),
     )
-    _WAITING: ClassVar[tuple[Hint, ...]] = (
-        Hint("esc", "back to the chat, returns when done", 0, "screen.close"),
-    )
+    figures: Sequence[str] = ()
+    """Said at the right of the head, where that is not what a compaction changes."""
+    trouble = ""
+    """What else is to be known of it."""
 
     def __init__(
         self,
@@ -341,21 +345,14 @@ class ReviewScreen(Dialog[Reviewed]):
             self.app.screen.dismiss(None)
         self.dismiss(Reviewed(None, later=True))
 
-    def numbers(self, proposed: CompactionProposed) -> tuple[str, str]:
-        """What would change, and the figures."""
-        return numbers(proposed, self._glyphs)
-
-    def problem(self, proposed: CompactionProposed) -> str:
-        """What is wrong with it; empty for nothing."""
-        return f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
-
     def _show(self) -> None:
         """Show what is known by now."""
         if not self._built:
             return  # it is shown with the rest
         if (proposed := self._proposed) is not None:
             self._show_head(proposed)
-            self._say("#review-problem", Content(self.problem(proposed)))
+            problem = f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
+            self._say("#review-problem", Content(self.trouble or problem))
             self._say("#review-facts-line", facts_line(proposed, self._glyphs))
             self._area.complete(proposed.summary)
             self._show_sent(Replacement(proposed.passages, proposed.model))
@@ -386,7 +383,9 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def _show_head(self, proposed: CompactionProposed) -> None:
         width = self.app.size.width - INSETS
-        head, below = head_rows(self.WORDS.ready, *self.numbers(proposed), width, self._glyphs)
+        own = f" {self._glyphs.separator} ".join(self.figures)
+        said = ("", own) if own else numbers(proposed, self._glyphs)
+        head, below = head_rows(self.WORDS.ready, *said, width, self._glyphs)
         self.query_one(".dialog-title", Static).add_class("-signed").update(head)
         self._say("#review-numbers", below)
 
@@ -415,7 +414,7 @@ class ReviewScreen(Dialog[Reviewed]):
     @on(SentView.Changed)
     def _name_keys(self) -> None:
         if self.writing:
-            self.key_row.hints = self._WAITING
+            self.key_row.hints = (Hint("esc", self.WORDS.leaves, 0, "screen.close"),)
         elif self._facts.has_focus:
             keeps = Hint("enter", "keep it word for word", 0)
             self.key_row.hints = (keeps, *self.WORDS.hints[1:3], *self._ASIDE)

@@ -22,7 +22,7 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
-from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
@@ -224,17 +224,8 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
         if chosen is None:
             return
         marked = chosen.path
-        text = await asyncio.to_thread(_file_text, marked)
+        text = await asyncio.to_thread(file_text, Path(marked))
         await app.push_screen_wait(DetailsScreen(Path(marked).name, text))
-
-
-def _file_text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return f"{path} is not on this machine: files stay where they were written."
-    except OSError as error:
-        return f"The checkpoint file cannot be read: {error.strerror}."
 
 
 async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
