@@ -219,12 +219,12 @@ _ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
 """Cells that the text of a fact keeps at least beside what is told of it; and without that."""
 
 
-_BOLD = re.compile(r"(?<!\w)(\*\*|__)(?=\S)(.+?)(?<=\S)\1(?!\w)")
+_MARKED = re.compile(r"(?<![\w`*])(\*\*|`)(?=[^\s`*])(.+?)(?<=[^\s`*])\1(?![\w`*])")
 
 
 def unmarked(text: str) -> str:
-    """A line of Markdown without the signs that make a part of it bold."""
-    return _BOLD.sub(r"\2", text)
+    """A line of Markdown without the signs that make a part of it bold or code."""
+    return _MARKED.sub(r"\2", text)
 
 
 def message_lines(

@@ -27,6 +27,7 @@ from tui_app.ui.compaction_words import (
     number_lines,
     ranked,
     sizes,
+    unmarked,
     where,
 )
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, SummaryEditor
@@ -264,7 +265,7 @@ async def test_what_the_compaction_did_is_read_in_a_thread() -> None:
         assert lines[0].split() == ["-", "#4", lines[0].split()[2], "user", "1.5k", "red", "text"]
         assert lines[1].endswith("answer              calls read_file board.py")
         assert lines[2].split()[:2] == ["+", "#212"]
-        assert lines[3:] == ["+   # Intent", "+   [bold]not bold[/x] red", "+   - `import.py`"]
+        assert lines[3:] == ["+   # Intent", "+   [bold]not bold[/x] red", "+   - import.py"]
         assert threads
         assert get_ident() not in threads
 
@@ -277,6 +278,19 @@ def test_a_diff_counts_long_runs_that_stayed() -> None:
     assert len(lines) == 8
     assert lines[3] == "  … 14 messages kept as they were"
     assert lines[7].startswith("- ")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**Done**: `pytest -x` passed", "Done: pytest -x passed"),
+        ("__all__ is set, 2**3**4 too", "__all__ is set, 2**3**4 too"),
+        ("def f(*args, **kwargs)", "def f(*args, **kwargs)"),
+        ("```py", "```py"),
+    ],
+)
+def test_lists_show_no_signs_of_markdown(text: str, shown: str) -> None:
+    assert unmarked(text) == shown
 
 
 def test_facts_say_where_they_are_now() -> None:
