@@ -118,7 +118,7 @@ async def test_a_found_item_is_shown_in_the_chat(served: Desk) -> None:
     session = served.store(story())
     async with shown(served.app(session), USUAL) as deck:
         await opened(deck)
-        await deck.press("slash", *"result", "enter")
+        await deck.press("slash", *"tool tide", "enter")
         await deck.says("1 of 8")
         await deck.press("enter")
         await deck.until(lambda: not isinstance(deck.app.screen, ContextScreen), "the chat")
@@ -193,10 +193,10 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
         await opened(deck)
         await deck.says("#2")
         items = {row.split()[-1]: row.split()[0] for row in deck.rows if re.search(r"#\d+ *$", row.rstrip())}
-        figures = dict(re.findall(r"█ (you|answers) +([\d.]+k)", deck.text))
+        figures = dict(re.findall(r"█ (user|answers) +([\d.]+k)", deck.text))
         assert float(figures["answers"].rstrip("k")) > 1.7, "a factor was learnt"
         # The rest of either is the newest turn's.
-        assert (items["#3"], items["#2"]) == (figures["answers"], figures["you"])
+        assert (items["#3"], items["#2"]) == (figures["answers"], figures["user"])
 
 
 async def test_a_message_has_one_size_wherever_it_is_shown(served: Desk, fake_openai: FakeOpenAI) -> None:

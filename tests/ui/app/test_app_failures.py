@@ -461,11 +461,11 @@ async def test_prompts_that_the_disk_refuses_go_along_to_the_next_session(
 
 
 def test_a_checkpoint_of_other_bytes_is_shown_all_the_same(tmp_path: Path) -> None:
-    from tui_app.ui.dialogs.session_info import _file_text
+    from tui_app.ui.dialogs.details import file_text
 
     file = tmp_path / "compact.md"
     file.write_bytes(b"tides \xff at six")
-    assert _file_text(str(file)) == "tides \ufffd at six"
+    assert file_text(file) == "tides \ufffd at six"
 
 
 def workers_of(path: Path) -> list[str]:
