@@ -41,8 +41,8 @@ class Place(NamedTuple):
 
 _NO_KEY = "no-key-"
 _CLOSE = Hint("esc", "close", 0, "screen.close")
-_CHOOSE = Hint("up/down", "choose", 2)
-"""How a row is marked, in every list."""
+_MOVE = Hint("up/down", "move", 2)
+"""How another row is marked, in every list."""
 
 
 def _tabs(place: str) -> tuple[KeyBinding, KeyBinding]:
@@ -116,7 +116,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "sessions": Place("in sessions", (
         Hint("enter", "open"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("sessions.rename", "f6", "ask('rename')", "Rename", "Rename the selected session.",
             hint="rename", rank=1),
         KeyBinding("sessions.search", "f7", "ask('search')", "Search",
@@ -126,7 +126,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "search": Place("in search", (
         Hint("enter", "open there"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("search.stop", "ctrl+c", "stop", "Stop searching",
             "Stop the search; what was found stays.", priority=True),
         _CLOSE,
@@ -147,12 +147,12 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("mcp.switch", "f8", "switch", "On or off",
             "Switch the selected server on or off, in this session and in the settings file.",
             hint="on or off", rank=2),
-        _CHOOSE,
+        _MOVE,
         _CLOSE,
     )),
     "settings": Place("in settings", (
         Hint("enter", "change"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("settings.reset", "f8", "ask('reset')", "Reset to default",
             "Remove it from the file, so that the default applies.", hint="reset to default", rank=2),
         _CLOSE,
@@ -167,12 +167,12 @@ PLACES: Mapping[str, Place] = {
         KeyBinding("approvals.widen", "f6", "ask('widen')", "Keep in all repositories",
             "Write a rule of this session or repository to your settings, for all repositories.",
             hint="keep everywhere", rank=3),
-        _CHOOSE,
+        _MOVE,
         _CLOSE,
     )),
     "help": Place("in help", (
         Hint("enter", "run the command", 1),
-        _CHOOSE,
+        _MOVE,
         Hint("?", "close", 3, "screen.close"),
         KeyBinding("help.close", "f1", "close", "Close", "The key that opened it closes it."),
         _CLOSE,
@@ -220,7 +220,7 @@ PLACES: Mapping[str, Place] = {
         # In front of the search box, which would empty itself.
         KeyBinding("pins.unpin", "ctrl+u", "ask('unpin')", "Unpin", "Unpin the selected message.",
             hint="unpin", priority=True),
-        _CHOOSE,
+        _MOVE,
         _CLOSE,
     )),
     "tasks": Place("in the tasks", (
@@ -230,7 +230,7 @@ PLACES: Mapping[str, Place] = {
             "Stop the selected command and everything it started.", hint="stop", priority=True),
         KeyBinding("tasks.keep", "ctrl+k", "ask('keep')", "Keep",
             "Keep it running when the session ends, or not.", hint="keep", rank=1, priority=True),
-        _CHOOSE,
+        _MOVE,
         _CLOSE,
     )),
     "task": Place("in a task", (
@@ -241,7 +241,7 @@ PLACES: Mapping[str, Place] = {
         _CLOSE,
     )),
     "changes": Place("in the changes", (
-        _CHOOSE,
+        _MOVE,
         KeyBinding("changes.down", "pagedown", "scroll(1)", "Page down", "Scroll the diff down.",
             hint="diff"),
         KeyBinding("changes.up", "pageup", "scroll(-1)", "Page up", "Scroll the diff up."),
@@ -252,7 +252,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "prompts": Place("in earlier prompts", (
         Hint("enter", "write it again"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("prompts.next", "ctrl+r", "move(1)", "Next", "Go to the next match."),
         Hint("esc", "keep the draft", 0, "screen.close"),
     )),
@@ -291,7 +291,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "queue": Place("in the queue", (
         Hint("enter", "edit"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("queue.remove", "d,delete", "remove", "Remove", "Remove the marked prompt from the queue.",
             hint="remove"),
         KeyBinding("queue.earlier", "left_square_bracket", "shift(-1)", "Earlier", "Move it up.",
@@ -364,7 +364,7 @@ PLACES: Mapping[str, Place] = {
             "Open the message the line comes from; pressed again, go to it.", hint="source"),
         KeyBinding("sent.up", "up", "line(-1)", "Previous line", "Mark the previous line with a source."),
         KeyBinding("sent.down", "down", "line(1)", "Next line", "Mark the next line with a source."),
-        _CHOOSE,
+        _MOVE,
         Hint("pageup/pagedown", "message", 3),
         Hint("esc", "back", 0, "screen.close"),
     ), owner="focused."),
@@ -384,7 +384,7 @@ PLACES: Mapping[str, Place] = {
     )),
     "imported": Place("behind an import", (
         Hint("enter", "choose"),
-        _CHOOSE,
+        _MOVE,
         KeyBinding("imported.compact", "ctrl+g", "compact", "Open and compact", "Open it and compact it.",
             hint="compact", priority=True),
         Hint("esc", "later", 0, "screen.close"),
@@ -432,7 +432,7 @@ def choice_hints(does: str, leaves: str = "close") -> tuple[Hint, ...]:
         does: What enter does with the row.
         leaves: What esc does.
     """
-    return (Hint("enter", does), _CHOOSE, Hint("esc", leaves, 0, "screen.close"))
+    return (Hint("enter", does), _MOVE, Hint("esc", leaves, 0, "screen.close"))
 
 
 def _hint(key: KeyBinding, owner: str) -> Hint:

@@ -539,7 +539,7 @@ async def test_enter_opens_the_message_beside_the_line_then_in_the_chat() -> Non
         while not text.line_count:
             await pilot.pause()
         assert text.render_line(0).text.startswith("text of 88 red [/x]")
-        for word in ("n next to check", "up/down choose", "enter in the chat", "esc back"):
+        for word in ("n next to check", "up/down move", "enter in the chat", "esc back"):
             assert word in footer(app)
         assert "undo" not in footer(app)
         await pilot.press("escape")
