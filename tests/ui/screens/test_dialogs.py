@@ -180,6 +180,23 @@ async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.M
         assert app.results == [True]
 
 
+async def test_a_long_question_is_read_on_before_it_is_answered() -> None:
+    clock = Clock()
+    app = Host(lambda: ConfirmDialog("\n".join(f"command {n}" for n in range(40)), clock=clock))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        clock.now += QUIET_S
+        await pilot.press("y")
+        assert app.results == [], "its end was not seen"
+        text = app.screen.query_one("#confirm-scroll")
+        while text.scroll_offset.y < text.max_scroll_y:
+            await pilot.press("y")
+            await pilot.pause()
+        assert app.screen.query_one("#confirm-keep").region.bottom <= 24
+        await pilot.press("y")
+        assert app.results == [True]
+
+
 async def test_confirm_shows_the_text_as_it_is_and_the_verbs() -> None:
     app = Host(lambda: ConfirmDialog(QUESTION, verb="Quit", keep="Stay"))
     async with app.run_test(size=(80, 24)):
