@@ -245,7 +245,7 @@ async def test_files_that_cannot_be_written_fail_the_job() -> None:
     compactor.start("manual")
     complete = await compactor.finish()
     assert complete is not None
-    assert complete.reason == "its files could not be written (No space left on device)"
+    assert complete.reason == "its files could not be written (the disk is full)"
     assert len(full.items()) == 80
 
 

@@ -23,6 +23,7 @@ from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
+from tui_app.context.storage_errors import not_written
 from tui_app.context.view import is_system
 from tui_app.conversation.session_history import SessionHistory, Subscription
 from tui_app.conversation.threads import log_defect
@@ -615,6 +616,6 @@ class ProviderCompaction(OutermostCapability):
             history.commit(Proposal(complete=complete, message=message, left=left))
         except OSError as error:
             # The messages themselves are sent on: nothing is lost but the provider's work.
-            reason = f"its files could not be written ({error.strerror or error})"
+            reason = not_written(error)
             history.report(replace(complete, outcome="failed", reason=reason, removed=(), summary=""))
         return response

@@ -35,6 +35,7 @@ from tui_app.context.compaction.replacement import WAY_BACK, key_ranges
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
+from tui_app.context.storage_errors import not_written
 from tui_app.context.summaries.writer import Summariser
 from tui_app.events import (
     CompactionAwaited,
@@ -386,7 +387,7 @@ class Compactor:
         try:
             applied = self.history.commit(replace(result, complete=complete))
         except OSError as error:
-            return self._failed(job, f"its files could not be written ({error.strerror or error})")
+            return self._failed(job, not_written(error))
         self._left = applied.tokens_after
         was_tripped = self.breaker.tripped(self.policy)
         self.breaker.succeeded(applied.tokens_before, gained, self.policy)
