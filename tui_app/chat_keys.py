@@ -98,7 +98,8 @@ _DECLARED = (
         "prompt.undo", "ctrl+underscore", "undo_typing", "Undo typing", "Undo typing; ctrl+y redoes it.",
     ),
     KeyBinding(
-        "prompt.history_back", "up", "cursor_up", "Earlier prompt", "On the first line: the previous prompt.",
+        "prompt.history_back", "up", "cursor_up", "Earlier prompt",
+        "On the first line: the previous prompt; on an empty prompt the newest queued one, to edit it.",
     ),
     KeyBinding(
         "prompt.history_forward", "down", "cursor_down", "Later prompt", "On the last line: the next prompt.",
@@ -183,7 +184,7 @@ _DECLARED = (
     # The prompt and other fields see it first.
     KeyBinding(
         "app.suspend", "ctrl+z", "suspend", "Suspend",
-        "To the shell, until fg; on an empty prompt: undo a compaction.", topic=_LEAVING,
+        "To the shell, until fg.", topic=_LEAVING,
     ),
     KeyBinding(
         "app.repaint", "ctrl+f5", "repaint", "Repaint the screen",

@@ -212,7 +212,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.app.type_ahead.end()
 
     @on(PromptEditor.NextWanted)
-    @on(PromptEditor.UndoWanted)
+    @on(PromptEditor.QueuedWanted)
     @on(PromptEditor.QuitWanted)
     @on(PromptEditor.HelpWanted)
     @on(PromptEditor.Cleared)
@@ -222,7 +222,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     @on(ReadAlongWanted)
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
-        from tui_app.ui.dialogs.actions import go_on
+        from tui_app.ui.dialogs.actions import edit_queued, go_on
         from tui_app.ui.dialogs.review import close_review, read_along, review
 
         match event:
@@ -232,8 +232,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                 self.session.say(DRAFT_CLEARED)
             case PromptEditor.NextWanted():
                 go_on(self.session)
-            case PromptEditor.UndoWanted():
-                self.action_slash("/undo")
+            case PromptEditor.QueuedWanted():
+                # Not exclusive: a second press must not lose the prompt the first is about to give back.
+                self.work(edit_queued(self.session), group="cancel", exclusive=False)
             case PromptEditor.QuitWanted():
                 self.action_slash("/quit")
             case ReviewWanted(event=about):
@@ -301,11 +302,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.app.push_screen(DetailsScreen("Notices", notices))
 
     def action_cancel(self) -> None:
-        """Go one step back: a waiting prompt, then the turn or compaction."""
+        """Stop what runs, or go one step back."""
         from tui_app.ui.dialogs.actions import step_back
 
-        # Not exclusive: a second press must not lose the prompt the first is about to give back.
-        self.work(step_back(self, self.app.type_ahead.opening), group="cancel", exclusive=False)
+        step_back(self, self.app.type_ahead.opening)
 
     def action_interrupt(self) -> None:
         """Copy, clear, stop, or quit when pressed twice."""

@@ -85,8 +85,6 @@ class Status:
     """The end of the summary that is being written."""
     notes: tuple[str, ...] = ()
     """Said behind it where there is room: what to do next, or something that came up meanwhile."""
-    hint: str = ""
-    """What Esc does next, when it is not the usual: ``esc edits the last``."""
     failed: "CompactionComplete | None" = None
     """The compaction by hand that it tells the failure of: its extract can be kept instead."""
     under: "Status | None" = None
@@ -326,8 +324,7 @@ class StatusRow(Widget):
         tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""
         if not self.status.busy:
             return tasks if cell_len(tasks) <= room else ""
-        usual = "esc cancels" if self.status.kind == "compacting" else "esc stops"
-        escape = self.status.hint or usual
+        escape = "esc cancels" if self.status.kind == "compacting" else "esc stops"
         both = f"{tasks} {self.glyphs.separator} {escape}"
         return both if tasks and cell_len(both) <= room else escape
 
@@ -336,10 +333,10 @@ class StatusRow(Widget):
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
-PAUSED = "queued (paused) · enter sends one · a new prompt is sent first"
+PAUSED = "queued (paused) · enter sends one · up edits the last · a new prompt is sent first"
 """How a paused queue goes on, behind how many wait."""
-LET_IN = "enter sends the first one after this step"
-_LET_IN_SHORT = "enter sends the first one"
+LET_IN = "enter sends the first one after this step · up edits the last"
+_LET_IN_SHORT = ("enter sends the first one · up edits the last", "enter sends the first one")
 
 
 def queue_lines(
@@ -364,10 +361,9 @@ def queue_lines(
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
     if paused and total:
-        whole = f"{total} {PAUSED}"
-        rows.append(whole if len(whole) <= width else one_line(whole.rpartition(" · ")[0], width))
+        rows.append(fit_pieces(list(enumerate(f"{total} {PAUSED}".split(" · "))), width))
     elif steerable and total:
-        rows.append(LET_IN if len(LET_IN) <= width else one_line(_LET_IN_SHORT, width))
+        rows.append(next((form for form in (LET_IN, *_LET_IN_SHORT) if len(form) <= width), ""))
     return rows
 
 

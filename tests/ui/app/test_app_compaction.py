@@ -319,8 +319,8 @@ async def test_the_focus_reaches_the_model_and_work_goes_on_meanwhile(
         assert deck.transcript.scroll_y < deck.transcript.max_scroll_y
         await deck.send("and now?")
         await deck.until(lambda: deck.queue == ["Queued 1 of 1: and now?"], "the waiting prompt")
-        assert deck.status.endswith("  esc edits the last")
-        await deck.press("escape")
+        assert deck.status.endswith("esc cancels")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "and now?", "the prompt back")
         assert deck.status.endswith("esc cancels")
 

@@ -74,11 +74,11 @@ async def test_a_key_of_the_editor_acts_for_what_it_was_given_to(served: Desk, k
         assert deck.editor.draft == "hello harbour"
 
 
-async def test_ctrl_z_undoes_a_compaction_only_where_nothing_is_written(served: Desk) -> None:
+async def test_ctrl_z_is_the_shells_whatever_is_written(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.press("ctrl+z")
-        await deck.says("No compaction to undo.")
+        await deck.says("Not suspended: there is no shell to return to.")
         await deck.type("hello harbour")
         await deck.press("ctrl+z")
         await deck.says("Not suspended: there is no shell to return to.")

@@ -84,8 +84,8 @@ async def test_what_is_sent_after_a_cancel_goes_before_what_waits(
         await talking(deck, fake_openai)
         await deck.send("second")
         await deck.send("third")
-        await deck.press("escape")
-        await deck.until(lambda: deck.editor.text == "third", "the newest, undone")
+        await deck.press("up")
+        await deck.until(lambda: deck.editor.text == "third", "the newest, to edit")
         await deck.press("escape")
         await deck.idle()
         await deck.until(lambda: deck.queue[-1:] == [f"1 {PAUSED}"], "how it goes on")
@@ -102,10 +102,10 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
         await deck.type("draft")
         await deck.press("escape")
         await deck.idle()
-        await deck.press("ctrl+c", "escape")
+        await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "third", "the last one")
         assert deck.queue == ["Queued 1 of 1: second", f"1 {PAUSED}"]
-        await deck.press("ctrl+c", "escape")
+        await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "second", "the first one")
         assert deck.queue == []
 
@@ -181,15 +181,14 @@ async def test_a_long_queue_is_counted(served: Desk, fake_openai: FakeOpenAI) ->
         assert len(deck.queue) == 4
 
 
-async def test_pressing_escape_quickly_loses_no_waiting_prompt(served: Desk, fake_openai: FakeOpenAI) -> None:
+async def test_pressing_up_quickly_loses_no_waiting_prompt(served: Desk, fake_openai: FakeOpenAI) -> None:
     async with shown(served.app()) as deck:
         await talking(deck, fake_openai)
         await deck.send("second")
         await deck.send("third")
         session, editor = deck.app.chat.session, deck.app.chat.pane.prompt.editor
         await deck.until(lambda: len(session.state.queue) == 2, "two waiting prompts")
-        deck.app.chat.action_cancel()
-        deck.app.chat.action_cancel()
+        await deck.hurry("up", "up")
         await deck.until(
             lambda: {*editor.text.split(), *session.state.queue} == {"second", "third"}, "nothing lost"
         )
@@ -280,14 +279,14 @@ async def test_keys_in_a_burst_lose_nothing_while_it_is_taken_out(
         await deck.until(lambda: sorted(filter(None, (deck.editor.text, *queue(deck)))) == all_of_them, "all")
 
 
-async def test_esc_behind_it_takes_the_next_one_back_and_loses_neither(
+async def test_up_behind_it_takes_the_next_one_back_and_loses_neither(
     served: Desk, fake_openai: FakeOpenAI, answered: asyncio.Event
 ) -> None:
     async with shown(served.app()) as deck:
         await waiting(deck, fake_openai)
         await opened(deck)
         await deck.press("enter")
-        await deck.press("escape")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "fourth", "the newest one")
         answered.set()
         await deck.until(lambda: deck.editor.text == "second", "the prompt")
@@ -533,7 +532,7 @@ async def test_what_was_taken_back_or_sent_is_not_kept_twice(served: Desk, fake_
         await (await fake_openai.request(1)).paused.wait()
         await deck.send("second")
         await deck.until(lambda: deck.queue, "the waiting prompt")
-        await deck.press("escape")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "second", "the prompt back")
         assert deck.app.chat.session.unsent.waiting == ()
         await quit_asked(deck)

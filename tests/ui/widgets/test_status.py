@@ -62,11 +62,6 @@ def said(app: App[None], sign: str | None = None) -> str:
         (Status(kind="connecting", started=98.0, model="m"), "Connecting to m · 2 s", "esc stops"),
         (Status(kind="tool", text="grep", started=100.0), "Running grep · 0 s", "esc stops"),
         (
-            Status(kind="answering", started=94.0, hint="esc edits the last"),
-            "Answering · 6 s",
-            "esc edits the last",
-        ),
-        (
             Status(
                 kind="pausing",
                 started=98.0,
@@ -156,9 +151,8 @@ async def test_what_escape_does_is_never_cut(width: int, kind: Kind) -> None:
     app = Rows()
     async with app.run_test(size=(width + INSET, 5)):
         row = app.query_one(StatusRow)
-        hint = "esc edits the last"
-        row.status = Status(kind=kind, started=94.0, tokens=214, model="harbour:scripted", hint=hint)
-        assert said(app).endswith(f" {hint}")
+        row.status = Status(kind=kind, started=94.0, tokens=214, model="harbour:scripted")
+        assert said(app).endswith(" esc cancels" if kind == "compacting" else " esc stops")
         assert len(said(app)) == width
 
 
@@ -225,8 +219,7 @@ async def test_header_keeps_the_model_when_it_is_narrow() -> None:
 def test_queue_rows() -> None:
     assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
     assert (
-        queue_lines(("one", "two"), True, 80)[-1]
-        == "2 queued (paused) · enter sends one · a new prompt is sent first"
+        queue_lines(("one", "two"), True, 80)[-1] == "2 queued (paused) · enter sends one · up edits the last"
     )
     assert len(queue_lines(("one", "two"), True, 40)[-1]) <= 40
     assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"

@@ -5,7 +5,6 @@ The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -293,10 +292,10 @@ class ChatPane(TellsFailures, Vertical):
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self.query_one(StatusRow).tasks = len(state.tasks)
-        self._explain_escape()
+        self.prompt.editor.queued = bool(state.queue)
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned
-        way_out = "" if state.turn or state.queue else "esc cancels"
+        way_out = "" if state.turn else "esc cancels"
         hints.meanwhile = background_forms(state.background, way_out, self.glyphs)
         self.prompt.mode = state.mode
         self.query_one(OutputTail).output = state.output
@@ -353,14 +352,6 @@ class ChatPane(TellsFailures, Vertical):
         folded = self.size.width < WIDE and self.timeline.count
         self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
-    def _explain_escape(self) -> None:
-        """Say what the next Esc does when it is not to stop what runs."""
-        if self.questions is None:
-            return
-        prompts, row = self.query_one(QueueView).prompts, self.query_one(StatusRow)
-        edits = prompts and self.prompt.editor.is_empty
-        row.status = replace(row.status, hint="esc edits the last" if edits else "")
-
     def _show_pending(self) -> None:
         self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
 
@@ -414,11 +405,10 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
-        """Say what Esc does next: with a draft it takes no waiting prompt back."""
+        """Say what the keys do with this draft."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
         if self.questions is not None:
             self.questions.typed()
-        self._explain_escape()
         self._offer_keys()
 
     @on(PromptEditor.Submitted)

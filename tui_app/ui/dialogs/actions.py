@@ -41,8 +41,13 @@ AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
 
-async def step_back(screen: "Chat", opening: object | None) -> None:
-    """What Esc does on the chat screen: give a lookup up, else take a prompt back, else stop what runs.
+async def edit_queued(session: ChatSession) -> None:
+    """Put the newest prompt of the queue in the editor."""
+    session.pane.prompt.editor.give_back(await session.take_back())
+
+
+def step_back(screen: "Chat", opening: object | None) -> None:
+    """What Esc does on the chat screen: give a lookup up, else stop what runs.
 
     With nothing to stop it leads back to the prompt, and pressed twice in an empty one to earlier prompts.
     A draft is never cleared, the screen never left.
@@ -54,9 +59,7 @@ async def step_back(screen: "Chat", opening: object | None) -> None:
     session, editor = screen.session, screen.pane.prompt.editor
     if cancel_lookup(editor.screen) or _stop_opening(screen, opening) or screen.pane.step_back():
         return
-    if session.state.queue and editor.is_empty:
-        editor.give_back(await session.take_back())
-    elif session.state.busy:
+    if session.state.busy:
         session.cancel()
     elif editor.has_focus and editor.leave_shell():
         return

@@ -118,8 +118,7 @@ def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
             (keys["chat.details"], "everything about a row"))),
         ("check", ((keys["chat.details"], "on a compaction: what is sent, facts, what left"),
             ("/compact --review", "before it is applied"))),
-        ("undo", (("/undo", "compaction, rewind, /clear"), ("ctrl+z", "the same on an empty prompt"),
-            ("esc esc", "an earlier prompt"))),
+        ("undo", (("/undo", "compaction, rewind, /clear"), ("esc esc", "an earlier prompt"))),
         ("steer", ((keys["chat.compact"], "compacts now"), ("/compact WORDS", "says what matters"),
             ("p", "pins a row, x excludes it"), (keys["chat.mode"], "mode"))),
     )  # fmt: skip

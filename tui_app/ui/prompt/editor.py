@@ -226,8 +226,8 @@ class PromptEditor(WrittenArea):
             super().__init__()
             self.paths = paths
 
-    class UndoWanted(Message):
-        """``ctrl+z`` was pressed on an empty prompt."""
+    class QueuedWanted(Message):
+        """``up`` was pressed on an empty prompt while prompts wait: the newest of them is to be edited."""
 
     class QuitWanted(Message):
         """``ctrl+d`` was pressed on an empty prompt."""
@@ -255,6 +255,8 @@ class PromptEditor(WrittenArea):
         self._completer = Completer(offers, finder)
         self._prompts, self._commands = PromptHistory(prompts), PromptHistory()
         self._recalled: str | None = None
+        self.queued = False
+        """Whether prompts wait in the queue."""
         self.type_ahead: TypeAhead | None = None
         """Holds what is typed while something opens."""
 
@@ -404,8 +406,9 @@ class PromptEditor(WrittenArea):
             return self._completer.is_open
         if action == "expand":
             return self.chip_at_cursor() is not None
-        if action in ("help", "undo"):
-            # In a text, ctrl+z is the shell's.
+        if action == "undo":
+            return False  # its key is the shell's
+        if action == "help":
             return self.is_empty
         if action == "copy":
             return not self.selection.is_empty
@@ -577,10 +580,6 @@ class PromptEditor(WrittenArea):
             self.type_ahead.begin()
         self.post_message(self.HelpWanted())
 
-    def action_undo(self) -> None:
-        """Take the newest compaction back: on an empty prompt there is nothing else to undo."""
-        self.post_message(self.UndoWanted())
-
     def action_undo_typing(self) -> None:
         super().action_undo()
 
@@ -595,6 +594,8 @@ class PromptEditor(WrittenArea):
         """Go up: in the list, in the text, or on its first line to the prompt before."""
         if not select and self._completer.is_listing:
             self._completer.move(-1, self._at_cursor)
+        elif not select and self.queued and self.is_empty and not self.is_shell:
+            self.post_message(self.QueuedWanted())
         elif not select and self._cursor_row == 0:
             self._recall(self._walk.back(self.draft))
         else:
