@@ -22,7 +22,7 @@ from tui_app.ui.text import (
     unmarked_text,
     zone,
 )
-from tui_app.usage import ContextUsage, ContextWindow
+from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
     from tui_app.settings import Settings
@@ -89,10 +89,6 @@ class ContextGauge(Widget):
 
     usage: reactive[ContextUsage | None] = reactive(None)
     """The measured context; ``None`` while nothing is known."""
-    window: reactive[ContextWindow | None] = reactive(None)
-    """The limit to name while ``usage`` is ``None``."""
-    window_known: reactive[bool] = reactive(True)
-    """Whether the model's limit is known at all."""
     pending: reactive[int] = reactive(0)
     """Tokens that the typed prompt or the streamed answer would add."""
     background: reactive[float] = reactive(BACKGROUND)
@@ -124,8 +120,6 @@ class ContextGauge(Widget):
     def text(self) -> str:
         return gauge_text(
             self.usage,
-            window=self.window,
-            window_known=self.window_known,
             pending=self.pending,
             background=self.background,
             blocking=self.blocking,
@@ -138,7 +132,10 @@ class ContextGauge(Widget):
         if unknown and not self.caption and self.size.width >= EXPLAINED:
             text = f"{text} · window not known yet"
         text = text.replace("·", self.glyphs.separator)
-        field = max(FIELD, len(text)) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
+        # The load lines stand still whatever the words say; without a window there are none.
+        wide = len(text) if unknown else FIELD
+        field = max(wide, FIELD) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
+        text = text if len(text) <= field else f"{text.partition(' ')[0]} {text.rpartition(' ')[2]}"
         bar_width = self.size.width - field - 1
         if bar_width < MIN_BAR:
             return Content(" " * max(0, self.size.width - len(text))) + self._styled(text)
@@ -161,8 +158,6 @@ class ContextGauge(Widget):
     def _bar(self, width: int) -> Content:
         colour = STROKES[self._zone]
         bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
-        if not self.window_known:
-            bar = Bar(width, 0, 0, ())  # a share of an unknown limit cannot be drawn
         cells: list[tuple[str, str]] = []
         for cell in range(width):
             if cell in bar.marks:

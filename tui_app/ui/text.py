@@ -16,7 +16,7 @@ from rich.cells import cell_len, get_character_cell_size
 
 from tui_app import text as plurals
 from tui_app.text import UNSEEN
-from tui_app.usage import ContextUsage, ContextWindow, percent_text
+from tui_app.usage import ContextUsage, percent_text
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:
@@ -503,41 +503,35 @@ NOT_OPEN = "no session is open"
 def gauge_text(
     usage: ContextUsage | None,
     *,
-    window: ContextWindow | None = None,
-    window_known: bool = True,
     pending: int = 0,
     background: float = BACKGROUND,
     blocking: float = BLOCKING,
 ) -> str:
-    """Word the context usage.
+    """Word the context usage, in 29 cells.
 
     Args:
         usage: The measured context, or ``None`` while it is not known.
-        window: Used for the limit while ``usage`` is ``None``.
-        window_known: Whether the model's limit is known at all.
         pending: Tokens about to be added; they make the figure an estimate.
         background: See :func:`zone`.
         blocking: See :func:`zone`.
 
     Returns:
-        ``71% of 128k · ~91.5k · ok``, ``?% of 128k``, ``~91.5k of ?``, :data:`LOADING` or
-        ``over by 3.1k · 131.1k of 128k · full``; ``128k?`` where the limit is assumed.
+        ``71% of 128k · ~91.5k · ok``, ``over by 3.1k of 128k · full``, ``~91.5k of ?`` or :data:`LOADING`;
+        ``128k?`` where the limit is assumed.
     """
-    known_by = usage.window if usage is not None else window
-    limit = known_by.stated if known_by is not None else 0
-    known = window_known and limit > 0
-    size = window_text(limit) + ("?" if known_by is not None and known_by.source == "default" else "")
     if usage is None:
-        return f"?% of {size}" if known else LOADING
+        return LOADING
+    limit = usage.window.stated
+    size = window_text(limit) + ("?" if usage.window.source == "default" else "")
     # With ``~`` unless the provider reported the number.
     sign = "" if usage.exact and not pending else "~"
     amount = f"{sign}{tokens(usage.total + pending)}"
-    if not known:
+    if limit <= 0:
         return f"{amount} of ?"
     used = usage.total + pending
     word = zone(usage, background, blocking, pending=pending)
     if used > limit:
-        return f"over by {tokens(used - limit)} · {amount} of {size} · {word}"
+        return f"over by {tokens(used - limit)} of {size} · {word}"
     return f"{percent_text(used, limit, (background, blocking))} of {size} · {amount} · {word}"
 
 

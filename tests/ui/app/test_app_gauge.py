@@ -36,7 +36,7 @@ def story(reported: int) -> Story:
         (12_800, "10% of 128k · 12.8k · ok"),
         (104_960, "82% of 128k · 105k · near"),
         (124_160, "97% of 128k · 124.2k · full"),
-        (131_072, "over by 3.1k · 131.1k of 128k · full"),
+        (131_072, "over by 3.1k of 128k · full"),
     ],
 )
 async def test_reported_numbers_without_a_tilde(served: Desk, reported: int, words: str) -> None:
@@ -346,3 +346,12 @@ async def test_keys_of_marked_rows_are_named_where_they_act_and_else_the_way_the
         deck.app.chat.pane.timeline.focus()
         await deck.until(lambda: "enter show it" in deck.hints, "what the timeline does")
         assert "y text" not in deck.hints
+
+
+async def test_nothing_of_a_command_counts_as_prompt(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        for draft, counts in (("keep the ferry prices", True), ("/compact keep the ferry prices", False)):
+            deck.editor.text = draft
+            await deck.settle()
+            assert bool(deck.app.chat.pane.prompt.count) is counts

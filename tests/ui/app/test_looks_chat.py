@@ -37,6 +37,7 @@ from tui_app.events import (
     Truncation,
 )
 from tui_app.session.lock import WriterLock
+from tui_app.session.model_state import UNKNOWN
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.gauge import ContextGauge
@@ -146,8 +147,11 @@ GAUGES: list[tuple[str, dict[str, Any]]] = [
     ("near, compacting in the background", {"usage": used(0.82), "leaving": 60_000}),
     ("full", {"usage": used(0.97)}),
     ("more than fits", {"usage": used(1.024)}),
-    ("nothing measured yet", {"window": WINDOW}),
-    ("a model whose limit nobody knows", {"usage": used(0.52), "window_known": False}),
+    ("nothing measured yet", {}),
+    (
+        "a model whose limit nobody knows",
+        {"usage": replace(used(0.52), window=UNKNOWN)},
+    ),
     ("a policy that compacts nothing", {"usage": used(0.52), "background": 0.0, "blocking": 0.0}),
 ]
 

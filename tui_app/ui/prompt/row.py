@@ -19,6 +19,7 @@ from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
+from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
 from tui_app.ui.widgets import EdgedPanel, TellsFailures
 
@@ -301,4 +302,6 @@ class PromptRow(TellsFailures, Vertical):
         private = editor.text.startswith("!!")
         self.shell = (PRIVATE if private else RUNS_AS_YOU) if editor.is_shell else ""
         size = estimate(editor.draft) + sum(each.tokens for each in self._files)
-        self.count = 0 if editor.is_shell else size
+        # Nothing of a command goes to the model.
+        runs = is_command(editor.draft) and isinstance(parse(editor.draft), ParsedCommand)
+        self.count = 0 if editor.is_shell or runs else size
