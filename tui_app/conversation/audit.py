@@ -19,7 +19,7 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
-from tui_app.conversation.imports import compacted, count_events
+from tui_app.conversation.imports import count_events
 from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import KeptMessages, ViewMessages
 from tui_app.conversation.simulate import count_facts, facts_given, said_heads
@@ -75,10 +75,7 @@ def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
         ImportFormatError: if the file holds no conversation that can be read.
         OSError: if the file cannot be read.
     """
-    imported = import_file(path)
-    if summary:
-        time = imported.events[-1].time if imported.events else 0.0
-        imported = replace(imported, events=compacted(imported.events, summary, time))
+    imported = import_file(path, summary=summary)
     if imported.is_own:
         events = [(each.data, each.message, each.time) for each in imported.events]
     else:

@@ -23,7 +23,6 @@ from tui_app.providers import GGUF
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
-from tui_app.session.importers.books import Timeline, number_compactions
 from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
 from tui_app.session.rewind_fork import mode_since
 from tui_app.session.sql_store import count_messages
@@ -258,13 +257,6 @@ def count_events(
         view.apply(head_of(seq, event.time, data))
         counted.append((data, event.message, event.time))
     return counted
-
-
-def compacted(events: Sequence[ImportedEvent], summary: str, time: float) -> tuple[ImportedEvent, ...]:
-    """A conversation with a compaction behind it that keeps nothing but a summary."""
-    books = Timeline(time)
-    books.compaction(summary, "manual")
-    return tuple(number_compactions([*events, *books.events]))
 
 
 def messages_of(events: Sequence[ImportedEvent]) -> Iterator["ModelMessage | None"]:

@@ -1,6 +1,7 @@
 """A list of one-line rows that are painted only when visible; ten thousand rows cost nothing."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -58,13 +59,12 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     cursor: reactive[int | None] = reactive(None)
     """Index of the focused row."""
 
+    @dataclass
     class Selected(Message):
         """The user selected a row with enter or a click."""
 
-        def __init__(self, row_list: "RowList", index: int) -> None:
-            super().__init__()
-            self.row_list = row_list
-            self.index = index
+        row_list: "RowList"
+        index: int
 
         @property
         def control(self) -> "RowList":

@@ -129,12 +129,6 @@ async def _trust(chat: "Chat", _: str) -> None:
     await give_trust(chat.app, chat.session, built_in_words())
 
 
-async def _demo(chat: "Chat", _: str) -> None:
-    from tui_app.ui.demo import toggle_demo
-
-    await toggle_demo(chat.app, chat.session)
-
-
 async def _settings(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.settings import show_settings
 
@@ -217,7 +211,8 @@ COMMANDS += (
         Flow("import_export.export_session", _TOLD), argument="[file]"),
     SlashCommand("import", "Continue a session from Claude Code, Codex, …", _import,
         argument="[file]", opens="always"),
-    SlashCommand("demo", "Guided demo on a recorded session; run it again to leave", _demo, leaves=True),
+    SlashCommand("demo", "Guided demo on a recorded session; run it again to leave",
+        Flow("demo.toggle_demo", folder="tui_app.ui"), leaves=True),
     SlashCommand("editor", "Write the prompt in $EDITOR",
         Flow("outside_editor.edit_draft", _ALL, folder="tui_app.ui"), argument="[text]"),
     SlashCommand("session checkpoints", "List the checkpoint files", Flow("session_info.show_checkpoints"),

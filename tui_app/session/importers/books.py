@@ -348,6 +348,13 @@ def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     return closed + waiting
 
 
+def compacted(events: Sequence[ImportedEvent], summary: str) -> tuple[ImportedEvent, ...]:
+    """A conversation with a compaction behind it that keeps nothing but a summary."""
+    books = Timeline(events[-1].time)
+    books.compaction(summary, "manual")
+    return tuple(number_compactions([*events, *books.events]))
+
+
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
     """Fill in what each compaction hid, by the log numbers that the events will get."""
     numbered: list[ImportedEvent] = []

@@ -5,6 +5,7 @@ The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -55,28 +56,25 @@ if TYPE_CHECKING:
 # What is told about a compaction that a user decides on.
 
 
+@dataclass
 class ReviewWanted(Message):
     """A summary that a user decides on is begun, goes on, or waits for the decision."""
 
-    def __init__(self, event: "CompactionStart | CompactionProgress | CompactionProposed") -> None:
-        super().__init__()
-        self.event = event
+    event: "CompactionStart | CompactionProgress | CompactionProposed"
 
 
+@dataclass
 class ServerQuestion(Message):
     """An MCP server asks the user something."""
 
-    def __init__(self, event: "ServerAsked") -> None:
-        super().__init__()
-        self.event = event
+    event: "ServerAsked"
 
 
+@dataclass
 class ReviewOver(Message):
     """A compaction has ended: there is nothing to decide about it any more."""
 
-    def __init__(self, job: str) -> None:
-        super().__init__()
-        self.job = job
+    job: str
 
 
 class ReadAlongWanted(Message):

@@ -219,12 +219,11 @@ class PromptEditor(WrittenArea):
     class Cleared(Message):
         """The draft was cleared by a key."""
 
+    @dataclass
     class PictureWanted(Message):
         """Pictures are to be attached: those of files that were dragged here, or the clipboard's."""
 
-        def __init__(self, paths: Sequence[Path] = ()) -> None:
-            super().__init__()
-            self.paths = paths
+        paths: Sequence[Path] = ()
 
     class QueuedWanted(Message):
         """``up`` was pressed on an empty prompt while prompts wait: the newest of them is to be edited."""

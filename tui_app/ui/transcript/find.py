@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from textual import on, work
@@ -89,22 +90,20 @@ class FindRow(TellsFailures, Horizontal):
         def action_stop(self) -> None:
             self.post_message(FindRow.Stop())
 
+    @dataclass
     class Step(Message):
         """The user wants another place."""
 
-        def __init__(self, step: int) -> None:
-            super().__init__()
-            self.step = step
+        step: int
 
     class Stop(Message):
         """The user wants the search, or the row, to end."""
 
+    @dataclass(kw_only=True)
     class Closed(Message):
         """The row is closed; ``arrived`` when the user has gone to a place."""
 
-        def __init__(self, *, arrived: bool) -> None:
-            super().__init__()
-            self.arrived = arrived
+        arrived: bool
 
     def __init__(self, transcript: Transcript, source: Searchable, *, id: str | None = None) -> None:
         super().__init__(id=id)

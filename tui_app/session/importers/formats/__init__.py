@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent
+from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent, compacted
 from tui_app.session.importers.message_lists import find_messages, is_role_message
 from tui_app.session.importers.other_programs import database_of, program_of
 from tui_app.session.importers.reader import Reader
@@ -39,12 +39,13 @@ FORMATS: tuple[str, ...] = tuple(each.name for each in TABLE)
 """Formats that :func:`import_file` reads, beside ``auto``."""
 
 
-def import_file(path: Path, format: str = "auto") -> Imported:
+def import_file(path: Path, format: str = "auto", *, summary: str = "") -> Imported:
     """Read a conversation.
 
     Args:
         path: The file; its name plays no part. ``FILE#SESSION`` names a session in a database.
         format: One of :data:`FORMATS`, or ``auto`` to tell it from the content.
+        summary: What a compaction at the end puts in the place of all of it; empty for none.
 
     Raises:
         ImportFormatError: if the format is unknown, or the file holds no conversation in it.
@@ -62,7 +63,7 @@ def import_file(path: Path, format: str = "auto") -> Imported:
     if not imported.events:
         reason = f" ({imported.skipped[0].reason})" if imported.skipped else ""
         raise ImportFormatError(f"{path} has no conversation in the format {imported.format}{reason}.")
-    return imported
+    return replace(imported, events=compacted(imported.events, summary)) if summary else imported
 
 
 def _read(source: Source, shape: Shape) -> Imported:
