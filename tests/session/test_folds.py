@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -596,6 +596,19 @@ def test_trying_an_event_on_a_copy_leaves_the_view_alone() -> None:
     copy: AgentView = view.copy()
     copy.apply(Head(seq=99, type=RewriteUndone.TYPE, ref=5))
     assert view.visible() == before != copy.visible()
+
+
+@pytest.mark.parametrize(
+    ("policy", "after", "rows"),
+    [("plimsoll", 14_190, 0), ("plimsoll", 13_900, 1), ("", 14_190, 1)],
+    ids=["a stage that frees next to nothing", "one that frees something", "the user"],
+)
+def test_a_stage_has_a_row_only_where_it_frees_something_one_can_see(
+    policy: str, after: int, rows: int
+) -> None:
+    trimmed = replace(TRIMMED, policy=policy, tokens_before=14_200, tokens_after=after)
+    view = fold_user_view(heads(*SAID, trimmed, RewriteUndone(rewrite=5)))
+    assert sum(row.kind == "rewrite" for row in view.entries) == rows
 
 
 def test_people_see_one_row_that_says_what_was_done_and_whether_it_stands() -> None:

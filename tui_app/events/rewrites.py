@@ -59,7 +59,12 @@ class ViewRewrite(Payload):
         return f"{len(self.changes)} {one if len(self.changes) == 1 else many} · {sizes}"
 
     def light(self) -> dict[str, Any]:
-        return {"changes": tuple((change.seq, change.tokens) for change in self.changes)}
+        # A stage that frees nothing one can see has no row; what the user did always has.
+        unseen = bool(self.policy) and thousands(self.tokens_before) == thousands(self.tokens_after)
+        return {
+            "changes": tuple((change.seq, change.tokens) for change in self.changes),
+            "state": "quiet" if unseen else "",
+        }
 
 
 @event("tool.normalised", row="rewrite")

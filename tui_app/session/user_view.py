@@ -341,9 +341,9 @@ def entry_of(head: Head) -> Entry | None:
 
 
 def _went_quietly(head: Head) -> bool:
-    """Whether there is nothing to say: a rule allowed a call, or a hook printed nothing or has its row."""
-    if head.type == ApprovalDecided.TYPE:
-        return head.state == "quiet"
+    """Whether there is nothing to say: a call went ahead, a stage freed little, a hook is silent."""
+    if head.state == "quiet":
+        return True
     return head.type == HookRan.TYPE and (head.state == "vetoed" or (head.state == "ok" and not head.chars))
 
 
