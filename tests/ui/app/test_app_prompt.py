@@ -91,7 +91,7 @@ async def test_a_prompt_taken_back_opens_no_list(served: Desk, fake_openai: Fake
         await (await fake_openai.request(1)).paused.wait()
         await deck.send("then @README.md ")
         await deck.until(lambda: deck.queue, "the waiting prompt")
-        await deck.press("escape")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "then @README.md ", "the prompt")
         await deck.says("attached: README.md")
         assert not deck.app.chat.query_one(OfferList).is_open

@@ -77,7 +77,7 @@ async def test_a_command_waits_for_the_turn_and_can_be_taken_back(
         await deck.until(lambda: deck.app.chat.session.state.turn)
         await deck.send("!echo later")
         await deck.until(lambda: any("!echo later" in row for row in deck.queue))
-        await deck.press("escape")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "!echo later", "undone")
 
 
