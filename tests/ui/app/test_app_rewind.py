@@ -199,7 +199,7 @@ async def test_while_an_answer_is_written_it_waits_in_a_row(
         await deck.press("down", "enter")
         row = "Queued 1 of 1: /rewind #6 · runs when the current work ends"
         await deck.until(lambda: deck.queue == [row], row)
-        await deck.press("escape")
+        await deck.press("up")
         await deck.until(lambda: deck.editor.text == "/rewind #6", "the command back")
         await deck.press("enter")
         await deck.until(lambda: deck.queue == [row], row)

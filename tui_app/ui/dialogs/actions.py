@@ -61,6 +61,9 @@ def step_back(screen: "Chat", opening: object | None) -> None:
         return
     if session.state.busy:
         session.cancel()
+    elif session.state.queue and not session.state.paused and editor.is_empty:
+        # Nothing runs yet: it would be sent once the agent side is there.
+        screen.work(edit_queued(session), group="cancel", exclusive=False)
     elif editor.has_focus and editor.leave_shell():
         return
     elif editor.has_focus and (
