@@ -125,6 +125,7 @@ WEB_FETCH = ToolSpec(name="web_fetch", rule="address", changes=True, verb="read"
 TODO = ToolSpec(name="todo", editor="think", title=Title(argument="items", progress=True), result="nothing")
 PLAN = ToolSpec(name="plan", editor="think", result="nothing")
 ASK_USER = ToolSpec(name="ask_user", title=Title(argument="question", quoted=True), result="last words")
+END_GOAL = ToolSpec(name="end_goal", editor="think", title=Title(argument="reason"), result="nothing")
 COMPACT_CONTEXT = ToolSpec(
     name="compact_context", editor="think", title=Title(argument="reason", quoted=True), result="nothing"
 )

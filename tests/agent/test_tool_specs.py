@@ -27,22 +27,27 @@ from tui_app.agent.tools.toolset import (
 from tui_app.agent.tools.web import WebTool
 from tui_app.context.compaction.compaction_tool import ContextTool
 from tui_app.context.tool_room import SwitchedOff
+from tui_app.conversation.goals import Goals
 from tui_app.tool_specs import TOOLS, tool_spec
 
-FUNCTIONS: dict[str, Any] = {
-    name: value
-    for each in (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool, ContextTool)
-    for name, value in vars(each).items()
-    if not name.startswith("_") and callable(value)
-} | {
-    name: tool.function
-    for toolset in (
-        explore_toolset(None),
-        delegate_toolset(None, lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
-        skill_toolset(lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
-    )
-    for name, tool in toolset.tools.items()
-}
+FUNCTIONS: dict[str, Any] = (
+    {
+        name: value
+        for each in (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool, ContextTool)
+        for name, value in vars(each).items()
+        if not name.startswith("_") and callable(value)
+    }
+    | {
+        name: tool.function
+        for toolset in (
+            explore_toolset(None),
+            delegate_toolset(None, lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
+            skill_toolset(lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
+        )
+        for name, tool in toolset.tools.items()
+    }
+    | {"end_goal": Goals.end_goal}
+)
 PACKAGE = Path(tui_app.__file__).parent
 UNLIKE_WORDS = tuple(name for name in TOOLS if "_" in name and name != "web_fetch")
 """Names that are no words, no programs and no setting, so that they mean a tool wherever they are."""

@@ -1144,3 +1144,31 @@ def test_what_would_go_unheard_is_told(
     done = plimsoll("run", "hello", "--effort", "high", "--json", *at)
     assert "is not known to think" in done.err
     assert any(row["type"] == "notice" for row in map(json.loads, done.out.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("check", "code", "told"),
+    [("test -e README.md", 0, "goal reached\n"), ("test -e none", 1, "of turns is")],
+)
+def test_a_goal_goes_on_until_its_check_holds(plimsoll: Plimsoll, check: str, code: int, told: str) -> None:
+    goal = ("--goal", "Find the ferry.", "--check", check, "--turns", "2", "--allow", "run_command test")
+    result = plimsoll("run", *goal, "--model", "offline:extractive")
+    assert result.code == code
+    assert told in result.err
+    assert result.err.count("not reached yet") == 2 * code
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (("--goal", "x"), "A goal needs a check that code can run"),
+        (("word", "--goal", "x", "--check", "true"), "The goal is the prompt: give either."),
+        (("word", "--check", "true"), "--check is for --goal TEXT."),
+    ],
+)
+def test_a_goal_that_cannot_be_checked_is_refused(
+    plimsoll: Plimsoll, args: tuple[str, ...], told: str
+) -> None:
+    result = plimsoll("run", *args)
+    assert (result.code, result.out) == (2, "")
+    assert told in result.err

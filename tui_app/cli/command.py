@@ -30,6 +30,7 @@ from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
+    from tui_app.events import GoalSet
     from tui_app.session.store import SessionStore
 
 # How a command ends: exit codes, and the two refusals it may raise. Imports nothing, for a quick start.
@@ -344,6 +345,45 @@ def _tool(text: str) -> tuple[str, str]:
     if not name.strip() or state not in ("on", "off"):
         raise argparse.ArgumentTypeError(f"{show(text)}; allowed: NAME=off or NAME=on")
     return name.strip(), state
+
+
+_GOAL = (
+    ("check", "CMD", "reached when this command exits with 0; it needs the permission of any command"),
+    ("count", "N", "reached after N turns"),
+    ("turns", "N", "turns it may take (default: 20)"),
+    ("tokens", "N", "tokens it may take, sent and received"),
+    ("money", "X", "US dollars it may take"),
+)
+"""Options of a goal."""
+
+
+def add_goal(parser: argparse.ArgumentParser) -> None:
+    """``--goal`` with what it is checked by and what it may take."""
+    goal = parser.add_argument_group("a goal: turns go on until it is reached")
+    goal.add_argument("--goal", metavar="TEXT", help="what to reach, in place of a prompt; off ends one")
+    for name, value, what in _GOAL:
+        goal.add_argument(f"--{name}", metavar=value, default="", help=what)
+
+
+def read_goal(args: argparse.Namespace) -> "GoalSet | None":
+    """The goal that is to be reached, if one is given.
+
+    Raises:
+        WrongUsage: if it cannot be checked, or a prompt is given beside it.
+    """
+    options = {name: getattr(args, name) for name, _, _ in _GOAL if getattr(args, name)}
+    if not args.goal or args.goal == "off":
+        if options:
+            raise WrongUsage(f"--{next(iter(options))} is for --goal TEXT.")
+        return None
+    if args.prompt is not None:
+        raise WrongUsage("The goal is the prompt: give either.")
+    from tui_app.conversation.goals import USAGE, make_goal
+
+    try:
+        return make_goal(args.goal, options)
+    except Refused:
+        raise WrongUsage(f"A goal needs a check that code can run: --goal {USAGE}.") from None
 
 
 def _guard(text: str) -> str:

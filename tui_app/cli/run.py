@@ -23,6 +23,7 @@ from tui_app.cli.command import (
     add_allow,
     add_effort,
     add_folders,
+    add_goal,
     add_guard,
     add_json,
     add_mode,
@@ -32,6 +33,7 @@ from tui_app.cli.command import (
     add_tools,
     add_trust,
     add_window,
+    read_goal,
     run_until_signal,
 )
 from tui_app.cli.failures import spoken
@@ -39,7 +41,7 @@ from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.work import Prompt
+from tui_app.conversation.work import Prompt, Pursue
 from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
@@ -48,6 +50,9 @@ from tui_app.events import (
     CallRepeated,
     CompactionComplete,
     Error,
+    GoalChecked,
+    GoalEnded,
+    GoalSet,
     GuardBroken,
     GuardSet,
     HookRan,
@@ -108,6 +113,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_allow(parser)
     add_guard(parser)
     add_tools(parser)
+    add_goal(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -128,6 +134,9 @@ NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Send a prompt, print what happens, and end when the turn does."""
     answers = read_schema(args)
+    goal = read_goal(args)
+    if goal is not None:
+        args.prompt = goal.text
     if args.prompt is None and (sys.stdin is None or sys.stdin.isatty()):
         raise WrongUsage(NO_PROMPT)
     argument = "-" if args.prompt is None else args.prompt
@@ -162,7 +171,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
     said = Prompt(prompt, named_files(argument, prompt), piped)
-    return run_until_signal(run_turn(opening, said, view))
+    return run_until_signal(run_turn(opening, said, view, goal, drop_goal=args.goal == "off"))
 
 
 def command_prompt(opening: Opening, typed: str) -> str:
@@ -423,6 +432,8 @@ def _aside(payload: Payload) -> str:
             return payload.text
         case MemoryPressure() | TaskEnded() | GuardSet() | GuardBroken() | CallRepeated() | ToolSwitch():
             return payload.headline()
+        case GoalSet() | GoalChecked() | GoalEnded():
+            return payload.headline()
         case _:
             return ""
 
@@ -433,12 +444,16 @@ class Verdict:
 
     done: bool = False
     troubled: bool = False
+    missed: bool = False
+    """Whether a goal was set, and is not reached."""
     advice: set[str] = field(default_factory=set)
     """What to do next, of every error that was told."""
 
     def note(self, record: Record) -> None:
         if isinstance(record.data, TurnEnd):
             self.done = record.data.outcome == "done"
+        elif isinstance(record.data, GoalSet | GoalChecked | GoalEnded):
+            self.missed = not (isinstance(record.data, GoalEnded) and record.data.outcome in ("met", "off"))
         elif isinstance(record.data, Error):
             self.troubled = True
             self.advice.add(record.data.hint)
@@ -450,10 +465,17 @@ class Verdict:
 
     @property
     def code(self) -> int:
-        return OK if self.done and not self.troubled else FAILED
+        return OK if self.done and not self.troubled and not self.missed else FAILED
 
 
-async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
+async def run_turn(
+    opening: Opening,
+    prompt: Prompt,
+    view: RecordView,
+    goal: GoalSet | None = None,
+    *,
+    drop_goal: bool = False,
+) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
 
     Cancelling this stops the turn, shows its end, and closes the session.
@@ -462,6 +484,8 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
         opening: Which session.
         prompt: What to say.
         view: Shows what happens.
+        goal: What to work for, in place of the prompt.
+        drop_goal: Whether the goal that stands in the session ends before.
 
     Returns:
         The exit code.
@@ -493,7 +517,10 @@ async def run_turn(opening: Opening, prompt: Prompt, view: RecordView) -> int:
                 "The built-in search cannot give structured output. Choose a model with --model."
             )
         follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
-        opened.conversation.submit(await served_prompt(opened, prompt))
+        if drop_goal:
+            opened.goals.end("off")
+        work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
+        opened.conversation.submit(work)
         await opened.conversation.settle()
     finally:
         trouble: Exception | None = None
@@ -538,7 +565,7 @@ COMMANDS = (
     Command(
         name="run",
         usage="[PROMPT]",
-        summary="Run one turn and print the answer.",
+        summary="Run one turn, or turns until a goal is reached, and print the answers.",
         configure=configure,
         execute=execute,
     ),

@@ -29,6 +29,7 @@ from tui_app.context.tool_room import SwitchedOff, ToolRoom
 from tui_app.conversation.approvals import ToolGate
 from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
+from tui_app.conversation.goals import Goals, GoalTools
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_tools import Tooling
@@ -47,6 +48,7 @@ class AgentSetup:
     compactions: Compactions
     tooling: Tooling
     extras: Extras
+    goals: Goals
     effort: str = "default"
     """How much the model thinks."""
     before: Sequence[AbstractCapability[Any]] = ()
@@ -79,6 +81,7 @@ class AgentSetup:
             looking = Looking(workspace, gate)
             agents = self._sub_agents(explore, looking)
             tools += [explore_toolset(agents), delegate_toolset(agents, agents.files)]
+        tools.append(GoalTools(self.goals))
         ours = {name for each in tools for name in each.tools}
         asking = self.tooling.asking
         agent: Agent[None, str] = Agent(

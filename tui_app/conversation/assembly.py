@@ -31,6 +31,7 @@ from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
+from tui_app.conversation.goals import Goals, goal_additions
 from tui_app.conversation.guards import Guards, parse_guard
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
@@ -96,6 +97,7 @@ class OpenSession:
     remembering: SessionMemory
     extras: Extras
     guards: Guards
+    goals: Goals
     policy_before: str
     """Name of the policy it followed until another one was asked for; empty where none was."""
     effort_before: str
@@ -297,7 +299,8 @@ class _Host(CompactionHost):
         return describe_error(error, model=self.writers.history.model).message.rstrip(".")
 
     def additions(self) -> Sequence[Addition]:
-        return self.extras.additions()
+        history = self.extras.history
+        return [*self.extras.additions(), *goal_additions(history.store, history.session)]
 
     def alive(self) -> Sequence[str]:
         """Background commands that run now, and prompts that wait."""
@@ -383,8 +386,10 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
     known = chosen_effort(place.store, history.session) or settings.thinking
+    goals = Goals(history, tooling.command)
     setup = AgentSetup(
         opening=opening,
+        goals=goals,
         effort=opening.effort or known,
         writers=writers,
         compactions=compactions,
@@ -415,6 +420,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         cache=partial(turn_cache, place.store, place.session, settings),
         untested=guards.untested,
         hooks=hooks,
+        goals=goals,
         resource=extras.resource,
         deliver=remembering.inbox.deliver,
     )
@@ -456,6 +462,6 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
-        memory, idle if opening.attended else None, remembering, extras, guards, place.policy_before,
+        memory, idle if opening.attended else None, remembering, extras, guards, goals, place.policy_before,
         known, opening.missing,
     )  # fmt: skip

@@ -18,6 +18,10 @@ MAX_FILES = 16
 """Files that one prompt brings along at most."""
 
 
+CHECKED = "output of the check"
+"""Names, among what is attached to a prompt, what the check of a goal has printed."""
+
+
 @frozen
 class AttachedFile:
     """A text file or a picture that is sent with the prompt."""

@@ -37,6 +37,7 @@ from tui_app.conversation.work import (
     Exclude,
     Pin,
     Prompt,
+    Pursue,
     Relieve,
     Restate,
     Restore,
@@ -83,6 +84,7 @@ class WorkRunner:
             Shell: self.shell.run,
             Compact: self.compact,
             Switch: self.models.switch,
+            Pursue: self.pursue,
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
             ChangeMode: lambda work: self.modes.change(work.mode),
@@ -119,7 +121,7 @@ class WorkRunner:
         elif self.turns.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
             self.turns.cancel_turn()
-        else:
+        elif self.turns.goals is None or not self.turns.goals.cancel():
             self.compactions.cancel_job()
         self.queue.announce()
 
@@ -163,6 +165,11 @@ class WorkRunner:
         """Have the plan carried out, where there is one and its prompt may be sent."""
         if await self.turns.may_spend(agreed=False) and (prompt := self.modes.accept(work.mode)):
             await self.turns.run_turn(Prompt(prompt))
+
+    async def pursue(self, work: Pursue) -> None:
+        """Set a goal, where its first prompt may be sent, and begin."""
+        if self.turns.goals is not None and await self.turns.may_spend(agreed=False):
+            await self.turns.run_turn(self.turns.goals.set(work.goal))
 
     def clear(self, _work: Clear) -> None:
         self.compactions.cancel_job()

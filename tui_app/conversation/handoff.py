@@ -17,7 +17,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.view import is_prompt
-from tui_app.conversation.guards import guards_in
+from tui_app.conversation.goals import goal_additions, in_force
 from tui_app.conversation.inspection import Inspection, inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
@@ -136,7 +136,10 @@ async def _draft(
         goal=mask_secrets(goal),
         count=lambda words: round(text.count(words) * history.factor),
         describe=describe,
-        additions=[each for each in inspection.extras.additions() if each.tool],
+        additions=[
+            *goal_additions(store, source.id),
+            *(each for each in inspection.extras.additions() if each.tool),
+        ],
         carried=_carried(handed) if (handed := brief_in(store, source.id)) else "",
         timeout_s=timeout_s,
         heard=heard,
@@ -218,10 +221,9 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         title=draft.title,
     )
     with closing(open_store(opening.database)) as store:
-        # The user's guards hold there too, with the place of their words.
-        held = guards_in(store, source.id).values()
-        guards = [(replace(each, session=each.session or source.id), None, now) for each in held]
-        events = [(said, stored, now), *guards, (SessionEnd(), None, now)]
+        # The user's guards and goal hold there too, guards with the place of their words.
+        held = [(each, None, now) for each in in_force(store, source.id)]
+        events = [(said, stored, now), *held, (SessionEnd(), None, now)]
         return store.create(start, time=now, events=events)
 
 

@@ -66,6 +66,8 @@ class Tooling:
     """Tells the model which of them have ended."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
+    command: CommandTool | None = None
+    """Runs commands; None in read-only mode."""
     by_provider: tuple[ProviderSearch, ...] = ()
     """What the model's provider does itself while it answers."""
 
@@ -132,9 +134,8 @@ def make_tooling(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )
 
-    def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
-        writing = FileTools(workspace, gate, files, tasks.written)
-        command = CommandTool(
+    def commands(gate: Judge) -> CommandTool:
+        return CommandTool(
             runner,
             gate,
             show,
@@ -144,6 +145,9 @@ def make_tooling(
             settings.sandbox == "require",
             tasks,
         )
+
+    def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
+        writing, command = FileTools(workspace, gate, files, tasks.written), commands(gate)
         web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
         return tools_of(writing, command, *web)
 
@@ -180,5 +184,6 @@ def make_tooling(
         tasks,
         news,
         cut_short,
+        commands(approvals),
         searches,
     )

@@ -26,7 +26,7 @@ from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, p
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
-from tui_app.conversation.attachments import AttachedFile, Attachment, read_attachments
+from tui_app.conversation.attachments import CHECKED, AttachedFile, Attachment, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.retry_advice import with_size, with_way_back
@@ -35,6 +35,7 @@ from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
     AgentOutput,
     Error,
+    GoalSet,
     Notice,
     Record,
     SessionEnd,
@@ -141,6 +142,22 @@ class TurnHooks(Protocol):
         ...
 
 
+class TurnGoals(Protocol):
+    """What the model works towards from turn to turn."""
+
+    def set(self, goal: GoalSet) -> Prompt:
+        """Set a goal; the prompt that it begins with."""
+        ...
+
+    def cancel(self) -> bool:
+        """Stop the check that runs; whether one did."""
+        ...
+
+    async def next_prompt(self) -> Prompt | None:
+        """What the model is told to go on; None where it need not."""
+        ...
+
+
 class Stopped(Exception):
     """The user has stopped the turn."""
 
@@ -177,6 +194,8 @@ class Turns:
     """Runs what the user wants around prompts and turns."""
     _goes_on: int = 0
     """Times in a row that a hook has had the model go on."""
+    goals: TurnGoals | None = None
+    """Has the model go on until a goal is reached."""
     resource: Callable[[str], Awaitable[Attachment | None]] | None = None
     """Reads what a prompt names of an MCP server; None where it names nothing of one."""
     deliver: Callable[[], Awaitable[None]] | None = None
@@ -231,12 +250,17 @@ class Turns:
             await self.compactions.after_turn()
 
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
-        """Let hooks have the model go on after a turn, a few times in a row, and a guard once."""
+        """Let hooks have the model go on after a turn, a few times in a row, or else a guard, or the goal."""
         told = "" if self.hooks is None else await self.hooks.before_stop(end)
         if not told:
             self._goes_on = 0
             if prompt.text != NOT_TESTED and (words := self.untested(before)):
                 self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
+            # What the user has sent meanwhile comes first.
+            elif self.goals is not None and not self.queue.prompts:
+                following = await self.goals.next_prompt()
+                if following is not None and not self.queue.paused:
+                    self.queue.enqueue(following)
         elif self._goes_on >= MOST_GOING_ON:
             self._goes_on = 0
             self.history.append(
@@ -333,7 +357,7 @@ class Turns:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens = history.counter.message(request).nonzero()
-        named = (file.path for file in files if file.path not in (HOOK, GUARD))
+        named = (file.path for file in files if file.path not in (HOOK, GUARD, CHECKED))
         paths = (*([PIPED] if prompt.piped else []), *named)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
         result = await self._answer(model)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tui_app.events import QueueChanged
+from tui_app.events import GoalSet, QueueChanged
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.references import WHOLE, Span, log_number
@@ -326,6 +326,17 @@ class Switch:
         return f"/model {self.model}"
 
 
+@frozen
+class Pursue:
+    """Set a goal, and have the model work until it is reached."""
+
+    goal: GoalSet
+
+    @property
+    def label(self) -> str:
+        return f"/goal {self.goal.text}"
+
+
 Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | VerifySummary | BringBack
 """What changes the view at once and asks no model."""
 Return = Rewind | RestoreFiles
@@ -341,10 +352,11 @@ Work = (
     | ChangeMode
     | AcceptPlan
     | Switch
+    | Pursue
 )
 
 
-HELD_BACK = (Prompt, Shell)
+HELD_BACK = (Prompt, Shell, Pursue)
 """What a stop holds back: the user may not want it any more."""
 
 

@@ -464,6 +464,73 @@ class CallRepeated(Payload):
         return {"ids": (self.tool_call_id,), "state": "answered" if self.answered else "told"}
 
 
+@event("goal.set", row="notice")
+class GoalSet(Payload):
+    """From here on the model goes on after each turn until a check holds or a budget is used up."""
+
+    text: str
+    check: str = ""
+    """The command that ends with exit code 0 once the goal is reached; empty where turns are counted."""
+    count: int = 0
+    """The turns after which it is reached; 0 where a command says so."""
+    most_turns: int = 0
+    """Turns that it may take; 0 for no limit."""
+    most_tokens: int = 0
+    """Input and output tokens that it may take; 0 for no limit."""
+    most_usd: float = 0.0
+    """US dollars that it may take; 0 for no limit."""
+
+    @property
+    def condition(self) -> str:
+        """When it is reached."""
+        return f"when `{self.check}` exits with 0" if self.check else f"after {count(self.count, 'turn')}"
+
+    def headline(self) -> str:
+        """The goal, and when it is reached."""
+        return f"goal: {words_of(self.text)} · reached {self.condition}"
+
+
+@event("goal.checked", row="notice")
+class GoalChecked(Payload):
+    """After a turn it was looked whether the goal is reached."""
+
+    goal: int
+    """Log number of its ``goal.set``."""
+    turn: int
+    """Turns it has taken so far."""
+    held: bool = False
+    exit_code: int | None = None
+    """Of the command; None where there is none, or it was ended from outside."""
+    text: str = ""
+    """The end of what the command has printed."""
+
+    def headline(self) -> str:
+        """Whether it is reached."""
+        code = "" if self.exit_code is None else f" · exit {self.exit_code}"
+        return f"goal {'reached' if self.held else 'not reached yet'} after {count(self.turn, 'turn')}{code}"
+
+
+GoalOutcome = Literal["met", "given up", "turns", "tokens", "money", "not checked", "off"]
+
+
+@event("goal.ended", row="notice")
+class GoalEnded(Payload):
+    """The model does not go on for the goal any more."""
+
+    goal: int
+    """Log number of its ``goal.set``."""
+    outcome: GoalOutcome
+    """``given up`` by the model, out of ``turns``, ``tokens`` or ``money``, ``off`` by the user."""
+    reason: str = ""
+    """Why the model gave it up, or why it could not be checked."""
+
+    def headline(self) -> str:
+        """How it ended."""
+        said = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
+        how = said.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
+        return f"goal {how}{f' · {words_of(self.reason)}' if self.reason else ''}"
+
+
 @event("file.changed")
 class FileChanged(Payload):
     """A tool is about to change a file, whose bytes are kept so that they can be brought back."""

@@ -11,6 +11,9 @@ from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     EffortChange,
+    GoalChecked,
+    GoalEnded,
+    GoalSet,
     MessageExcluded,
     ModeChange,
     ModelChange,
@@ -81,6 +84,8 @@ class Known:
     effort: str = ""
     """How much the model thinks; empty where that was never changed."""
     mode: Mode = "ask"
+    goal: "Goal | None" = None
+    """What the model works towards; None for nothing."""
 
     def basis(self, view: AgentView) -> Basis:
         """What the size of the next request is worked out from, for a view."""
@@ -124,7 +129,38 @@ def known_of(store: SessionStore, session: str) -> Known:
         factor, growth, limit = 1.0, None, change.data.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
-    return Known(measured, window, factor, growth, policy, effort, chosen_mode(store, session))
+    mode, goal = chosen_mode(store, session), standing_goal(store, session)
+    return Known(measured, window, factor, growth, policy, effort, mode, goal)
+
+
+@frozen
+class Goal:
+    """The goal that stands in a session."""
+
+    seq: int
+    """Its log number."""
+    data: GoalSet
+    turns: int = 0
+    """How many it has taken."""
+
+    @property
+    def progress(self) -> str:
+        """How far it is, in two words."""
+        most = self.data.count or self.data.most_turns
+        return f"goal {self.turns}{f' of {most}' if most else ''}"
+
+
+def standing_goal(store: SessionStore, session: str) -> Goal | None:
+    """The goal that was set last, unless it has ended. Raises ``sqlite3.Error``."""
+    kinds = (GoalSet.TYPE, GoalChecked.TYPE, GoalEnded.TYPE)
+    newest = next(store.newest(session, kinds), None)
+    if newest is None or newest.type == GoalEnded.TYPE:
+        return None
+    found = store.last_of(session, GoalSet.TYPE)
+    checked = _newest(store, session, GoalChecked) if newest.type == GoalChecked.TYPE else None
+    if found is None or not isinstance(found.data, GoalSet):
+        return None
+    return Goal(found.seq, found.data, checked.turn if checked is not None else 0)
 
 
 P = TypeVar("P", bound=Payload)

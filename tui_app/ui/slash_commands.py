@@ -224,6 +224,8 @@ COMMANDS += (
     SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes, tests",
         Flow("approvals.set_guard", _ALL), argument="[edits|command|writes|tests …]", opens="alone",
         writes=True),
+    SlashCommand("goal", "Have the model work until a check holds; off ends it",
+        Flow("choices.set_goal", "session argument"), argument="[text --check \"command\"|off]", writes=True),
     SlashCommand("settings", "Show and change settings and keys", _settings,
         argument="[words]", opens="always"),
     SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),

@@ -474,6 +474,8 @@ class ChatHeader(Widget):
     policy: reactive[str] = reactive("")
     effort: reactive[str] = reactive("")
     """How much the model thinks; empty where that is left to it."""
+    goal: reactive[str] = reactive("")
+    """How far the goal of the session is; empty for none."""
     costs: "reactive[Costs | None]" = reactive(None)
     """Of the session so far; ``None`` until they are known."""
     glyphs: reactive[Glyphs] = reactive(UNICODE)
@@ -489,6 +491,8 @@ class ChatHeader(Widget):
         model = one_line(self.model, max(1, width // 2))
         pieces = [(3, self.place)] if self.place else []
         pieces.append((0, model))
+        if self.goal:
+            pieces.append((1, self.goal))
         if self.effort:
             pieces.append((1, f"effort {self.effort}"))
         if self.policy:

@@ -109,7 +109,7 @@ class CommandTool:
                 if inside is not None:
                     # Its call is over when somebody asks about that.
                     by = "a background command"
-                    made = self._made(inside, replace(action, call="", note=""), by)
+                    made = _made(self, inside, replace(action, call="", note=""), by)
                     self.tasks.made[task.id] = made
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
                 return f"{left}{await read_task(task)}"
@@ -121,16 +121,37 @@ class CommandTool:
                 raise
             result = command_result(ended, limit)
             if inside is not None:
-                result = "\n".join([result, *await self._made(inside, action, "the command").ask()])
+                result = "\n".join([result, *await _made(self, inside, action, "the command").ask()])
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
 
-    def _made(self, inside: Confinement, action: Action, by: str) -> MadePlaces:
-        made = MadePlaces(gate=self.gate, inside=inside, command=action, by=by)
-        if self.tasks is not None:
-            made.answered, made.written = self.tasks.answered, self.tasks.written
-        return made
+
+async def run_check(tool: CommandTool, command: str) -> Ended | str:
+    """Run a command that no call of the model asks for, under the same rules; or why it may not run."""
+    await asyncio.to_thread(prepare)
+    kept = await asyncio.to_thread(tool.confinement)
+    inside = kept if kept is not None and kept.is_kept_in else None
+    if tool.required and inside is None:
+        return _NO_SANDBOX.format(INSTALL)
+    note = ", ".join(filter(None, ("checks the goal", "" if kept is None else kept.limits)))
+    action = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note=note)
+    if declined := await tool.gate(action):
+        return declined
+    inside = await asyncio.to_thread(inside.found) if inside is not None else None
+    words = shell_words(command)
+    wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+    ended = await tool.runner.run(wrapped, tool.timeout_s, lambda _text: None)
+    if inside is not None:
+        await _made(tool, inside, action, "the check").ask()
+    return ended
+
+
+def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
+    made = MadePlaces(gate=tool.gate, inside=inside, command=action, by=by)
+    if tool.tasks is not None:
+        made.answered, made.written = tool.tasks.answered, tool.tasks.written
+    return made
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:

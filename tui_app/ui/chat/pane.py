@@ -274,7 +274,7 @@ class ChatPane(TellsFailures, Vertical):
         """Hand each widget its part of the state."""
         header, gauge = self.header, self.query_one(ContextGauge)
         header.title, header.model = state.title, state.model
-        header.policy, header.costs = state.policy, state.costs
+        header.policy, header.costs, header.goal = state.policy, state.costs, state.goal
         effort = state.effort or self._settings.thinking
         header.effort = "" if effort == "default" else effort
         if (measured := (state.usage, state.policy)) != self._marked_for:

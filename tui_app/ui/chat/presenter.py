@@ -156,6 +156,7 @@ class Presenter:
                 policy=policy,
                 effort=known.effort,
                 mode=known.mode,
+                goal=known.goal.progress if known.goal is not None else "",
                 usage=usage,
             )
         )

@@ -22,6 +22,9 @@ from tui_app.events import (
     EffortChange,
     Error,
     GaugeChanged,
+    GoalChecked,
+    GoalEnded,
+    GoalSet,
     HookRan,
     MemoryPressure,
     ModeChange,
@@ -54,6 +57,7 @@ from tui_app.next_steps import screen_words
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.event_heads import spoken_line
+from tui_app.session.model_state import Goal
 from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
@@ -99,6 +103,8 @@ class ChatState:
     mode: Mode = "ask"
     worked: Mode = "ask"
     """The mode before plan mode, in which an accepted plan is carried out."""
+    goal: str = ""
+    """How far the goal is; empty where there is none."""
     planned: bool = False
     """Whether the model has proposed a plan that can be accepted."""
     costs: Costs = field(default_factory=Costs)
@@ -556,6 +562,18 @@ def _rewritten(
     return state
 
 
+def _goal(state: ChatState, payload: GoalSet | GoalChecked | GoalEnded, now: float) -> ChatState:
+    match payload:
+        case GoalSet():
+            state = replace(state, goal=Goal(0, payload).progress)
+        case GoalChecked(turn=turn):
+            _, of, most = state.goal.partition(" of ")
+            state = replace(state, goal=f"goal {turn}{of}{most}")
+        case GoalEnded():
+            state = replace(state, goal="")
+    return answering(state, payload.headline())
+
+
 def _session(
     state: ChatState,
     payload: SessionStart
@@ -609,7 +627,7 @@ def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, 
 
 _PARTS: Mapping[type[Payload], Callable[..., ChatState]] = {
     kind: part
-    for part in (_turn, _tool, _command, _compaction, _rewritten, _session, _told)
+    for part in (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _told)
     for kind in get_args(get_type_hints(part)["payload"])
 }
 """The part of the fold that an event is for, by what each says it takes."""

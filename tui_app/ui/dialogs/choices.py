@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
-from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy
+from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy, Pursue
 from tui_app.modes import ABOUT, MODES, mode_named
 from tui_app.session.stats import is_over
+from tui_app.settings.rules import Refused
 from tui_app.settings.spec import EFFORTS
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ChoiceDialog
@@ -94,3 +95,26 @@ def accept_plan(session: ChatSession, argument: str) -> None:
         session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
     else:
         session.submit(AcceptPlan(mode))
+
+
+async def set_goal(session: ChatSession, argument: str) -> None:
+    """Have the model work until a goal is reached, end the goal, or say how far it is."""
+    from tui_app.conversation.goals import USAGE, parse_goal
+
+    if argument.strip() == "off":
+        if not await session.ask(lambda opened: opened.goals.end("off")):
+            session.say("There is no goal.")
+    elif not argument.strip():
+        standing = await session.ask(lambda opened: opened.goals.standing)
+        told = f"There is no goal. /goal {USAGE}"
+        if standing is not None:
+            data = standing.data
+            told = f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it"
+        session.say(told)
+    else:
+        try:
+            goal = parse_goal(argument)
+        except Refused:
+            session.say(f"A goal needs a check. Allowed: /goal {USAGE}")
+            return
+        session.submit(Pursue(goal))
