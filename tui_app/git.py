@@ -55,7 +55,12 @@ class Git:
     """What git may see of our environment."""
 
     def ask(
-        self, *words: str, data: bytes | None = None, own: bool = False, unset: Sequence[str] = ()
+        self,
+        *words: str,
+        data: bytes | None = None,
+        own: bool = False,
+        unset: Sequence[str] = (),
+        timeout_s: float | None = _TIMEOUT_S,
     ) -> bytes:
         """Run git and return what it prints.
 
@@ -64,6 +69,7 @@ class Git:
             data: What it reads.
             own: Whether hooks and filters of the repository run, as they do for the user's own commits.
             unset: Names of settings that do not count.
+            timeout_s: Seconds that it may take; the user's own commits take what they take.
 
         Raises:
             GitFailed: if it is not there, refuses, or takes too long.
@@ -83,7 +89,7 @@ class Git:
                 input=data if data is not None else b"",
                 capture_output=True,
                 check=False,
-                timeout=None if own else _TIMEOUT_S,
+                timeout=None if own else timeout_s,
             )
         except FileNotFoundError:
             raise GitFailed("git is not installed.") from None
@@ -94,14 +100,22 @@ class Git:
             raise GitFailed(said or f"git ended with {done.returncode}.")
         return done.stdout
 
-    def _compared(self, *words: str) -> bytes:
-        """What git prints that has to read files: without the filters that the repository itself names."""
+    def check_out(self, *words: str) -> bytes:
+        """Run what writes or removes files of a checkout, which takes as long as there are files.
+
+        Raises:
+            GitFailed: if it is no repository, or git refuses.
+        """
+        return self._compared(*words, timeout_s=None)
+
+    def _compared(self, *words: str, timeout_s: float | None = _TIMEOUT_S) -> bytes:
+        """What git prints that reads or writes files: without filters that the repository itself names."""
         try:
             told = self.ask(*_FILTERS).decode("utf-8", "surrogateescape").split("\0")
         except GitFailed:  # there is none
             told = []
         names = [name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in _OWN]
-        return self.ask(*words, unset=names)
+        return self.ask(*words, unset=names, timeout_s=timeout_s)
 
     def status(self) -> Sequence[FileStatus]:
         """The files under the folder that differ from the last commit, new ones included.

@@ -181,6 +181,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("diff", ("a1b2",), (("--message",), ("--model", "offline:extractive"), ("--json",))),
     ("stats", ("a1b2",), (("--json",),)),
     ("why", ("a1b2", "#7"), (("--json",),)),
+    ("worktrees", ("merge", "quay"), (("--json",), ("--yes",), ("--cwd", "."))),
     ("memory", ("add", "Ships", "sail"), (("--kind", "rule"), ("--everywhere",), ("--json",))),
     ("memory", ("edit", "1", "Ships sail"), (("--json",), ("--folder", "."))),
     ("memory", ("forget", "1"), (("--yes",), ("--json",))),

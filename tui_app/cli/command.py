@@ -412,6 +412,43 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_worktree(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--worktree",
+        metavar="NAME",
+        nargs="?",
+        const="",
+        help="work apart, in a git worktree of that name beside the repository; it is made if there is none",
+    )
+
+
+def place_of(program: Program, folder: Path, args: argparse.Namespace, session: str) -> Path:
+    """The folder to work in: a worktree where that is wanted, or where the session has worked apart.
+
+    Args:
+        program: Where the command runs.
+        folder: The folder that was named, or the current one.
+        args: With what is wanted.
+        session: The folder that the session has begun in; empty for a new one.
+
+    Raises:
+        CommandFailed: if there can be no worktree.
+        WrongUsage: if one is wanted for a session that has its place.
+    """
+    if args.worktree is None and not session:
+        return folder
+    from tui_app.worktrees import NoWorktree, is_apart, work_apart
+
+    if args.worktree is None:
+        return Path(session) if is_apart(Path(session)) else folder
+    if session:
+        raise WrongUsage("--worktree is for new sessions: one that works apart is resumed where it was.")
+    try:
+        return work_apart(folder, args.worktree, program.env, program.paths)
+    except NoWorktree as failed:
+        raise CommandFailed(str(failed)) from None
+
+
 def add_session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="id of the session, or its beginning")
 

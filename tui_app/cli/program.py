@@ -24,7 +24,9 @@ from tui_app.cli.command import (
     add_policy,
     add_read_only,
     add_trust,
+    add_worktree,
     need_screen,
+    place_of,
 )
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
@@ -39,7 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
     "compact": "compact", "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit",
-    "models": "models", "keys": "models", "doctor": "doctor",
+    "worktrees": "worktrees", "models": "models", "keys": "models", "doctor": "doctor",
     "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip
@@ -144,6 +146,7 @@ def screen_parser() -> Parser:
     add_read_only(parser)
     add_trust(parser)
     add_folders(parser)
+    add_worktree(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--continue",
@@ -173,12 +176,17 @@ def show_screen(program: Program, args: Namespace) -> int:
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
     need_screen(program.env, 'plimsoll run "…"')
-    session = ""
+    session = begun = ""
     if args.resume or args.latest:
         if not args.resume and not program.has_sessions:
             raise CommandFailed(NO_SESSIONS)
         with program.sessions() as store:
             session = store.info(args.resume).id if args.resume else latest_session(store.sessions(), cwd)
+            begun = store.info(session).cwd
+    elif args.resume is not None and args.worktree is not None:
+        raise WrongUsage("--worktree is for new sessions. Without an id, --resume lists those there are.")
+    if args.path is None or not session:
+        cwd = place_of(program, cwd, args, begun)
     begins = not session and args.resume is None
     paths, notice = program.paths.writable() if begins else (program.paths, "")
     # Only now: what comes before must answer at once.

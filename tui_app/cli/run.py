@@ -33,6 +33,8 @@ from tui_app.cli.command import (
     add_tools,
     add_trust,
     add_window,
+    add_worktree,
+    place_of,
     read_goal,
     run_until_signal,
 )
@@ -101,6 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--session", metavar="ID", default="", help="continue this session (default: a new one)"
     )
+    add_worktree(parser)
     parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
     add_window(parser)
     add_policy(parser)
@@ -144,8 +147,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     piped = "" if argument == "-" else read_piped()
     flags = {"policy": args.policy, "mode": args.mode, "read_only": args.read_only}
     settings = program.settings(window=args.window, **flags)
-    cwd = program.folder(args.cwd)
-    session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
+    cwd, session = _place(program, args)
     paths, notice = (program.paths, "") if session else program.paths.writable()
     if notice:
         tell(notice)
@@ -245,6 +247,18 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise WrongUsage(f"The schema {name} cannot be read: {why}.") from error
+
+
+def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
+    """The folder to work in, and the full id of the session that is continued; empty for a new one."""
+    cwd, begun = program.folder(args.cwd), ""
+    if args.session:
+        with program.sessions() as store:
+            begun = store.info(args.session).cwd
+    if args.cwd is None or not begun:
+        cwd = place_of(program, cwd, args, begun)
+    session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
+    return cwd, session
 
 
 def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:
