@@ -20,6 +20,8 @@ from tui_app.ui.text import one_line
 if TYPE_CHECKING:
     from tui_app.session.receipts import Receipt
 
+Bill = tuple[tuple["Receipt", ...], str]
+"""The requests of a session, and what all of them come to, in words."""
 _NARROW = 70
 _BROKEN = 3
 """What broke the prefix takes at most this part of a row."""
@@ -99,12 +101,10 @@ class ReceiptList(Vertical):
         return Row(f"{number:<7} {title}", f"{sent:>7} {read:>11} {price:>8}{why}")
 
 
-async def read_bill(
-    database: Database, session: str, settings: Settings
-) -> "tuple[tuple[Receipt, ...], str]":
+async def read_bill(database: Database, session: str, settings: Settings) -> Bill:
     """The requests of a session, and what all of them come to; the log is read in a thread."""
 
-    def read() -> "tuple[tuple[Receipt, ...], str]":
+    def read() -> Bill:
         # Price lists take a while to load.
         from tui_app.session.receipts import lost_by_cause, read_receipts
 

@@ -560,5 +560,6 @@ async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
         assert "prefix broken by: AGENTS.md changed, byte 1,204, line 31" in note
         assert "in front of the messages: tools 4.8k (23)" in note
         assert "3 requests" in words(pilot)
+        assert app.screen.query_one("#dialog-hints").hints[0].label == "enter"
         await pilot.press("enter")
         assert app.results == [REQUESTS[1].seq]

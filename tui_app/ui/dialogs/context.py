@@ -46,7 +46,7 @@ from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.dialogs.parts import PartTabs, reading_area
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.receipts import ReceiptList, read_bill
+from tui_app.ui.receipts import Bill, ReceiptList, read_bill
 from tui_app.ui.request_ledger import LedgerList, outdated_reads, with_stale
 from tui_app.ui.text import UNICODE, Glyphs, next_turn_text, one_line, tokens, wrap_spans
 from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
@@ -71,6 +71,7 @@ def context_hints(
     writes: bool = False,
     chosen: bool = False,
     listed: bool = True,
+    requests: bool = False,
 ) -> tuple[Hint, ...]:
     """What the last row names.
 
@@ -80,6 +81,7 @@ def context_hints(
         writes: Whether letters are written into it.
         chosen: Whether items are marked, whose marks go first.
         listed: Whether the part with all items is shown.
+        requests: Whether that with the requests is.
     """
     leaves = "end the search" if searched else "unmark" if chosen else "close"
     leave = Hint("esc", leaves, 0, "screen.close")
@@ -88,7 +90,8 @@ def context_hints(
     stop, *others, tabs = place_hints(
         "context", "c", "enter", "space", "x", "p", "o", "a", "u", "s", "/", "left/right"
     )
-    items = [hint for hint in others if listed and not (view.locked and hint.changes)]
+    shows = others[:1] if requests else others if listed else []
+    items = [hint for hint in shows if not (view.locked and hint.changes)]
     return (*([stop] if view.compacting else []), *items, tabs, leave)
 
 
@@ -243,12 +246,16 @@ class ContextScreen(Dialog[int]):
         """Whether the part with all items is shown."""
         return self.query_one(PartTabs).active.id == "tab-ledger"
 
+    @property
+    def _shows_requests(self) -> bool:
+        return self.query_one(PartTabs).active.id == "tab-requests"
+
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(PartTabs)
         tabs.turn(step)
         self.set_focus(tabs.active.query("TextArea, RowList").first())
         self._name_keys()
-        _say(self, "#context-outlook", self._view.bill if tabs.active.id == "tab-requests" else "")
+        _say(self, "#context-outlook", self._view.bill if self._shows_requests else "")
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -266,6 +273,7 @@ class ContextScreen(Dialog[int]):
             writes=items.is_written_in,
             chosen=items.has_choice,
             listed=self._lists,
+            requests=self._shows_requests,
         )
 
     @on(LedgerList.Marked)
@@ -284,7 +292,7 @@ class ContextScreen(Dialog[int]):
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
         text = outlook_text(self._view.usage, outlook, count, self._glyphs)
-        if self.query_one(PartTabs).active.id == "tab-requests":
+        if self._shows_requests:
             text = self._view.bill
         if self._view.answer not in ("", self._known):
             text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
@@ -407,6 +415,9 @@ class SessionContext:
         self._session = session
         self._stats = StatsReader(session.launch.database, session.id)
         self._notes: dict[int, tuple[str, ...]] = {}
+        self._bill: Bill = ((), "")
+        self._billed = -1
+        """Log number of the newest event that is in it."""
 
     @property
     def version(self) -> object:
@@ -430,7 +441,11 @@ class SessionContext:
         except (sqlite3.Error, OSError):
             cache, cached = "", 0
         session = self._session
-        receipts, bill = await read_bill(session.launch.database, session.id, session.launch.settings)
+        if self._billed != self._stats.last:
+            # Nothing else changes what was paid.
+            self._billed = self._stats.last
+            self._bill = await read_bill(session.launch.database, session.id, session.launch.settings)
+        receipts, bill = self._bill
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
