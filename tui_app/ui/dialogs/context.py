@@ -235,7 +235,7 @@ class ContextScreen(Dialog[int]):
             if area.text != text:
                 area.text = text
         self.query_one(ReceiptList).show(view.receipts)
-        tabs.count("tab-requests", len(view.receipts))
+        tabs.count("tab-requests", len(view.receipts) or "")
         saved = sum(row.tokens_removed for row in view.saved if row.tokens_removed > 0)
         tabs.count("tab-ledger", len(view.rows))
         tabs.count("tab-saved", tokens(saved) if saved else "")
