@@ -38,6 +38,7 @@ from tui_app.events import (
     HookRan,
     Notice,
     Record,
+    answers_told,
     fact_counts,
     lines_told,
 )
@@ -56,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_session(parser)
     parser.add_argument("--focus", metavar="T", default="", help="what matters most in the summary")
     parser.add_argument("--extract", action="store_true", help="write the summary without a model")
+    parser.add_argument(
+        "--try", dest="trial", action="store_true", help="also ask the model that will read it"
+    )
     ends = (
         ("--from", "first", "compact only from this message on; #N as in exports"),
         ("--up-to", "last", "compact only up to this message; #N as in exports"),
@@ -116,7 +120,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return run_until_signal(change_summary(opening, VerifySummary(), as_json=args.json))
     if args.undo or args.redo:
         return run_until_signal(restate(opening, undo=args.undo, as_json=args.json))
-    return run_until_signal(compact(opening, args.focus, span, extract=args.extract, as_json=args.json))
+    return run_until_signal(
+        compact(opening, args.focus, span, extract=args.extract, trial=args.trial, as_json=args.json)
+    )
 
 
 @asynccontextmanager
@@ -138,7 +144,13 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
 
 
 async def compact(
-    opening: Opening, focus: str, span: Span = WHOLE, *, extract: bool = False, as_json: bool
+    opening: Opening,
+    focus: str,
+    span: Span = WHOLE,
+    *,
+    extract: bool = False,
+    trial: bool = False,
+    as_json: bool,
 ) -> int:
     """Compact a session now.
 
@@ -147,6 +159,7 @@ async def compact(
         focus: What the summary should keep above all.
         span: The part of the view to replace, where one was named.
         extract: Whether the summary is written by extraction, without a model.
+        trial: Whether the model that will read the view is asked what it can tell of it.
         as_json: Print JSON.
 
     Returns:
@@ -162,7 +175,7 @@ async def compact(
         # Without its model a summary would silently be a worse one than asked for.
         store, session = opened.store, opened.conversation.session
         known = store.info(session).events
-        if extract:
+        if extract and not trial:
             # No model is loaded, but its window is what the result has to fit.
             with closing(await inspect_session(opening)) as inspection:
                 inspection.measure(opened.conversation.history)
@@ -175,7 +188,7 @@ async def compact(
             )
         compactor = opened.conversation.compactor
         try:
-            compactor.start("headless", focus, span=span, extract=extract)
+            compactor.start("headless", focus, span=span, extract=extract, trial=trial)
         except CompactionRefused as refusal:
             raise CommandFailed(str(refusal)) from refusal
         with ProgressLine("Compacting the conversation") as line:
@@ -219,6 +232,9 @@ def complete_json(complete: CompactionComplete) -> dict[str, object]:
         "messages_removed": complete.messages_removed,
         "messages_left": complete.messages_left,
         "retention": complete.retention,
+        "questions": complete.questions,
+        "unanswered": list(complete.unanswered),
+        "misread": None if complete.misread is None else list(complete.misread),
         "facts": fact_counts(complete.facts),
         "lines": complete.lines,
         "lines_sourced": complete.lines_sourced if complete.lines is not None else None,
@@ -247,6 +263,10 @@ def _show(complete: CompactionComplete) -> None:
         counts = fact_counts(complete.facts).items()
         told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
         say(f"Facts: {' · '.join(told)}")
+    if answers := answers_told(complete.questions, complete.unanswered, complete.misread):
+        say(f"Tried: {' · '.join(answers)}")
+        for question in dict.fromkeys((*complete.unanswered, *(complete.misread or ()))):
+            say(f"  not answered: {plain_text(question)}")
     if sources := lines_told(complete.lines, complete.lines_sourced, complete.claims_marked):
         say(f"Summary: {' · '.join(sources)}")
     if complete.calls_not_understood:
@@ -316,6 +336,9 @@ def plan_json(plan: "Plan") -> dict[str, object]:
         "messages_removed": left - plan.added,
         "messages_left": left,
         "retention": None,
+        "questions": None,
+        "unanswered": None,
+        "misread": None,
         "facts": None,
         "lines": None,
         "lines_sourced": None,

@@ -422,6 +422,9 @@ class Policy:
     """`llm`, or `heuristic`: an extract, without any model."""
     summary_instructions: Annotated[str, Words(LONGEST_INSTRUCTIONS)] = ""
     """What is asked of every summary besides; ranks above the setting of the same name."""
+    least_answered: Annotated[float, Bounds(0.0, 1.0, "a share from 0 to 1, such as 0.5")] = 0.5
+    """Share of the questions that the log can answer and the new view must, 0 to 1: below it the next writer
+    is asked, and the best of all is used."""
     model_compacts: Annotated[ModelCompacts, "model_compacts"] = "allow"
     """When the model asks for a compaction: `allow`, `ask` you, or `ignore`: it is not told that it can."""
     verify: Annotated[Verify, "verify"] = "off"

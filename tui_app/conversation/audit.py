@@ -9,11 +9,10 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage
 
 from tui_app.context.binding.bind import Binder, BoundNotes
+from tui_app.context.compaction.trial import questions_about, unanswered
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.facts import judge, session_facts
-from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import Policy
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
@@ -185,6 +184,10 @@ class AuditedCompaction:
     """All statements of the summary; 0 where code wrote it."""
     sourced: int = 0
     """Those of them whose source was found."""
+    questions: int = 0
+    """Questions that the log could answer then, and that were put to what stands in its place."""
+    unanswered: tuple[str, ...] = ()
+    """Those whose answer does not stand there."""
     instead: tuple[PolicyKept, ...] = ()
 
     @property
@@ -215,6 +218,8 @@ class AuditedCompaction:
             "retention": kept.retention,
             "recoverable": kept.recoverable,
             "facts": by_kind(self.facts),
+            "questions": self.questions,
+            "unanswered": list(self.unanswered),
             "way_back": self.way_back,
             "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
             "errors_gone": [_told(fact) for fact in self.gone("error")],
@@ -395,11 +400,12 @@ def _audited(
     program = _FORMATS.get(recorded.format) if foreign else None
     way_back = not foreign or bool(_WAY_BACK.search(done.summary))
     facts, _ = judge(facts, replacement_text=standing, recoverable=way_back)
+    said = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]] if check else []
+    questions = questions_about(said, {head.seq for head in moment.after})
     checked = BoundNotes("")
     if check and done.performed_by in ("model", "provider"):  # code only quotes
-        said = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]]
         summary = program.frame.sub("", done.summary) if program and program.frame else done.summary
-        checked = Binder(Ledger.from_items(said), list(passages(said)), recorded.beside).bind(summary)
+        checked = Binder.over(said, recorded.beside).bind(summary)
     counted = _size(moment.before), _size(moment.after)
     reported = done.tokens_before, done.tokens_after
     trigger = "automatic" if foreign and done.trigger == "blocking" else done.trigger.replace("_", " ")
@@ -425,6 +431,8 @@ def _audited(
         ),
         statements=len(checked.lines),
         sourced=checked.sourced,
+        questions=len(questions),
+        unanswered=unanswered(questions, standing),
     )
 
 

@@ -94,6 +94,9 @@ class Reviews:
                 lines=done.lines,
                 lines_sourced=done.lines_sourced,
                 calls_not_understood=done.calls_not_understood,
+                questions=done.questions,
+                unanswered=done.unanswered,
+                misread=done.misread,
                 facts=done.facts,
                 passages=tuple(by_origin(str(part.content or ""), part.metadata)),
             )
@@ -159,6 +162,7 @@ class Compactions:
         review: bool = False,
         span: Span = WHOLE,
         extract: bool = False,
+        trial: bool = False,
     ) -> CompactionComplete | None:
         """Compact now and wait for the end, or until the user has to decide.
 
@@ -169,6 +173,7 @@ class Compactions:
                 applied as that of a job in the background.
             span: The part of the view to replace, where the user has named one.
             extract: Whether it is written by extraction, without a model.
+            trial: Whether the model that will read the view is asked what it can tell of it.
 
         Returns:
             How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
@@ -179,7 +184,7 @@ class Compactions:
             self.cancel_job()
         reviewer = self.reviews if review else self.reviews.of(trigger)
         try:
-            self.compactor.start(trigger, focus, reviewer, span, extract=extract)
+            self.compactor.start(trigger, focus, reviewer, span, extract=extract, trial=trial)
         except CompactionRefused as refusal:
             self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
             return None

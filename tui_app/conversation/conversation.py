@@ -158,7 +158,12 @@ class WorkRunner:
         """Compact the conversation, unless its model is not to be waited for."""
         if work.extract or await self.models.ready():
             await self.compactions.compact(
-                work.trigger, work.focus, review=work.review, span=work.span, extract=work.extract
+                work.trigger,
+                work.focus,
+                review=work.review,
+                span=work.span,
+                extract=work.extract,
+                trial=work.trial,
             )
 
     async def accept_plan(self, work: AcceptPlan) -> None:

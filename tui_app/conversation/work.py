@@ -13,7 +13,7 @@ from tui_app.references import WHOLE, Span, log_number
 if TYPE_CHECKING:
     from tui_app.conversation.attachments import AttachedFile
 
-REVIEW, EXTRACT, FROM, UP_TO = "--review", "--extract", "--from", "--up-to"
+REVIEW, EXTRACT, TRY, FROM, UP_TO = "--review", "--extract", "--try", "--from", "--up-to"
 """Behind ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
 begins and ends."""
 SwitchWay = Literal["plain", "compact", "anyway"]
@@ -77,12 +77,14 @@ class Compact:
     """The part of the view to replace, where the user has named one."""
     extract: bool = False
     """Whether the summary is written by extraction, without a model."""
+    trial: bool = False
+    """Whether the model that will read the view is asked what it can tell of it."""
 
     @property
     def label(self) -> str:
         first = f"{FROM} #{self.span.first}" if self.span.first else ""
         last = f"{UP_TO} #{self.span.last}" if self.span.last else ""
-        how = (REVIEW if self.review else "", EXTRACT if self.extract else "")
+        how = (REVIEW * self.review, EXTRACT * self.extract, TRY * self.trial)
         words = ("/compact", *how, first, last, self.focus)
         return " ".join(filter(None, words))
 
@@ -101,7 +103,7 @@ def asked_compaction(argument: str) -> Compact | str:
     for word in words:
         if word == "--":
             focus += words
-        elif word in (REVIEW, EXTRACT):
+        elif word in (REVIEW, EXTRACT, TRY):
             chosen.add(word)
         elif word in ends:
             number = log_number(next(words, ""))
@@ -109,7 +111,7 @@ def asked_compaction(argument: str) -> Compact | str:
                 return f"{word} takes the number of a message, such as {word} #12."
             ends[word] = number
         elif word.startswith("--") and not focus:
-            return f"/compact has no {word}; it takes {REVIEW}, {EXTRACT}, {FROM} #N and {UP_TO} #N."
+            return f"/compact has no {word}; it takes {REVIEW}, {EXTRACT}, {TRY}, {FROM} #N and {UP_TO} #N."
         else:
             focus.append(word)
     if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
@@ -119,6 +121,7 @@ def asked_compaction(argument: str) -> Compact | str:
         review=REVIEW in chosen,
         span=Span(ends[FROM], ends[UP_TO]),
         extract=EXTRACT in chosen,
+        trial=TRY in chosen,
     )
 
 

@@ -1,6 +1,6 @@
 """Events of the context window: its size, cuts for one request, and compactions."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any, Literal
 
@@ -215,6 +215,12 @@ class CompactionProposed(Payload):
     """Those of them that are bound to the messages they come from."""
     calls_not_understood: int = 0
     """Tool calls of the session that may have done anything: what they did is no fact."""
+    questions: int = 0
+    """Questions that the log can answer and that were put to what would be sent."""
+    unanswered: tuple[str, ...] = ()
+    """Those whose answer does not stand there."""
+    misread: tuple[str, ...] | None = None
+    """Those that the model which would read it answers otherwise than the log; null where none was asked."""
     facts: tuple["Fact", ...] = ()
     """What would become of each."""
     passages: tuple[tuple[Origin, str], ...] = ()
@@ -273,6 +279,16 @@ def lines_told(lines: int | None, sourced: int, not_in_log: int | None) -> list[
     """How many lines of a summary have a source, and how many name what the log does not hold."""
     told = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
     return [*told, f"{not_in_log} not in the log"] if not_in_log else told
+
+
+def answers_told(
+    questions: int, unanswered: Collection[str], misread: Collection[str] | None = None
+) -> list[str]:
+    """How many questions what is sent answers, and how many of them the model that reads it."""
+    if not questions:
+        return []
+    told = [f"{questions - len(unanswered)} of {count(questions, 'question')} answered"]
+    return told if misread is None else [*told, f"{questions - len(misread)} by the model"]
 
 
 @event(
@@ -334,6 +350,12 @@ class CompactionComplete(Payload):
     """Those of them that are bound to the messages they come from."""
     calls_not_understood: int = 0
     """Tool calls of the session that may have done anything: what they did is no fact."""
+    questions: int = 0
+    """Questions that the log can answer and that were put to what is sent from now on; 0 in older logs."""
+    unanswered: tuple[str, ...] = ()
+    """Those whose answer does not stand there."""
+    misread: tuple[str, ...] | None = None
+    """Those that the model which reads it answers otherwise than the log; null where it was not asked."""
     files_restored: tuple[str, ...] = ()
     """Files worked on last that stand beside the summary as they were on disk."""
     checkpoint_number: int = 0
@@ -370,6 +392,7 @@ class CompactionComplete(Payload):
         if counts["put_back"]:
             parts.append(f"{count(counts['put_back'], 'fact')} added by Plimsoll")
         parts += [f"{counts[name]} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
+        parts += answers_told(self.questions, self.unanswered, self.misread)
         parts += lines_told(self.lines, self.lines_sourced, self.claims_marked)
         if self.calls_not_understood:
             parts.append(f"{count(self.calls_not_understood, 'call')} not understood")

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from tui_app.events import CompactionComplete, Fact, FactState, fact_counts, lines_told
+from tui_app.events import CompactionComplete, Fact, FactState, answers_told, fact_counts, lines_told
 from tui_app.session.request_ledger import Difference
 from tui_app.ui.text import (
     Glyphs,
@@ -86,6 +86,7 @@ def sizes(
         said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
         said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
         parts.append(f" {glyphs.separator} ".join(said))
+    parts += answers_told(done.questions, done.unanswered, done.misread)
     parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
     if done.calls_not_understood:
         parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
@@ -324,6 +325,9 @@ def number_lines(done: CompactionComplete) -> str:
             "facts kept",
             f"{percent(done.retention)} by weight" if done.retention is not None else "not measured",
         ),
+        ("questions", ", ".join(answers_told(done.questions, done.unanswered, done.misread))),
+        ("not answered", one_line("; ".join(done.unanswered), 600)),
+        ("not by the model", one_line("; ".join(done.misread or ()), 600)),
         ("took", duration(done.duration_s)),
         ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
         ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),

@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.events import Payload, RowKind, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall
+from tui_app.events import Payload, RowKind, SubAgentEnd, SubAgentStart, SubAgentStep, ToolCall, answers_told
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
@@ -65,10 +65,13 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     )
     way = f"what was removed {'can still be looked up' if found['way_back'] else 'cannot be recovered'}"
     yield f"{percent(found['retention'])} of the facts by weight were kept; {way}"
+    yield from answers_told(found["questions"], found["unanswered"])
     yield ""
     yield from _kinds(found["facts"])
     yield from _list("Your words lost", [fact["text"] for fact in found["rules_gone"]])
     yield from _list("Open errors lost", [fact["text"] for fact in found["errors_gone"]])
+    if found["unanswered"]:
+        yield from _list("Questions not answered", found["unanswered"])
     if found["statements"]:
         claims: Sequence[str] = found["claims"]
         yield from _list(f"Lines not in the log, of {found['statements']:,}", claims)

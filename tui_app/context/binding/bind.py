@@ -16,8 +16,9 @@ from tui_app.context.binding.sources import Sources
 from tui_app.context.binding.statements import Anchor, Statement, statements
 from tui_app.context.binding.states import COPIED, NewStates, State, is_path_of, is_run_of
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.passages import Passage
+from tui_app.context.ledger.passages import Passage, passages
 from tui_app.context.summaries.prompt import REPEATS, repeats
+from tui_app.context.view import Item
 from tui_app.events import NOT_IN_LOG, UNCHECKED
 from tui_app.records import frozen
 
@@ -114,6 +115,11 @@ class Binder:
         beside: What the model was told outside of the messages.
         count: Tokens of a text.
     """
+
+    @classmethod
+    def over(cls, items: Sequence[Item], beside: Sequence[str] = ()) -> "Binder":
+        """One on some messages."""
+        return cls(Ledger.from_items(items), list(passages(items)), beside)
 
     def __init__(
         self,

@@ -262,6 +262,7 @@ class Compactor:
         span: Span = WHOLE,
         *,
         extract: bool = False,
+        trial: bool = False,
         asked: str = "",
     ) -> None:
         """Begin a job.
@@ -272,6 +273,7 @@ class Compactor:
             reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
             span: The part of the view to replace, where the user has named one.
             extract: Whether it is written by extraction, without a model.
+            trial: Whether the model that will read the view is asked what it can tell of it.
             asked: Why the model asked for it.
 
         Raises:
@@ -295,7 +297,8 @@ class Compactor:
             up_to_message=span.last,
         )
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
-        work = self._work(plan, blank, writers, reviewer, written, ledger)
+        reader = self.host.summarisers("manual")[0] if trial else None
+        work = self._work(plan, blank, writers, reviewer, written, ledger, reader=reader)
         replaces = keys_between(self.history.items(), plan.left)
         task = asyncio.create_task(work, name=f"compaction-{job}")
         task.add_done_callback(lambda _: written.set())
@@ -433,6 +436,8 @@ class Compactor:
         reviewer: Reviewer | None,
         written: asyncio.Event,
         ledger: Ledger,
+        *,
+        reader: Summariser | None = None,
     ) -> Outcome:
         """Run a job: ask the host, write the summary, have it reviewed."""
         said = await self.host.before(start_event(blank, plan))
@@ -457,9 +462,12 @@ class Compactor:
             progress=progress,
             ledger=ledger,
             verify=self.policy.verify == "model",
+            least_answered=self.policy.least_answered,
             alive=self.host.alive,
         )
         result = await writing.write(writers)
+        if reader is not None and isinstance(result, Proposal):
+            result = await writing.read_by(reader, result)
         # One that frees too little is refused whatever is said of it.
         if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
             return result

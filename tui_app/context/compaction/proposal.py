@@ -10,7 +10,6 @@ from time import monotonic
 from typing import Protocol
 
 from tui_app.context.binding.bind import Binder, BoundNotes
-from tui_app.context.binding.forms import numbers_only
 from tui_app.context.binding.second_reader import read_again
 from tui_app.context.compaction.guards import refuse_gain, refuse_result
 from tui_app.context.compaction.plan import Plan, rough_tokens, widened
@@ -24,6 +23,7 @@ from tui_app.context.compaction.replacement import (
     summary_message,
 )
 from tui_app.context.compaction.sections import deeds_section, names_section, standing_notes, words_section
+from tui_app.context.compaction.trial import misread, share_answered, trial_questions, unanswered
 from tui_app.context.counting.prices import Ledger as Costs
 from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.ledger.facts import MOST_NAMES, judge, ledger_facts
@@ -124,7 +124,7 @@ def summary_task(plan: Plan, session: Session) -> SummaryTask:
         quoted += [words.rules_text, words.text]
     return SummaryTask(
         items=fresh,
-        previous=numbers_only(earlier_notes(plan.leaving)),
+        previous=earlier_notes(plan.leaving),
         known=known,
         quoted="\n\n".join(filter(None, quoted)),
         focus=plan.focus,
@@ -226,6 +226,8 @@ async def _propose(
         lines=summary.lines,
         lines_sourced=summary.sourced,
         calls_not_understood=session.ledger.not_understood,
+        questions=sections.questions,
+        unanswered=sections.unanswered,
         files_restored=plan.files,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
@@ -255,6 +257,8 @@ class _Sections:
     """How many stand in the last passage."""
     facts: tuple[Fact, ...]
     retention: float
+    questions: int
+    unanswered: tuple[str, ...]
 
 
 def _sections(plan: Plan, session: Session, summary: Summary, *, recoverable: bool) -> _Sections:
@@ -288,7 +292,10 @@ def _sections(plan: Plan, session: Session, summary: Summary, *, recoverable: bo
             for fact, before in zip(judged, alone, strict=True)
         )
     retention = min(kept, _BLIND) if ledger.not_understood else kept
-    return _Sections((*by_code, Passage("names", "code", names)), len(chosen), judged, retention)
+    questions = trial_questions(ledger, in_sight, session.alive)
+    passages = (*by_code, Passage("names", "code", names))
+    lacking = unanswered(questions, f"{standing}\n{names}")
+    return _Sections(passages, len(chosen), judged, retention, len(questions), lacking)
 
 
 # Writing, binding and proposing the notes of one compaction.
@@ -319,6 +326,8 @@ class ProposalWriter:
     """Asked for what is alive whenever a replacement is made."""
     verify: bool = False
     """Whether a model reads the notes against their sources."""
+    least_answered: float = 0.0
+    """Share of the questions below which the next writer is asked."""
 
     async def write(self, writers: Sequence[Summariser]) -> Proposal | str:
         """Let writers try in turn until one has written a summary that helps.
@@ -330,6 +339,7 @@ class ProposalWriter:
             The first proposal that is a gain; else why the best writer's attempt was none.
         """
         reasons: list[str] = []
+        best: Proposal | None = None
         for writer in writers:
             outcome: Summary | Proposal | str = await self.notes(writer)
             if isinstance(outcome, Summary):
@@ -337,9 +347,15 @@ class ProposalWriter:
             if isinstance(outcome, Proposal):
                 # Whoever stands in says why, of the writer that was meant to write it.
                 done = replace(outcome.complete, reason=reasons[0]) if reasons else outcome.complete
-                return replace(outcome, complete=done)
+                outcome = replace(outcome, complete=done)
+                if share_answered(done) >= self.least_answered:
+                    return outcome
+                if best is None or share_answered(done) > share_answered(best.complete):
+                    best = outcome
+                answered = done.questions - len(done.unanswered)
+                outcome = f"its summary answers {answered} of {done.questions} questions"
             reasons.append(outcome)
-        return reasons[0]
+        return best or reasons[0]
 
     async def notes(self, writer: Summariser) -> Summary | str:
         """Have one writer write, and bind what a model wrote to the log; say why if that fails."""
@@ -373,6 +389,22 @@ class ProposalWriter:
         except Exception as error:
             self._said(error)
             return bound
+
+    async def read_by(self, reader: Summariser, proposal: Proposal) -> Proposal:
+        """Put the questions to the model that will read the view; where that fails it was not asked."""
+        session = (await self._read()).now(self.alive())
+        questions = trial_questions(session.ledger, session.whole.in_sight, session.alive)
+        stays = (item.message for item in self.history.items() if item.key not in proposal.left)
+        sent = "\n".join(map(message_text, (*proposal.messages, *stays)))
+        if not isinstance(reader, AsksModel):
+            return proposal
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                wrong = await misread(questions, sent, partial(reader.ask, ledger=self.ledger))
+        except Exception as error:
+            self._said(error)
+            return proposal
+        return replace(proposal, complete=replace(proposal.complete, misread=wrong))
 
     async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
         """Propose a summary that the user has edited, or say why it cannot be applied."""

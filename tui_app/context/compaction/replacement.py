@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, TextPart
 
+from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.sections import unlike_ours
 from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
 from tui_app.context.view import Item, is_summary
@@ -70,8 +71,11 @@ def escaped(text: str) -> str:
 
 
 def earlier_notes(items: Sequence[Item]) -> str:
-    """The notes of summaries among some messages, for a new one to update; of other programs all is notes."""
-    return "\n\n".join(filter(None, map(_notes, _parts(items))))
+    """The notes of summaries among some messages, for a new one to update; of other programs all is notes.
+
+    What the log knew of their lines is left out: it may have changed.
+    """
+    return numbers_only("\n\n".join(filter(None, map(_notes, _parts(items)))))
 
 
 def _parts(items: Sequence[Item]) -> Iterator[CompactionPart]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from tui_app.events import KIND_LABELS
+from tui_app.events import KIND_LABELS, answers_told
 from tui_app.session.exports.html import page
 from tui_app.session.exports.markdown import safe
 from tui_app.text import count, thousands
@@ -118,7 +118,8 @@ def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | No
         f"{found['messages_before']:,} → {count(found['messages_after'], 'message')}{told}</p>"
     )
     way = "What left can still be looked up." if found["way_back"] else "There is no way back to what left."
-    yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}</p>"
+    told = "".join(f" {each}." for each in answers_told(found["questions"], found["unanswered"]))
+    yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}{told}</p>"
     yield _kinds(found["facts"])
     yield from _gone("The user's words that are gone word for word", found["rules_gone"])
     yield from _gone("Open errors that are gone word for word", found["errors_gone"])

@@ -27,6 +27,7 @@ from tui_app.events import (
     Fact,
     FactState,
     Record,
+    answers_told,
     fact_counts,
     lines_told,
 )
@@ -164,6 +165,8 @@ def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
         parts = [Content.styled(f"{count(risks, 'fact')} at risk", "$text-warning")]
     if details:
         parts.append(Content(f"{count(details, 'detail')} left"))
+    for told in answers_told(proposed.questions, proposed.unanswered, proposed.misread):
+        parts.append(Content(told))
     for told in lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked):
         parts.append(Content.styled(told, "$text-warning" if told.endswith("log") else ""))
     if added:

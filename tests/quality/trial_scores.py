@@ -1,0 +1,125 @@
+"""How the trial of a compaction predicts look-ups: ``python -m tests.quality.trial_scores FOLDER``.
+
+A history is cut where the report cuts it, and kept in several forms and sizes. What the agent of the
+record used in its next 40 answers and does not find in such a form it would have to look up; that is worked
+out by code that shares nothing with the trial. Of two forms of one history, the one whose questions are
+answered worse should need more look-ups: the area under the curve is the share of such pairs in the
+right order, a tie counting half.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from tests.quality.cases import Case, cases_of
+from tests.quality.contexts import Context, head_and_tail, ledger, product, raw_tail
+from tests.quality.governed import bare_summary
+from tests.quality.text import files_in, identifiers_in
+from tests.quality.transcripts import find_files, read_transcript
+from tests.quality.truth import Truth, truth_of
+from tui_app.context.compaction.trial import TrialQuestion, trial_questions, unanswered
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.view import Item
+
+SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)
+"""Tokens of the forms."""
+LIST, OURS = "bare list of names", "our summary alone"
+_APART = 0.05
+"""By how much the shares of look-ups of two forms differ that are compared."""
+_FEWEST = 4
+"""Questions, and things used later, that a history must have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One form of a history."""
+
+    name: str
+    tokens: int
+    answered: float
+    """Share of the questions."""
+    missing: float
+    """Share of what was used later that is not there."""
+
+
+def forms_of(case: Case, text: TextCounter) -> Iterator[Context]:
+    """What may stand in place of a history."""
+    for size in SIZES:
+        yield bare_summary(case.before, size, text)
+        yield raw_tail(case.before, size, text.count)
+        yield head_and_tail(case.before, size, text.count)
+        yield ledger(case.before, size, text.count)
+    if case.product:
+        yield product(case.product, case.product_tail, text.count)
+
+
+def tried(case: Case, text: TextCounter) -> list[Tried]:
+    """All forms of a history with their questions and look-ups; none where it has too little of either."""
+    truth = truth_of(case)
+    items = [Item(key, message) for key, message in enumerate(case.before, 1)]
+    questions = trial_questions(Ledger.from_items(items))
+    if min(len(questions), len(truth.needed_files | truth.needed_identifiers)) < _FEWEST:
+        return []
+    return [_tried(each, questions, truth) for each in forms_of(case, text)]
+
+
+def _tried(context: Context, questions: Sequence[TrialQuestion], truth: Truth) -> Tried:
+    needed = truth.needed_files | truth.needed_identifiers
+    there = files_in(context.text) | identifiers_in(context.text)
+    lacking = unanswered(questions, context.text)
+    answered, missing = 1 - len(lacking) / len(questions), len(needed - there) / len(needed)
+    return Tried(context.name, context.tokens, answered, missing)
+
+
+def area(groups: Sequence[Sequence[Tried]], *, same_size: bool = False) -> tuple[float, int]:
+    """The share of pairs in the right order, and how many pairs there are."""
+    wins, pairs = 0.0, 0
+    for group in groups:
+        for one, other in combinations(group, 2):
+            alike = abs(one.tokens - other.tokens) <= 0.3 * max(one.tokens, other.tokens)
+            if abs(one.missing - other.missing) < _APART or (same_size and not alike):
+                continue
+            worse, better = (one, other) if one.missing > other.missing else (other, one)
+            wins += (worse.answered < better.answered) + 0.5 * (worse.answered == better.answered)
+            pairs += 1
+    return (wins / pairs if pairs else 0.5), pairs
+
+
+def main() -> None:
+    """Print the area over all histories of some folders."""
+    parser = argparse.ArgumentParser(prog="python -m tests.quality.trial_scores", description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path, help="transcripts, or folders of them")
+    parser.add_argument("--least", type=int, default=8_000, help="tokens of a history")
+    options = parser.parse_args()
+    text = TextCounter("o200k_base")
+    text.load()
+    counter = TokenCounter(text)
+    groups: list[list[Tried]] = []
+    for transcript in filter(None, map(read_transcript, find_files(options.paths))):
+        cases = cases_of(transcript, lambda message: counter.message(message).total, options.least)
+        groups += filter(None, (tried(case, text) for case in cases))
+    told = [[each for each in group if each.name != LIST] for group in groups]
+    ours = [[each for each in group if each.name == OURS] for group in groups]
+    for name, chosen, same_size in (
+        ("all pairs", groups, False),
+        ("pairs of about the same size", groups, True),
+        ("pairs without the bare list of names", told, False),
+        ("pairs of about the same size without that list", told, True),
+        ("pairs of our summary", ours, False),
+    ):
+        share, pairs = area(chosen, same_size=same_size)
+        print(f"{name}: {len(groups)} histories, {pairs} pairs, area {share:.3f}")
+    by_name: dict[str, list[Tried]] = {}
+    for each in (one for group in groups for one in group):
+        by_name.setdefault(each.name, []).append(each)
+    for name, rows in by_name.items():
+        answered, missing = sum(row.answered for row in rows), sum(row.missing for row in rows)
+        print(f"{name}: answered {answered / len(rows):.2f}, missing {missing / len(rows):.2f}")
+
+
+if __name__ == "__main__":
+    main()
