@@ -17,7 +17,7 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
 from tui_app.context.compaction.plan import irreducible_floor
-from tui_app.context.compaction.proposal import Refocus
+from tui_app.context.compaction.proposal import Attempt, Refocus
 from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import Proposal
@@ -60,7 +60,7 @@ class Reviews:
     """Shows an event."""
     mode: ReviewMode = "never"
     """Which compactions wait for a decision. Stays so where nobody is there to decide."""
-    _asked: dict[str, "asyncio.Future[str | Refocus | None]"] = field(default_factory=dict)
+    _asked: dict[str, "asyncio.Future[str | Refocus | Attempt | None]"] = field(default_factory=dict)
 
     def of(self, trigger: Trigger) -> "Reviews | None":
         """Whoever decides on a summary of that trigger; None applies it as it is written."""
@@ -68,10 +68,10 @@ class Reviews:
             return None
         return self if self.mode == "always" or trigger in _BY_THE_USER else None
 
-    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
+    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
         done, part = proposal.complete, proposal.message.parts[0]
         assert isinstance(part, CompactionPart)
-        answer: asyncio.Future[str | Refocus | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[str | Refocus | Attempt | None] = asyncio.get_running_loop().create_future()
         self._asked[done.job] = answer
         self.report(
             CompactionProposed(
@@ -110,7 +110,7 @@ class Reviews:
         """Say which summaries the user wants to see before they are applied: there is a user to decide."""
         self.mode = mode
 
-    def decide(self, job: str, summary: str | Refocus | None) -> bool:
+    def decide(self, job: str, summary: str | Refocus | Attempt | None) -> bool:
         """Answer the question about a job's summary.
 
         Args:
@@ -130,6 +130,10 @@ class Reviews:
     def refocus(self, job: str, focus: str) -> bool:
         """Have a job's summary written once more, keeping something else above all; as :meth:`decide`."""
         return self.decide(job, Refocus(focus))
+
+    def attempt(self, job: str) -> bool:
+        """Have the model that will read a job's summary asked what it can tell of it; as :meth:`decide`."""
+        return self.decide(job, Attempt())
 
 
 _log = logging.getLogger(__name__)

@@ -338,6 +338,8 @@ PLACES: Mapping[str, Place] = {
             rank=1),
         KeyBinding("review.focus", "f", "focus_on", "Focus on", "Rewrite it: say what matters most.",
             hint="focus on …", rank=2),
+        KeyBinding("review.try", "t", "attempt", "Try it",
+            "Ask the model that will read it what it can tell of it."),
         KeyBinding("review.check", "n", "check", "Next line to check",
             "Go to the next line that is unchecked, doubtful or not in the log.", hint="next to check",
             rank=2),

@@ -147,7 +147,7 @@ async def _quit(chat: "Chat", _: str) -> None:
 
 _ALL, _TOLD = "app session argument", "session argument"
 COMMANDS += (
-    SlashCommand("compact", "Summarise old history; --review, --extract, --try, --up-to #N, --from #N",
+    SlashCommand("compact", "Summarise old history; --review, --extract, --try, --from, --up-to",
         Flow("actions.compact", _TOLD), aliases=("summarize", "offload"), argument="[focus]", busy="queue"),
     SlashCommand("undo", "Undo the last compaction, exclusion, rewind or /clear",
         Flow("actions.restate", "session", (("undo", True),)), busy="queue"),

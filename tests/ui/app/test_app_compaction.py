@@ -452,6 +452,26 @@ async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, revi
 
 
 @pytest.mark.usefixtures("_at_once")
+async def test_a_key_has_the_model_try_it_before_it_is_applied(
+    served: Desk, review_session: str, fake_openai: FakeOpenAI
+) -> None:
+    fake_openai.add(Text("1. unknown", usage=(0, 0)))
+    async with shown(served.app(review_session), WIDE) as deck:
+        await asked(deck, "/compact --review")
+        await deck.says("questions answered")
+        assert "answered · 0 by the model" not in deck.text
+        await deck.press("t")
+        await deck.says("answered · 0 by the model")
+        assert SUMMARY[:40] in deck.text
+        await deck.press("home", "enter")
+        await deck.until(lambda: "compaction" in deck.kinds, "the entry")
+        await deck.idle()
+    done = completed(served, review_session)
+    assert done.misread is not None
+    assert len(done.misread) == done.questions > 0
+
+
+@pytest.mark.usefixtures("_at_once")
 async def test_an_empty_summary_comes_back_with_the_reason(served: Desk, review_session: str) -> None:
     async with shown(served.app(review_session)) as deck:
         await asked(deck, "/compact --review")

@@ -297,8 +297,7 @@ class Compactor:
             up_to_message=span.last,
         )
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
-        reader = self.host.summarisers("manual")[0] if trial else None
-        work = self._work(plan, blank, writers, reviewer, written, ledger, reader=reader)
+        work = self._work(plan, blank, writers, reviewer, written, ledger, trial=trial)
         replaces = keys_between(self.history.items(), plan.left)
         task = asyncio.create_task(work, name=f"compaction-{job}")
         task.add_done_callback(lambda _: written.set())
@@ -437,7 +436,7 @@ class Compactor:
         written: asyncio.Event,
         ledger: Ledger,
         *,
-        reader: Summariser | None = None,
+        trial: bool = False,
     ) -> Outcome:
         """Run a job: ask the host, write the summary, have it reviewed."""
         said = await self.host.before(start_event(blank, plan))
@@ -463,11 +462,12 @@ class Compactor:
             ledger=ledger,
             verify=self.policy.verify == "model",
             least_answered=self.policy.least_answered,
+            reader=next(iter(self.host.summarisers("manual")), None),
             alive=self.host.alive,
         )
         result = await writing.write(writers)
-        if reader is not None and isinstance(result, Proposal):
-            result = await writing.read_by(reader, result)
+        if trial and isinstance(result, Proposal):
+            result = await writing.tried(result)
         # One that frees too little is refused whatever is said of it.
         if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
             return result

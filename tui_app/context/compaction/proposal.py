@@ -328,6 +328,8 @@ class ProposalWriter:
     """Whether a model reads the notes against their sources."""
     least_answered: float = 0.0
     """Share of the questions below which the next writer is asked."""
+    reader: Summariser | None = None
+    """Asks the model that will read the view, where there is one."""
 
     async def write(self, writers: Sequence[Summariser]) -> Proposal | str:
         """Let writers try in turn until one has written a summary that helps.
@@ -390,13 +392,14 @@ class ProposalWriter:
             self._said(error)
             return bound
 
-    async def read_by(self, reader: Summariser, proposal: Proposal) -> Proposal:
+    async def tried(self, proposal: Proposal) -> Proposal:
         """Put the questions to the model that will read the view; where that fails it was not asked."""
         session = (await self._read()).now(self.alive())
         questions = trial_questions(session.ledger, session.whole.in_sight, session.alive)
         stays = (item.message for item in self.history.items() if item.key not in proposal.left)
         sent = "\n".join(map(message_text, (*proposal.messages, *stays)))
-        if not isinstance(reader, AsksModel):
+        reader = self.reader
+        if reader is None or not isinstance(reader, AsksModel):
             return proposal
         try:
             async with asyncio.timeout(self.timeout_s):
@@ -548,10 +551,15 @@ class Refocus:
     focus: str
 
 
+@frozen
+class Attempt:
+    """A request to ask the model that will read the view what it can tell of it."""
+
+
 class Reviewer(Protocol):
     """Decides on a summary. It may take any time, and is cancelled with the job."""
 
-    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | None:
+    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
         """Look at a summary.
 
         Args:
@@ -559,8 +567,8 @@ class Reviewer(Protocol):
             problem: Why it cannot be applied as it was edited; empty the first time.
 
         Returns:
-            The summary as it is to be, the same or edited; a focus to have another one written; None to
-            discard it.
+            The summary as it is to be, the same or edited; a focus to have another one written; an attempt
+            to have it tried first; None to discard it.
         """
         ...
 
@@ -616,6 +624,11 @@ async def review(
                     duration_s=done.duration_s,
                 )
             )
+        if isinstance(answer, Attempt):
+            written.clear()
+            offered = proposal = priced(await writing.tried(offered), writing, offered.complete.duration_s)
+            problem = ""
+            continue
         if isinstance(answer, Refocus):
             written.clear()
             again = replace(

@@ -248,6 +248,8 @@ class Reviewed:
     """The summary to apply; None discards it, or nothing is decided."""
     focus: str | None = None
     """What another summary should keep above all; None wants no other one."""
+    attempt: bool = False
+    """Whether the model that will read it is asked first."""
     later: bool = False
     """Whether nothing is decided: the question comes up again, or there is none any more."""
 
@@ -441,7 +443,7 @@ class ReviewScreen(Dialog[Reviewed]):
                 event.stop()
                 self._area.insert(event.character)
         # Bindings act only after this.
-        elif self._stray.catch(event, {"a", "d", "e", "f", "n"} if not self.writing else ()):
+        elif self._stray.catch(event, {"a", "d", "e", "f", "n", "t"} if not self.writing else ()):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -522,6 +524,11 @@ class ReviewScreen(Dialog[Reviewed]):
                 self.dismiss(Reviewed(None, focus=focus))
 
         self.app.push_screen(EditDialog(title, about, "", verb=verb), focused)
+
+    def action_attempt(self) -> None:
+        """Have a summary as it was written tried by the model that will read it."""
+        if self.WORDS is SUMMARY and not (self.writing or self._area.edited):
+            self.dismiss(Reviewed(None, attempt=True))
 
     def action_close(self) -> None:
         """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
@@ -664,9 +671,11 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
         screen = None
         if wanted is None:
             return
-        if wanted.focus is not None:
+        if wanted.focus is not None or wanted.attempt:
             if session.conversation is not None:
-                session.engine.call(session.conversation.reviews.refocus, job, wanted.focus)
+                reviews = session.conversation.reviews
+                again = (reviews.attempt,) if wanted.focus is None else (reviews.refocus, wanted.focus)
+                session.engine.call(again[0], job, *again[1:])
             screen = _screen_of(app, session, None, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
