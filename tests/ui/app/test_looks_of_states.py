@@ -30,7 +30,7 @@ gauge-82 gauge-97 gauges context context_items-saved context_items-by_age contex
 question-edit question-command reason rules_and_decisions files_of_a_rewind
 sub_agent-row sub_agent-detail
 model_picker switch_dialog key_dialog where_to_keep_it
-sessions search checkpoints pins rewind earlier_prompts queue
+sessions search checkpoints pins exclude imported rewind earlier_prompts queue
 memory empty_memory session_with_a_board skills mcp_servers help list progress
 policies screen-checkpoints screen-clash screen-clear screen-edit screen-fork screen-keymap screen-notices
 screen-palette screen-settings screen-status screen-themes screen-reading screen-asking
