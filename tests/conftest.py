@@ -24,6 +24,7 @@ from tests.servers.aimock import VARIABLE, AiMock, running_aimock
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers, llama_servers
 from tui_app import sandbox
+from tui_app.agent.diagnostics import finder
 from tui_app.session import sqlite_store
 
 if TYPE_CHECKING:
@@ -114,6 +115,13 @@ def _no_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if request.node.get_closest_marker("bubblewrap") is None:
         none = sandbox.Sandbox("none", why="no sandbox in tests")
         monkeypatch.setattr(sandbox, "_tried", lambda: none)
+
+
+@pytest.fixture(autouse=True)
+def _no_language_servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """None of those that are installed here, unless a test is about them."""
+    if request.node.get_closest_marker("language_servers") is None:
+        monkeypatch.setattr(finder.ServerFinder, "any", lambda _self: False)
 
 
 @pytest.fixture(autouse=True)

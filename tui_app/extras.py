@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-Extra = Literal["serve", "mcp", "acp", "local", "otel", "postgres"]
+Extra = Literal["serve", "mcp", "acp", "local", "otel", "postgres", "lsp"]
 DISTRIBUTION = "plimsoll-tui"
 _ROOT = Path(__file__).resolve().parent.parent
 

@@ -129,6 +129,13 @@ END_GOAL = ToolSpec(name="end_goal", editor="think", title=Title(argument="reaso
 COMPACT_CONTEXT = ToolSpec(
     name="compact_context", editor="think", title=Title(argument="reason", quoted=True), result="nothing"
 )
+DIAGNOSTICS = ToolSpec(
+    name="diagnostics",
+    rule="file",
+    editor="search",
+    title=Title(argument="path", default="."),
+    result=Rows("finding", r"^[^\n]+?:\d+:\d+: ", more="more; "),
+)
 USE_SKILL = ToolSpec(name="use_skill")
 EXPLORE = ToolSpec(name="explore", editor="search")
 DELEGATE = ToolSpec(name="delegate", editor="search")

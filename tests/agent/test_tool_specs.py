@@ -15,6 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
 import tui_app
+from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool
 from tui_app.agent.mcp.toolset import mcp_tool_search
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool
@@ -30,10 +31,11 @@ from tui_app.context.tool_room import SwitchedOff
 from tui_app.conversation.goals import Goals
 from tui_app.tool_specs import TOOLS, tool_spec
 
+_OWNERS = (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool)
 FUNCTIONS: dict[str, Any] = (
     {
         name: value
-        for each in (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool, ContextTool)
+        for each in (*_OWNERS, ContextTool, DiagnosticsTool)
         for name, value in vars(each).items()
         if not name.startswith("_") and callable(value)
     }

@@ -396,11 +396,19 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         tooling=tooling,
         extras=extras,
         before=[ModeNotes(history, tooling.approvals), *tooling.news, repeats],
-        around=[ToolHooks(hooks), *telemetry.capabilities(history.session), MaskedResults(secrets)],
+        around=[
+            ToolHooks(hooks),
+            *telemetry.capabilities(history.session),
+            MaskedResults(secrets),
+            # Inside of what masks: servers quote files.
+            *([tooling.diagnostics] if tooling.diagnostics is not None else []),
+        ],
     )
     runner = setup.runner(own)
     models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
     extras.measure = models.measure
+    if tooling.diagnostics is not None:
+        extras.language_servers = tooling.diagnostics.found.statuses
     remembering = remembering_of(opening, history, writers, bus)
     turns = Turns(
         history=history,

@@ -365,6 +365,8 @@ class Conversation:
         await self._runner.shut_down()
         if self.tooling.tasks is not None:
             await self.tooling.tasks.close()
+        if self.tooling.diagnostics is not None:
+            await self.tooling.diagnostics.found.close()
         await self._compactions.stop_jobs()
         await self._hooks.end()
         # On a full disk the log lacks its end, as after a kill; all that was done before is kept.

@@ -123,3 +123,5 @@ class Overview:
     shares: tuple[Share, ...] = ()
     instructed: bool = True
     """Whether the repository's instructions are followed."""
+    language_servers: tuple[str, ...] = ()
+    """Each that was started, in words."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tui_app.agent.catalog import ModelShelf
     from tui_app.agent.instructions import Brought
     from tui_app.environment import Secrets
+    from tui_app.sandbox import Confinement
 
 ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
 """Rulings by which a tool goes ahead without a question."""
@@ -154,6 +155,29 @@ class Opening:
         from tui_app.environment import for_programs
 
         return for_programs(self.env, self._named_keys, self.settings.pass_variables.split(","))
+
+    def confinement(self, folders: Sequence[Path], temporary: Path) -> "Confinement | None":
+        """How programs are kept in that the model has started; None where that is switched off. Blocking.
+
+        Args:
+            folders: Where they may write, the session's first: by their real names, found out once.
+            temporary: Their ``/tmp``.
+        """
+        from tui_app.sandbox import Confinement, find_sandbox
+
+        if self.settings.sandbox == "off":
+            return None
+        return Confinement(
+            workspace=folders[0],
+            added=tuple(folders[1:]),
+            home=Path.home().resolve(),
+            search=self.env.get("PATH", ""),
+            readable=(self.paths.config,),
+            hidden=(self.paths.data, self.paths.state, self.paths.cache),
+            temporary=temporary,
+            network=self.settings.sandbox_network,
+            sandbox=find_sandbox(),
+        )
 
     def secrets(self) -> "Secrets":
         """What no text may carry."""

@@ -80,6 +80,8 @@ class Extras:
     """Share of the window above which tools of servers are found by searching; 0 for never."""
     attended: bool = field(default=False, init=False)
     """Whether there is a user who can be asked."""
+    language_servers: Callable[[], tuple[str, ...]] = tuple
+    """Those that were started, in words."""
     measure: Callable[[], object] | None = None
     """Called whenever a server comes or goes; None for a session that is only looked at."""
 
@@ -230,6 +232,7 @@ class Extras:
             agents=self.project.agents,
             shares=self.shares(),
             instructed=self.project.instructed,
+            language_servers=self.language_servers(),
         )
 
     def shares(self) -> tuple[Share, ...]:

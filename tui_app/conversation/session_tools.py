@@ -1,15 +1,16 @@
 """The tools of a conversation: those that change something, and finding again what was said."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext
 
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.rules import Action, AgentGate, Judge
+from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool, EditDiagnostics, edit_diagnostics
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool, command_runner
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import (
@@ -34,7 +35,6 @@ from tui_app.events import (
     ToolOutput,
 )
 from tui_app.records import frozen
-from tui_app.sandbox import Confinement, find_sandbox
 from tui_app.session.workspace import TEMPORARY, KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
 from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
@@ -70,6 +70,8 @@ class Tooling:
     """Runs commands; None in read-only mode."""
     by_provider: tuple[ProviderSearch, ...] = ()
     """What the model's provider does itself while it answers."""
+    diagnostics: EditDiagnostics | None = None
+    """What language servers say after edits; None where there are none."""
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
@@ -90,21 +92,9 @@ def make_tooling(
     # Once: a command could have a link lead elsewhere by the time of the next.
     workspace_folder, added = opening.cwd.resolve(), opening.added
 
-    def confinement() -> Confinement | None:
-        if settings.sandbox == "off":
-            return None
-        return Confinement(
-            workspace=workspace_folder,
-            added=added,
-            home=Path.home().resolve(),
-            search=opening.env.get("PATH", ""),
-            readable=(opening.paths.config,),
-            hidden=(opening.paths.data, opening.paths.state, opening.paths.cache),
-            temporary=(folder.path / TEMPORARY).resolve(),
-            network=settings.sandbox_network,
-            sandbox=find_sandbox(),
-        )
-
+    confinement = partial(
+        opening.confinement, (workspace_folder, *added), (folder.path / TEMPORARY).resolve()
+    )
     kept = confinement() if settings.sandbox_unasked and opening.trusted else None
     unasked = (parse_rule("allow", RUN_COMMAND.name, "built in"),) if kept and kept.is_kept_in else ()
     approvals = Approvals(
@@ -134,6 +124,19 @@ def make_tooling(
         runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
     )
 
+    diagnostics = None
+    if settings.diagnostics != "off":
+        diagnostics = edit_diagnostics(
+            workspace,
+            approvals,
+            chosen=settings.language_servers,
+            trusted=opening.trusted,
+            env=opening.outward_env(),
+            masked=secrets.masked,
+            confinement=confinement,
+            required=settings.sandbox == "require",
+        )
+
     def commands(gate: Judge) -> CommandTool:
         return CommandTool(
             runner,
@@ -148,8 +151,11 @@ def make_tooling(
 
     def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
         writing, command = FileTools(workspace, gate, files, tasks.written), commands(gate)
+        if diagnostics is not None:
+            writing = replace(writing, changed=diagnostics.found.changed)
         web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
-        return tools_of(writing, command, *web)
+        checks = [] if diagnostics is None else [DiagnosticsTool(diagnostics.found, gate)]
+        return tools_of(writing, command, *web, *checks)
 
     working = asking_tools(approvals)
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
@@ -186,4 +192,5 @@ def make_tooling(
         cut_short,
         commands(approvals),
         searches,
+        diagnostics,
     )

@@ -30,6 +30,7 @@ from tui_app.settings.tables import (
     APPROVALS,
     HEADERS,
     HOOKS,
+    LANGUAGE_SERVERS,
     MCP,
     OWN_POLICIES,
     OWN_THEMES,
@@ -361,6 +362,18 @@ class Settings:
     web_search: bool = setting(
         False, Flag(), "Let providers search the web for the model; they charge for each search."
     )
+    diagnostics: str = setting(
+        "on",
+        Choice(("on", "off")),
+        "Tell the model what installed language servers find wrong after its edits.",
+    )
+    language_servers: Mapping[str, str] = setting(
+        {},
+        LANGUAGE_SERVERS,
+        "Command lines of language servers, or off for those that are not to run.",
+        allowed=_TABLE,
+    )
+    """By name, as in the table of those that are known."""
     mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.", allowed=_TABLE)
     """By name."""
     tools: Mapping[str, Any] = setting(

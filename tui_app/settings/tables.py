@@ -519,6 +519,10 @@ class _Server(NamedTuple):
         return checked
 
 
+LANGUAGE_SERVERS = FileOnly(
+    Table(Text(r"[^\0]*\S[^\0]*", "a command line such as pylsp --verbose, or off"), _SERVER_NAME),
+    "language servers are commands that run",
+)
 MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
 
 

@@ -62,6 +62,8 @@ class FileTools:
     locks: WeakValueDictionary[Path, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """One for each file that is being changed: calls at once must not write over each other."""
     arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
+    changed: Callable[[FileChange], None] = lambda _: None
+    """Is told of each change, once it is made."""
 
     async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
         """Write a whole file.
@@ -113,6 +115,7 @@ class FileTools:
                 await on_thread(lambda: carry_out(self.workspace, change))
                 await on_thread(lambda: seen.remember_change(change))
                 self.written[change.path] = hashlib.sha256(change.after).hexdigest()
+                self.changed(change)
         shown = change.diff if change.before is not None else ""
         if len(shown) > _RESULT_DIFF:
             shown = f"{shown[:_RESULT_DIFF]}\n[the rest of the diff is left out]"

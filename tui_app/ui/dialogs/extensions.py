@@ -331,6 +331,8 @@ def status_lines(all_of_it: Overview) -> list[str]:
         lines.append(f"{'' if number else 'Rules':<11}{one_line(file.path, 100)}{size}{note}")
     for number, server in enumerate(all_of_it.servers):
         lines.append(f"{'' if number else 'MCP':<11}{server.name}: {server.words}")
+    for number, state in enumerate(all_of_it.language_servers):
+        lines.append(f"{'' if number else 'Checks':<11}{one_line(state, 200)}")
     if all_of_it.skills:
         names = ", ".join(one_line(skill.name, 40) for skill in all_of_it.skills)
         lines.append(f"Skills     {one_line(names, 200)}")

@@ -1,0 +1,320 @@
+"""The language servers of a session: what an edit has made wrong, and what is wrong in the whole project.
+
+Servers, their messages and the library for them have a thread with a loop of its own: nothing that a server
+sends holds up the session.
+"""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic_ai import RunContext, ToolDefinition, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.messages import ToolCallPart
+
+from tui_app.agent.approvals.rules import Action, Judge
+from tui_app.agent.diagnostics.finder import Installed, ServerFinder, known_servers
+from tui_app.agent.diagnostics.findings import WARNING, Finding, new_findings
+from tui_app.agent.diagnostics.server import RunningServer
+from tui_app.agent.tools.calls import told
+from tui_app.agent.tools.commands import Stop
+from tui_app.agent.tools.edits import MAX_BYTES, FileChange
+from tui_app.agent.tools.files import Walk
+from tui_app.agent.tools.lookup import Looking
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.files import repository_root
+from tui_app.records import frozen
+from tui_app.sandbox import Confinement
+from tui_app.text import count, plain_text
+from tui_app.tool_specs import FILE_CHANGERS, READ_FILE, tool_spec
+from tui_app.trust import search_path
+
+WAIT_S = 1.0
+"""Seconds that the result of an edit waits for what servers find."""
+NEWS_CHARS = 2_000
+"""Of what is told after an edit, about 500 tokens."""
+REPORT_ROWS, REPORT_FILES = 200, 200
+REPORT_S = 20.0
+MOST_RUNNING = 8
+"""Servers of a session."""
+_CLOSE_S = 5.0
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Belongs to one session; no thread and no server before the first edit of a file that one reads."""
+
+    workspace: Workspace
+    finder: ServerFinder
+    shows: Callable[[str], bool]
+    """Whether the tools would show a file, by its path as they name it."""
+    begin: Callable[[Installed], RunningServer]
+    _running: dict[tuple[str, Path], RunningServer] = field(default_factory=dict)
+    _checks: set[asyncio.Task[None]] = field(default_factory=set)
+    _loop: asyncio.AbstractEventLoop | None = None
+    _thread: threading.Thread | None = None
+
+    def changed(self, change: FileChange) -> None:
+        """Have the servers of a file look at what a tool has made of it."""
+        if _is_known(change.path):
+            self._started().call_soon_threadsafe(self._check, change)
+
+    async def news(self, wait_s: float) -> str:
+        """What became wrong and was not told yet, as text for the model; empty for nothing.
+
+        Args:
+            wait_s: For servers that are still looking, at most; what they find later is told later.
+        """
+        return "" if self._loop is None else await self._on_thread(self._news(wait_s))
+
+    async def report(self, path: str) -> str:
+        """What is wrong in one file, or in the whole project.
+
+        Raises:
+            ToolProblem: if no server reads the file.
+        """
+        self._started()
+        return await self._on_thread(self._report(path))
+
+    def statuses(self) -> tuple[str, ...]:
+        """Each server that was started, in words."""
+        return tuple(f"{each.name}: {each.state}" for each in list(self._running.values()))
+
+    async def close(self) -> None:
+        """End all servers, and the thread."""
+        if (loop := self._loop) is None or self._thread is None:
+            return
+        await self._on_thread(self._leave())
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(self._thread.join, _CLOSE_S)
+        if not self._thread.is_alive():
+            loop.close()
+        self._loop = None
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="diagnostics", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    async def _on_thread(self, work: Coroutine[Any, Any, T]) -> T:
+        assert self._loop is not None
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    # What follows runs on the thread.
+
+    def _check(self, change: FileChange) -> None:
+        before, after = ((data or b"").decode("utf-8", "replace") for data in (change.before, change.after))
+        for server in self._servers(change.path):
+            task = asyncio.create_task(server.check(change.path, before, after))
+            self._checks.add(task)
+            task.add_done_callback(self._checks.discard)
+
+    def _servers(self, path: Path) -> list[RunningServer]:
+        found = self.finder.servers_of(path)
+        for each in found:
+            if each.key not in self._running and len(self._running) < MOST_RUNNING:
+                self._running[each.key] = self.begin(each)
+        return [self._running[each.key] for each in found if each.key in self._running]
+
+    async def _news(self, wait_s: float) -> str:
+        if self._checks:
+            await asyncio.wait(self._checks, timeout=wait_s)
+        found: list[_Row] = []
+        names: list[str] = []
+        for server in self._running.values():
+            if server.is_busy:
+                continue
+            new = [
+                row
+                for path, now in server.found.items()
+                for row in self._told(server, path, new_findings(now, server.known.get(path, Counter())))
+            ]
+            server.know()
+            found += new
+            names += [server.name] if new else []
+        if not found:
+            return ""
+        head = f"New diagnostics since the edit, from {_named(names)}:"
+        return "\n".join([head, *_rows(found, NEWS_CHARS, "diagnostics lists them")])
+
+    async def _report(self, path: str) -> str:
+        files, left_out = await asyncio.to_thread(self._files, path)
+        asked: dict[RunningServer, dict[Path, str]] = {}
+        for file in files:
+            with suppress(OSError):
+                text = file.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
+                for server in self._servers(file):
+                    asked.setdefault(server, {})[file] = text
+        if not asked:
+            where = f"{path!r:.200}" if path else "any file here"
+            raise ToolProblem(f"No language server that is installed reads {where}.")
+        looked = await asyncio.gather(*(server.look(texts, REPORT_S) for server, texts in asked.items()))
+        found: list[_Row] = []
+        notes = [f"[only the first {REPORT_FILES} files were looked at]"] if left_out else []
+        for server, (missing, all_found) in zip(asked, looked, strict=True):
+            for file, now in all_found.items():
+                # Others may be wrong as well, but only this one was asked about.
+                if not path or file in files:
+                    found += self._told(server, file, now)
+            server.know()
+            if server.is_lost:
+                notes.append(f"[{server.name}: {server.state}]")
+            elif missing:
+                notes.append(f"[{server.name} has not looked at {count(missing, 'file')} yet; ask again]")
+        errors = sum(each.severity < WARNING for each, _ in found)
+        numbers = f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
+        head = f"{numbers} in {count(len(files), 'file')}, from {_named(each.name for each in asked)}"
+        return "\n".join([head, *_rows(found, REPORT_ROWS * 100, "name a file to see its own"), *notes])
+
+    def _told(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
+        """Errors and warnings, each with its row; nothing of a file that the tools would not show."""
+        wrong = [each for each in found if each.severity <= WARNING]
+        shown = self._shown(path) if wrong else ""
+        return [(each, each.row(shown, server.name)) for each in wrong] if shown else []
+
+    def _files(self, path: str) -> tuple[list[Path], bool]:
+        """The files that are looked at, and whether there are more. Raises ``ToolProblem``."""
+        if path:
+            file = self.workspace.resolve(path)
+            if not file.is_file():
+                raise ToolProblem(
+                    f"There is no file {path!r:.200}; leave the path out for the whole project."
+                )
+            return [file], False
+        found: list[Path] = []
+        for file in Walk(self.workspace.root, Stop(), self.workspace.hidden).files():
+            if _is_known(file) and self._shown(file) and self.finder.servers_of(file):
+                found.append(file)
+                if len(found) > REPORT_FILES:
+                    break
+        return found[:REPORT_FILES], len(found) > REPORT_FILES
+
+    def _shown(self, path: Path) -> str:
+        """A file as the tools name it; empty where they would not show it."""
+        try:
+            real = self.workspace.resolve(str(path))
+        except ToolProblem:
+            return ""
+        name = self.workspace.display(real)
+        return plain_text(name) if self.shows(name) else ""
+
+    async def _leave(self) -> None:
+        for task in tuple(self._checks):
+            task.cancel()
+        await asyncio.gather(*self._checks, return_exceptions=True)
+        await asyncio.gather(*(each.leave() for each in self._running.values()), return_exceptions=True)
+
+
+@frozen
+class DiagnosticsTool:
+    """Only looks; what rules keep from the model is not told."""
+
+    found: Diagnostics
+    gate: Judge
+
+    async def diagnostics(self, ctx: RunContext[Any], path: str = "") -> str | ToolDenied:
+        """Ask the language servers for errors and warnings in the code.
+
+        Args:
+            ctx: The run.
+            path: One file; leave it out for the whole project.
+        """
+        if declined := await Looking(self.found.workspace, self.gate).declined(
+            ctx, path or ".", READ_FILE.name
+        ):
+            return ToolDenied(declined)
+        with told():
+            return await self.found.report(path)
+
+
+class EditDiagnostics(AbstractCapability[Any]):
+    """Appends what became wrong to the result of an edit, and what came late to the next one that fits."""
+
+    def __init__(self, found: Diagnostics) -> None:
+        self.found = found
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Run the tool, and look."""
+        result = await handler(args)
+        # What a tool shows of a file stays as it is: it is compared with the file later.
+        if not isinstance(result, str) or not tool_spec(call.tool_name).changes:
+            return result
+        news = await self.found.news(WAIT_S if call.tool_name in FILE_CHANGERS else 0.0)
+        return f"{result}\n\n{news}" if news else result
+
+
+def edit_diagnostics(
+    workspace: Workspace,
+    gate: Judge,
+    *,
+    chosen: Mapping[str, str],
+    trusted: bool,
+    env: Mapping[str, str],
+    masked: Callable[[str], str],
+    confinement: Callable[[], Confinement | None],
+    required: bool,
+) -> EditDiagnostics | None:
+    """What looks at code after edits; None where no server or no client for them is installed. Blocking.
+
+    Args:
+        workspace: Where files are changed.
+        gate: What rules say of files.
+        chosen: By server, the command line that the settings give, or ``off``.
+        trusted: Whether programs of the folder may run.
+        env: Environment of the servers.
+        masked: A text of theirs without secrets.
+        confinement: How commands are kept in.
+        required: Whether nothing runs that is not.
+    """
+    path = search_path(env.get("PATH", ""), repository_root(workspace.root))
+    finder = ServerFinder(folder=workspace.root, search=path, trusted=trusted, chosen=chosen)
+
+    def shows(path: str) -> bool:
+        asked = Action(tool=READ_FILE.name, kind="file", subject=path, looks=True)
+        return gate.judged(asked).ruling == "allow"
+
+    def begin(installed: Installed) -> RunningServer:
+        return RunningServer(installed, {**env, "PATH": path}, confinement, required, masked)
+
+    if find_spec("pygls") is None or not finder.any():
+        return None
+    return EditDiagnostics(Diagnostics(workspace, finder, shows, begin))
+
+
+_Row = tuple[Finding, str]
+
+
+def _is_known(file: Path) -> bool:
+    return any(file.suffix[1:] in each.languages for each in known_servers().values())
+
+
+def _named(names: Iterable[str]) -> str:
+    return f"{', '.join(dict.fromkeys(names))} (the words of those programs, not of the user)"
+
+
+def _rows(found: Sequence[_Row], chars: int, more: str) -> Iterator[str]:
+    """Rows that fit, errors first, and how many did not."""
+    rows = [row for _, row in sorted(found, key=lambda each: each[0].severity)]
+    for number, row in enumerate(rows):
+        chars -= len(row)
+        if chars < 0 or number == REPORT_ROWS:
+            yield f"[{len(rows) - number:,} more; {more}]"
+            return
+        yield row

@@ -1,0 +1,110 @@
+"""Language servers that are known, and which of them are installed for a file."""
+
+import os
+import shlex
+import shutil
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from tui_app.paths import from_home
+from tui_app.records import frozen
+
+_TABLE = Path(__file__).with_name("servers.toml")
+_OWN_PROGRAMS = ("node_modules/.bin", ".venv/bin", "venv/bin")
+"""Where a project keeps programs: code of the repository."""
+OFF = "off"
+
+
+@frozen(kw_only=True)
+class LanguageServer:
+    """One row of the table."""
+
+    name: str
+    command: Sequence[str]
+    languages: Mapping[str, str]
+    """By the ending of a file, what the protocol calls its language."""
+    roots: Sequence[str]
+    source: str
+    group: str = ""
+    inert: str = ""
+
+
+@frozen(kw_only=True)
+class Installed:
+    """A server as it is started for a project."""
+
+    server: LanguageServer
+    words: tuple[str, ...]
+    root: Path
+    """Top of the project that the file belongs to."""
+    programs: tuple[str, ...] = ()
+    """The project's own folders of programs, for its ``PATH``."""
+
+    @property
+    def key(self) -> tuple[str, Path]:
+        return self.server.name, self.root
+
+
+@cache
+def known_servers() -> Mapping[str, LanguageServer]:
+    """The servers by name, in the order in which they are looked for; blocking."""
+    table = tomllib.loads(_TABLE.read_text("utf-8"))
+    return {name: LanguageServer(name=name, **row) for name, row in table.items()}
+
+
+@frozen(kw_only=True)
+class ServerFinder:
+    """Looks for the servers of a workspace. All of it is blocking."""
+
+    folder: Path
+    """The workspace, resolved."""
+    search: str
+    """``PATH`` of the user, without places in the repository."""
+    trusted: bool
+    """Whether programs of the folder may run."""
+    chosen: Mapping[str, str]
+    """By server, the command line that the settings give, or ``off``."""
+
+    def any(self) -> bool:
+        """Whether a server is installed for any kind of file at the top of the workspace."""
+        return any(self._words(each, self._programs(self.folder)) for each in known_servers().values())
+
+    def servers_of(self, file: Path) -> list[Installed]:
+        """The servers that read a file, one of each group."""
+        ending, groups = file.suffix[1:], set[str]()
+        found: list[Installed] = []
+        for server in known_servers().values():
+            if ending not in server.languages or server.group in groups:
+                continue
+            root = self._root(file, server.roots)
+            programs = self._programs(root)
+            if words := self._words(server, programs):
+                found.append(Installed(server=server, words=words, root=root, programs=programs))
+                groups |= {server.group} - {""}
+        return found
+
+    def _words(self, server: LanguageServer, programs: Sequence[str]) -> tuple[str, ...]:
+        """Program and arguments; empty where it is not installed, or must not run here."""
+        chosen = self.chosen.get(server.name, "")
+        if chosen == OFF or not (self.trusted or server.inert):
+            return ()
+        try:
+            program, *rest = shlex.split(chosen) if chosen else server.command
+        except ValueError:
+            return ()
+        found = shutil.which(str(from_home(program)), path=os.pathsep.join((*programs, self.search)))
+        return (found, *rest) if found else ()
+
+    def _programs(self, root: Path) -> tuple[str, ...]:
+        folders = dict.fromkeys((root, self.folder)) if self.trusted else ()
+        return tuple(str(each / name) for each in folders for name in _OWN_PROGRAMS if (each / name).is_dir())
+
+    def _root(self, file: Path, marks: Sequence[str]) -> Path:
+        for folder in file.parents:
+            if not folder.is_relative_to(self.folder):
+                break
+            if any((folder / mark).exists() for mark in marks):
+                return folder
+        return self.folder
