@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from tests.process_ends import gone
@@ -265,15 +266,24 @@ async def test_a_server_is_kept_in_as_commands_are(bench: Bench, tmp_path: Path)
         )
 
     bench.kept, bench.required = kept, True
-    bench.pids = bench.root / "pids"
+    inside, outside, none = bench.root / "pids", tmp_path / "outside", tmp_path / "none"
+    bench.pids = inside
     async with bench.using() as found:
+        # Its number is one of its own namespace.
+        bench.pids = none
         assert "a wrong" in await bench.edit(found, "a.py", "a wrong")
-    outside = tmp_path / "outside"
+        assert inside.exists()
+        assert _running(inside)
+    assert not _running(inside)
     bench.pids = outside
     async with bench.using() as found:
-        assert await bench.edit(found, "a.py", "a wrong\nb wrong") == ""
-        assert not outside.exists()
-    bench.pids = tmp_path / "none"
+        bench.pids = none
+        assert "b wrong" in await bench.edit(found, "a.py", "a wrong\nb wrong")
+        assert not outside.exists(), "it wrote into a folder of its own"
+
+
+def _running(pids: Path) -> list[psutil.Process]:
+    return [each for each in psutil.Process().children(recursive=True) if str(pids) in each.cmdline()]
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -190,7 +190,9 @@ class RunningServer:
     def _words(self) -> Sequence[str]:
         """The command that starts it, as commands of the model are. Raises ``ServerGone``."""
         if (kept := self.confinement()) is not None and kept.is_kept_in:
-            return kept.found().words(self.installed.words)
+            # What the program needs of a covered home is in sight, as for programs of the PATH.
+            search = os.pathsep.join((kept.search, str(Path(self.installed.words[0]).parent)))
+            return replace(kept, search=search).found().words(self.installed.words)
         if self.required:
             raise ServerGone(f'the settings require a sandbox (sandbox = "require"). {INSTALL}')
         return parented(self.installed.words)
