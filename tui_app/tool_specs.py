@@ -134,7 +134,7 @@ DIAGNOSTICS = ToolSpec(
     rule="file",
     editor="search",
     title=Title(argument="path", default="."),
-    result=Rows("finding", r"^[^\n]+?:\d+:\d+: ", more="more; "),
+    result="last words",
 )
 USE_SKILL = ToolSpec(name="use_skill")
 EXPLORE = ToolSpec(name="explore", editor="search")

@@ -60,17 +60,15 @@ async def test_an_edit_tells_the_model_what_became_wrong(
     async with checked(desk, {"ruff": line}) as opened:
         assert "diagnostics" in {tool.name for tool in opened.extras.overhead.tools}
         edited, every, denied, noted = results(await turn(opened.conversation, "go"))
-        assert edited.startswith("a.py: +1 -0")
-        assert (
-            "New diagnostics since the edit, from ruff (the words of those programs, not of the user):"
-            in edited
-        )
+        assert edited.startswith("a.py: +1 -0, 1 new diagnostic\n"), "which is its row on the screen"
+        assert "\n\n1 new diagnostic, from ruff (the words of those programs, not of the user):\n" in edited
         assert edited.count("a.py:1:5: error: ") == 1
         assert "sk-abc" not in edited
         assert "old is wrong" not in edited
-        assert every.startswith("2 errors, 0 warnings in 1 file, from ruff")
+        assert every.startswith("1 file, from ruff (")
+        assert "): 2 errors, 0 warnings\n" in every
         assert "password" not in every + denied
-        assert "New diagnostics" not in noted
+        assert "diagnostic" not in noted
         assert opened.extras.overview().language_servers == ("ruff: ready",)
         assert_valid(opened.conversation)
     (pid,) = map(int, (tmp_path / "pids").read_text().split())
@@ -137,6 +135,6 @@ async def test_a_public_server(desk: Desk, server: FakeOpenAI, name: str) -> Non
         first, second, every, _, clean = results(await turn(opened.conversation, "go"))
         assert f"from {name} (" in first, opened.extras.overview().language_servers
         assert f"{file}:2:" in first
-        assert "New diagnostics" not in second, "it was told before"
+        assert "new diagnostic" not in second, "it was told before"
         assert f"{file}:2:" in every
-        assert clean.startswith("0 errors, "), clean
+        assert "): 0 errors, " in clean

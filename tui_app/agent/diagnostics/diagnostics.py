@@ -143,7 +143,7 @@ class Diagnostics:
             names += [server.name] if new else []
         if not found:
             return ""
-        head = f"New diagnostics since the edit, from {_named(names)}:"
+        head = f"{count(len(found), 'new diagnostic')}, from {_named(names)}:"
         return "\n".join([head, *_rows(found, NEWS_CHARS, "diagnostics lists them")])
 
     async def _report(self, path: str) -> str:
@@ -172,7 +172,7 @@ class Diagnostics:
                 notes.append(f"[{server.name} has not looked at {count(missing, 'file')} yet; ask again]")
         errors = sum(each.severity < WARNING for each, _ in found)
         numbers = f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
-        head = f"{numbers} in {count(len(files), 'file')}, from {_named(each.name for each in asked)}"
+        head = f"{count(len(files), 'file')}, from {_named(each.name for each in asked)}: {numbers}"
         return "\n".join([head, *_rows(found, REPORT_ROWS * 100, "name a file to see its own"), *notes])
 
     def _told(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
@@ -257,7 +257,12 @@ class EditDiagnostics(AbstractCapability[Any]):
         if not isinstance(result, str) or not tool_spec(call.tool_name).changes:
             return result
         news = await self.found.news(WAIT_S if call.tool_name in FILE_CHANGERS else 0.0)
-        return f"{result}\n\n{news}" if news else result
+        if not news:
+            return result
+        first, _, rest = result.partition("\n")
+        # The first line of a change is its row on the screen.
+        number = f", {news.partition(', from')[0]}" if call.tool_name in FILE_CHANGERS else ""
+        return f"{first}{number}\n{rest}\n\n{news}"
 
 
 def edit_diagnostics(
