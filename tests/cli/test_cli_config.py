@@ -127,7 +127,7 @@ def test_doing_what_is_said_mends_any_number_of_wrong_values(plimsoll: Plimsoll,
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
-FILE_ONLY = ("hooks", "mcp")
+FILE_ONLY = ("hooks", "language_servers", "mcp")
 """Commands that run: the page says that they stand in the file only."""
 TEXTS: Mapping[str, str] = {
     "model": "openai:gpt-5-mini",
