@@ -7,7 +7,7 @@ source .ci/again.sh
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
-  typescript@5 typescript-language-server@5.3.0 pyright@1.1.414 yaml-language-server@1.25.0
+  typescript@5.9.3 typescript-language-server@5.3.0 pyright@1.1.414 yaml-language-server@1.25.0
 .venv/bin/python -m venv "$folder/venv"
 "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
   basedpyright==1.40.2 ruff==0.17.6
