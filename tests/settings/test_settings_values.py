@@ -454,6 +454,7 @@ class TestPolicies:
             "automatic": False, "at_turn_end": True, "keep_first_run": True, "summary_by": "heuristic",
             "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
             "model_compacts": "ask", "verify": "model", "summary_instructions": "Name the tickets.",
+            "least_answered": 0.4,
         }  # fmt: skip
         stages = {"normalise", "offload", "superseded", "archive", "trim", "pointers"}
         keys = policy_keys().keys
