@@ -92,17 +92,6 @@ async def test_disk_that_became_read_only(desk: Desk) -> None:
         await goes_on(opened)
 
 
-async def test_an_end_that_finds_no_room_takes_nothing_back(desk: Desk) -> None:
-    """What was done is done: a command that has undone a compaction must not say that it failed."""
-    async with desk.session(model=OFFLINE) as opened:
-        await turn(opened.conversation, ASK)
-        before = logged(opened)
-        opened.store._db.execute("PRAGMA query_only = ON")
-    async with desk.session(session=opened.conversation.session, model=OFFLINE) as again:
-        assert logged(again)[: len(before)] == before
-        await goes_on(again)
-
-
 async def test_clock_that_goes_backwards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Order is that of the log's numbers; times are only shown."""
     clock: Iterator[float] = (2e9 - 3_600.0 * step for step in itertools.count())

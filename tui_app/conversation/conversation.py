@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any
@@ -369,7 +367,5 @@ class Conversation:
             await self.tooling.diagnostics.found.close()
         await self._compactions.stop_jobs()
         await self._hooks.end()
-        # On a full disk the log lacks its end, as after a kill; all that was done before is kept.
-        with suppress(sqlite3.OperationalError):
-            self.history.append(SessionEnd())
+        self.history.append(SessionEnd())
         self._bus.close()
