@@ -154,7 +154,7 @@ async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None
     assert isinstance(outcome, Proposal)
     assert outcome.complete.summary.splitlines() == [
         '- Pushing to main is fine (#1: "Never push to main")',
-        f'- The harbour module goes (#{newest}: "…the harbour module")',
+        f'- The harbour module goes (#{newest}: "Please … the harbour…")',
         f"- harbour/module.py is to be deleted {NOT_IN_LOG}",
     ]
 
