@@ -209,7 +209,7 @@ async def test_a_message_has_one_size_wherever_it_is_shown(served: Desk, fake_op
         await deck.send("And?")
         await deck.answered()
         inside = size_in(deck.rows, r"read_file tide.txt.* ([\d.]+k)( |$)")
-        beside = size_in(deck.rows, r"read_file tide.txt +([\d.]+k)$")
+        beside = size_in(deck.rows, r"│.* tide.txt +([\d.]+k)$")
         await opened(deck)
         await deck.says("#5")
         listed = size_in(deck.rows, r"([\d.]+k) .*read_file tide.txt.* #5")
