@@ -78,12 +78,6 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
     return None
 
 
-def not_written(error: OSError) -> str:
-    """Why a compaction is not there whose files could not be written."""
-    reason = "the disk is full" if error.errno in _FULL else error.strerror or error
-    return f"its files could not be written ({reason})"
-
-
 def _named(error: OSError, database: Path | None) -> str:
     """The file it is about; what has no name is one of those beside the sessions file."""
     beside = f"a file in {database.parent}" if database else "a file"

@@ -15,7 +15,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State, not_written
 from tui_app.context.compaction.plan import irreducible_floor
 from tui_app.context.compaction.proposal import Attempt, Refocus
 from tui_app.context.compaction.replacement import key_ranges
@@ -23,7 +23,6 @@ from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
-from tui_app.context.storage_errors import not_written
 from tui_app.context.view import is_system
 from tui_app.conversation.session_history import SessionHistory, Subscription
 from tui_app.conversation.threads import log_defect

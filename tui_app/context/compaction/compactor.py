@@ -5,6 +5,7 @@ ends here.
 """
 
 import asyncio
+import errno
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,6 @@ from tui_app.context.compaction.replacement import WAY_BACK, key_ranges
 from tui_app.context.counting.prices import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
-from tui_app.context.storage_errors import not_written
 from tui_app.context.summaries.writer import Summariser
 from tui_app.events import (
     CompactionAwaited,
@@ -501,3 +501,9 @@ class Compactor:
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)
         return complete
+
+
+def not_written(error: OSError) -> str:
+    """Why a compaction is not there whose files could not be written."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"its files could not be written ({'the disk is full' if is_full else error.strerror or error})"
