@@ -390,11 +390,11 @@ async def test_a_letter_is_a_shortcut_only_where_nobody_writes() -> None:
         assert app.text.has_focus
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press("t", "e", "f")
+        await pilot.press("o", "e", "f")
         assert not app.text.has_focus
         await pilot.press("escape")
         assert app.results == [Reviewed(None)]
-        assert app.dialog.typed == "tef"
+        assert app.dialog.typed == "oef"
 
 
 WORDS = CompactionProgress(job="1", part=1, parts=1, tokens_written=1, model="m", text="## Intent")
