@@ -214,7 +214,7 @@ def test_words_leave_the_models_sight_and_a_new_session_takes_over(
     walk.send("/audit").see("kept", "lost").press("escape").not_see("lost")
     fake_openai.add(Text("The brief is read."))
     walk.send("/handoff write the timetable").read("Review the brief", "High water", "enter")
-    walk.press("up", "enter").see("handed over", "▐ write the timetable").press("enter")
+    walk.press("enter").see("handed over", "▐ write the timetable").press("enter")
     walk.see("The brief is read.")
     asked = [str(request) for request in fake_openai.journal if "write the timetable" in str(request)]
     assert any("[Handoff]" in request and "kelp" not in request for request in asked)

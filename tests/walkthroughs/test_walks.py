@@ -87,7 +87,7 @@ def test_review_and_edit(harbour: Harbour) -> None:
     walk = fill(first_answer(harbour), harbour, pastes=3)
     walk.send("/compact --review").read("Apply", "Edit", "Discard", "enter choose")
     walk.type("e").type("Mind the ebb. ").see("Mind the ebb.")
-    walk.press("escape", "enter").see("Conversation compacted").not_see("Discard")
+    walk.press("escape").see("enter choose").press("enter").see("Conversation compacted").not_see("Discard")
     walk.see("shows the summary").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
 
 

@@ -225,7 +225,7 @@ COMMANDS += (
         Flow("approvals.set_guard", _ALL), argument="[edits|command|writes|tests …]", opens="alone",
         writes=True),
     SlashCommand("goal", "Have the model work until a check holds; off ends it",
-        Flow("choices.set_goal", "session argument"), argument="[text --check \"command\"|off]", writes=True),
+        Flow("choices.set_goal", "session argument"), argument="[text --check …|off]", writes=True),
     SlashCommand("settings", "Show and change settings and keys", _settings,
         argument="[words]", opens="always"),
     SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),

@@ -434,7 +434,9 @@ class KeyDialog(EditDialog):
         super().__init__(title, about, "", refused, verb="use")
 
     def new_line(self) -> Input:
-        return Input(password=True, id="edit-value", compact=True)
+        line = Input(password=True, id="edit-value", compact=True)
+        line.cursor_blink = False
+        return line
 
     def refusal(self, text: str) -> str:
         if not text:
