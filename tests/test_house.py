@@ -74,16 +74,16 @@ MOST_CODE = {
     "agent": 8_972,
     "cli": 3_994,  # doctor reads every row
     "context": 12_038,  # one reader of shell lines, for rules too
-    "conversation": 7_707,  # own tools can be switched off
+    "conversation": 7_711,  # own tools can be switched off
     "demo": 340,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_229,  # events name what can be done next
     "memory": 779,
     "session": 8_758,
     "settings": 1_419,  # own tools can be switched off
-    "ui": 17_696,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
+    "ui": 17_698,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,
-    "the ground floor": 3_152,  # places that programs obey, hosts of rules, steps that errors offer
+    "the ground floor": 3_167,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 2_102,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""

@@ -18,6 +18,8 @@ _HOME = ".worktrees"
 """The folder beside ``harbour`` that they are in is ``harbour.worktrees``."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,59}")
 _MOST_NAMED = 5
+_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
+"""What git notes while the user is in the middle of something."""
 
 
 class NoWorktree(Exception):
@@ -105,6 +107,9 @@ class Worktrees:
         path = self.home / name
         if path not in self._paths():
             raise NoWorktree(f"There is no worktree {name} of {self.root}. See: plimsoll worktrees")
+        if not path.is_dir():
+            kept = f"its branch {BRANCHES}{name} is kept. To check it out again: plimsoll --worktree {name}"
+            raise NoWorktree(f"The folder {path} is gone; {kept}")
         git = Git(path, self.env)
         try:
             files = tuple(each.path for each in git.status())
@@ -134,6 +139,11 @@ class Worktrees:
         Raises:
             NoWorktree: if it does not fit; nothing has changed then.
         """
+        if any(self._tip(head, whole=True) for head in _UNDER_WAY):
+            raise NoWorktree(
+                "You are in the middle of a merge, rebase or pick in the repository: end or abort that "
+                "first. Nothing was merged."
+            )
         before = self._tip("HEAD", whole=True)
         try:
             self._git.ask("merge", "--quiet", "--no-edit", f"{BRANCHES}{worktree.name}", own=True)
@@ -148,6 +158,13 @@ class Worktrees:
         """Refuse to remove one where something is lost by that. Raises ``NoWorktree``."""
         if worktree.uncommitted:
             raise NoWorktree(f"{_named(worktree)} not committed. {worktree.name} was kept.")
+        words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        listed = Git(worktree.path, self.env).ask(*words).decode("utf-8", "replace").split("\0")
+        # Whole folders that git ignores are made by programs, and made again.
+        if files := [file for file in listed if file and not file.endswith("/")]:
+            named = ", ".join(files[:_MOST_NAMED]) + (" and more" if files[_MOST_NAMED:] else "")
+            kept = f"{worktree.name} was kept."
+            raise NoWorktree(f"git ignores {named}, which would be lost: move or delete first. {kept}")
         if worktree.commits:
             what = "1 commit is" if worktree.commits == 1 else f"{worktree.commits:,} commits are"
             how = f"plimsoll worktrees merge {worktree.name}"

@@ -1,5 +1,6 @@
 """Sessions that work apart: a git worktree each, listed, resumed, merged, removed when nothing is lost."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -121,3 +122,44 @@ def test_the_screen_begins_and_resumes_there(
         assert plimsoll(*args).code == 0
     assert opened == [place, place, repository, place]
     assert plimsoll("--resume", session, "--worktree", "x").code == 2
+
+
+def test_a_merge_of_the_users_own_is_left_alone(plimsoll: Plimsoll, repository: Path) -> None:
+    plimsoll("run", "low water?", "--worktree", "quay", *OFFLINE)
+    place = repository.with_name("project.worktrees") / "quay"
+    (place / "new.txt").write_text("sea\n")
+    git(place, "add", ".")
+    git(place, "commit", "-qm", "Add the sea")
+    git(repository, "checkout", "-qb", "other")
+    (repository / "own.txt").write_text("mine\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Mine")
+    git(repository, "checkout", "-q", "main")
+    git(repository, "merge", "--no-ff", "--no-commit", "-q", "other")
+    refused = plimsoll("worktrees", "merge", "quay", "--yes")
+    assert (refused.code, "in the middle of a merge" in refused.err) == (1, True)
+    assert (repository / ".git/MERGE_HEAD").is_file()
+    assert (repository / "own.txt").read_text() == "mine\n"
+
+
+def test_what_git_ignores_is_not_lost(plimsoll: Plimsoll, repository: Path) -> None:
+    (repository / ".gitignore").write_text(".env\nbuild/\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "Ignore")
+    plimsoll("run", "low water?", "--worktree", "quay", *OFFLINE)
+    place = repository.with_name("project.worktrees") / "quay"
+    (place / "build").mkdir()
+    (place / "build/x.o").write_text("x")
+    (place / ".env").write_text("TOKEN=1\n")
+    refused = plimsoll("worktrees", "remove", "quay")
+    assert (refused.code, "git ignores .env" in refused.err) == (1, True)
+    (place / ".env").unlink()
+    assert plimsoll("worktrees", "remove", "quay").code == 0
+
+
+def test_a_folder_that_is_gone_is_told(plimsoll: Plimsoll, repository: Path) -> None:
+    plimsoll("run", "low water?", "--worktree", "quay", *OFFLINE)
+    shutil.rmtree(repository.with_name("project.worktrees") / "quay")
+    told = plimsoll("worktrees", "remove", "quay").err
+    assert "is gone" in told
+    assert "plimsoll --worktree quay" in told

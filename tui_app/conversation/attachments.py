@@ -18,8 +18,8 @@ MAX_FILES = 16
 """Files that one prompt brings along at most."""
 
 
-CHECKED = "output of the check"
-"""Names, among what is attached to a prompt, what the check of a goal has printed."""
+CHECKED, GOAL = "output of the check", "how the goal is checked"
+"""Names, among what is attached to a prompt, of what the program says of a goal and its check has printed."""
 
 
 @frozen

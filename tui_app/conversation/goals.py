@@ -1,6 +1,7 @@
 """A goal of a session: after each turn it is checked, and the model goes on until it is reached."""
 
 import asyncio
+import math
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -12,7 +13,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from tui_app.agent.tools.command_tool import CommandTool, run_check
 from tui_app.agent.tools.commands import Ended
 from tui_app.context.compaction.plan import Addition
-from tui_app.conversation.attachments import CHECKED, AttachedFile
+from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile
 from tui_app.conversation.guards import guards_in
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
@@ -55,11 +56,16 @@ def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
         usd = float(options.get("money") or 0.0)
     except ValueError:
         raise Refused(show(" ".join(options.values())), "numbers") from None
+    if not math.isfinite(usd) or any(
+        float(options.get(name) or 1) == 0 for name in options.keys() - {"check"}
+    ):
+        raise Refused(show(" ".join(options.values())), "numbers above 0")
     check = options.get("check", "").strip()
     known = options.keys() <= {"check", "count", "turns", "tokens", "money"}
     if not (known and text.strip() and bool(check) != bool(steps)) or min(turns, tokens, steps, usd) < 0:
         raise Refused(show(text), USAGE)
-    turns = turns if turns or tokens or usd else max(steps, MOST_TURNS)
+    # A model without a price uses up no money.
+    turns = turns if turns or tokens else max(steps, MOST_TURNS)
     return GoalSet(
         text=text.strip(), check=check, count=steps, most_turns=turns, most_tokens=tokens, most_usd=usd
     )
@@ -97,14 +103,15 @@ class Goals:
         """Set a goal in place of any other; the prompt that it begins with."""
         self.history.report(goal)
         how = f"This is a goal: after each turn it is checked, and it is reached {goal.condition}."
-        return Prompt(
-            f"{goal.text}\n\n{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
-        )
+        # What is not the user's own stands apart from their words, which become rules and memories.
+        told = f"{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
+        return Prompt(goal.text, brought=(AttachedFile(GOAL, told),))
 
     def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
         """End the goal; whether there was one."""
         goal = self.standing
         if goal is not None:
+            self.cancel()
             self.history.report(GoalEnded(goal=goal.seq, outcome=outcome, reason=reason))
         return goal is not None
 
@@ -120,7 +127,7 @@ class Goals:
         turn, data = goal.turns + 1, goal.data
         if not data.check:
             held = turn >= data.count
-            checked, told = GoalChecked(goal=goal.seq, turn=turn, held=held), "Continue."
+            checked, told = GoalChecked(goal=goal.seq, turn=turn, held=held), ""
         else:
             ended = await self._check(data.check)
             if ended is None or self.standing is None:
@@ -131,13 +138,13 @@ class Goals:
             held, text = ended.code == 0 and not ended.timed_out, ended.text[-_SHOWN:]
             checked = GoalChecked(goal=goal.seq, turn=turn, held=held, exit_code=ended.code, text=text)
             how = "timed out" if ended.timed_out else f"exits with {ended.code}"
-            told = f"The goal is not reached yet: `{data.check}` {how}. Continue."
+            told = f"The goal is not reached yet: `{data.check}` {how}.\n{text}".rstrip()
         self.history.report(checked)
         outcome = "met" if checked.held else self._used_up(goal.seq, data, turn)
         if outcome:
             self.end(outcome)
             return None
-        return Prompt(told, brought=(AttachedFile(CHECKED, checked.text),) if checked.text else ())
+        return Prompt("Continue.", brought=(AttachedFile(CHECKED, told),) if told else ())
 
     async def _check(self, command: str) -> Ended | str | None:
         """How the check ended; why it could not run; None where the user has stopped it."""

@@ -26,7 +26,7 @@ from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, p
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
-from tui_app.conversation.attachments import CHECKED, AttachedFile, Attachment, read_attachments
+from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile, Attachment, read_attachments
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.retry_advice import with_size, with_way_back
@@ -357,7 +357,7 @@ class Turns:
             history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens = history.counter.message(request).nonzero()
-        named = (file.path for file in files if file.path not in (HOOK, GUARD, CHECKED))
+        named = (file.path for file in files if file.path not in (HOOK, GUARD, GOAL, CHECKED))
         paths = (*([PIPED] if prompt.piped else []), *named)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
         result = await self._answer(model)
