@@ -1164,6 +1164,12 @@ def test_a_goal_goes_on_until_its_check_holds(plimsoll: Plimsoll, check: str, co
         (("--goal", "x"), "A goal needs a check that code can run"),
         (("word", "--goal", "x", "--check", "true"), "The goal is the prompt: give either."),
         (("word", "--check", "true"), "--check is for --goal TEXT."),
+        (
+            ("--goal", "x", "--check", "true", "--turns", "0"),
+            "--turns 0 cannot be; allowed: a number above 0.",
+        ),
+        (("--goal", "x", "--check", "true", "--money", "nan"), "--money nan cannot be"),
+        (("--goal", "x", "--count", "-1"), "--count -1 cannot be"),
     ],
 )
 def test_a_goal_that_cannot_be_checked_is_refused(

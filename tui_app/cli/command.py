@@ -378,12 +378,12 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
         return None
     if args.prompt is not None:
         raise WrongUsage("The goal is the prompt: give either.")
-    from tui_app.conversation.goals import USAGE, make_goal
+    from tui_app.conversation.goals import make_goal, refusal
 
     try:
         return make_goal(args.goal, options)
-    except Refused:
-        raise WrongUsage(f"A goal needs a check that code can run: --goal {USAGE}.") from None
+    except Refused as refused:
+        raise WrongUsage(refusal(refused, "--goal")) from None
 
 
 def _guard(text: str) -> str:

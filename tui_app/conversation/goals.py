@@ -4,7 +4,7 @@ import asyncio
 import math
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic_ai import Tool, ToolDefinition
@@ -29,6 +29,12 @@ MOST_TURNS = 20
 """Turns that a goal may take which has no budget of its own."""
 _SHOWN = 4_000
 """Characters of the end of what a check prints that the model is shown and the log keeps."""
+_NUMBERS: Mapping[str, Callable[[str | int], float]] = {
+    "turns": int,
+    "tokens": int,
+    "count": int,
+    "money": float,
+}
 _OPTIONS = re.compile(r"\s--(?=(?:check|count|turns|tokens|money)\s)")
 
 
@@ -51,24 +57,39 @@ def parse_goal(text: str) -> GoalSet:
 
 def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
     """A goal of words and options by their names; it needs a check or a count. Raises ``Refused``."""
-    try:
-        turns, tokens, steps = (int(options.get(name) or 0) for name in ("turns", "tokens", "count"))
-        usd = float(options.get("money") or 0.0)
-    except ValueError:
-        raise Refused(show(" ".join(options.values())), "numbers") from None
-    if not math.isfinite(usd) or any(
-        float(options.get(name) or 1) == 0 for name in options.keys() - {"check"}
-    ):
-        raise Refused(show(" ".join(options.values())), "numbers above 0")
+    numbers = {name: _number(name, options.get(name, "")) for name in _NUMBERS}
+    turns, tokens, steps = (int(numbers[name]) for name in ("turns", "tokens", "count"))
     check = options.get("check", "").strip()
-    known = options.keys() <= {"check", "count", "turns", "tokens", "money"}
-    if not (known and text.strip() and bool(check) != bool(steps)) or min(turns, tokens, steps, usd) < 0:
+    if not (options.keys() <= {"check", *_NUMBERS} and text.strip() and bool(check) != bool(steps)):
         raise Refused(show(text), USAGE)
     # A model without a price uses up no money.
     turns = turns if turns or tokens else max(steps, MOST_TURNS)
     return GoalSet(
-        text=text.strip(), check=check, count=steps, most_turns=turns, most_tokens=tokens, most_usd=usd
+        text=text.strip(),
+        check=check,
+        count=steps,
+        most_turns=turns,
+        most_tokens=tokens,
+        most_usd=numbers["money"],
     )
+
+
+def _number(name: str, text: str) -> float:
+    """The value of an option; 0 where it is not given."""
+    try:
+        value = _NUMBERS[name](text or 0)
+    except ValueError:
+        value = -1
+    if text and not 0 < value < math.inf:
+        raise Refused(f"--{name} {text}", "a number above 0")
+    return value
+
+
+def refusal(refused: Refused, command: str) -> str:
+    """What is wrong with a goal, for whoever typed the command."""
+    if refused.allowed == USAGE:
+        return f"A goal needs a check that code can run: {command} {USAGE}."
+    return f"{refused.shown} cannot be; allowed: {refused.allowed}."
 
 
 def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:

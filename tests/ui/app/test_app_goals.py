@@ -13,7 +13,7 @@ async def test_the_header_counts_the_turns_of_a_goal_that_survives_a_resume(
     async with shown(served.app(), size=(120, 30)) as deck:
         await deck.ready()
         await deck.send("/goal Keep the quay dry")
-        await deck.says("A goal needs a check.")
+        await deck.says("A goal needs a check that code can run")
         await deck.send("/goal Keep the quay dry --count 4")
         await deck.until(lambda: "goal 2 of 4" in deck.widget(ChatHeader), "two turns")
         assert len(fake_openai.journal) >= 2

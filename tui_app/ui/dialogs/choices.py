@@ -99,7 +99,7 @@ def accept_plan(session: ChatSession, argument: str) -> None:
 
 async def set_goal(session: ChatSession, argument: str) -> None:
     """Have the model work until a goal is reached, end the goal, or say how far it is."""
-    from tui_app.conversation.goals import USAGE, parse_goal
+    from tui_app.conversation.goals import USAGE, parse_goal, refusal
 
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):
@@ -114,7 +114,7 @@ async def set_goal(session: ChatSession, argument: str) -> None:
     else:
         try:
             goal = parse_goal(argument)
-        except Refused:
-            session.say(f"A goal needs a check. Allowed: /goal {USAGE}")
+        except Refused as refused:
+            session.say(refusal(refused, "/goal"))
             return
         session.submit(Pursue(goal))
