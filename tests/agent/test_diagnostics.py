@@ -224,7 +224,9 @@ async def test_a_mute_server_is_not_waited_for_again_and_again(
         assert await bench.edit(found, "a.py", "wrong") == ""
         monkeypatch.setattr(server, "SETTLE_S", LONG_S)
         assert await bench.edit(found, "a.py", "wrong\nagain") == ""
-        assert "[ruff has not looked at 1 file yet; ask again]" in await found.report("a.py")
+        report = await found.report("a.py")
+        assert report.startswith("No language server has looked at 1 file yet.")
+        assert "[ruff has not looked at 1 file yet; ask again]" in report
 
 
 async def test_an_idle_server_ends_and_the_next_edit_starts_it(

@@ -157,7 +157,7 @@ class Diagnostics:
         if not asked:
             where = f"{path!r:.200}" if path else "any file here"
             raise ToolProblem(f"No language server that is installed reads {where}.")
-        looked = await asyncio.gather(*(server.look(texts, REPORT_S) for server, texts in asked.items()))
+        looked = await asyncio.gather(*(_looked(server, texts) for server, texts in asked.items()))
         found: list[_Row] = []
         notes = [f"[only the first {REPORT_FILES} files were looked at]"] if left_out else []
         for server, (missing, all_found) in zip(asked, looked, strict=True):
@@ -172,7 +172,14 @@ class Diagnostics:
                 notes.append(f"[{server.name} has not looked at {count(missing, 'file')} yet; ask again]")
         errors = sum(each.severity < WARNING for each, _ in found)
         numbers = f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
-        head = f"{count(len(files), 'file')}, from {_named(each.name for each in asked)}: {numbers}"
+        answered = [
+            server.name
+            for (server, texts), (missing, _) in zip(asked.items(), looked, strict=True)
+            if missing < len(texts) and not server.is_lost
+        ]
+        head = f"{count(len(files), 'file')}, from {_named(answered)}: {numbers}"
+        if not answered:
+            head = f"No language server has looked at {count(len(files), 'file')} yet."
         return "\n".join([head, *_rows(found, REPORT_ROWS * 100, "name a file to see its own"), *notes])
 
     def _told(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
@@ -323,3 +330,13 @@ def _rows(found: Sequence[_Row], chars: int, more: str) -> Iterator[str]:
             yield f"[{len(rows) - number:,} more; {more}]"
             return
         yield row
+
+
+async def _looked(
+    server: RunningServer, texts: Mapping[Path, str]
+) -> "tuple[int, Mapping[Path, Sequence[Finding]]]":
+    """What a server finds in files; nothing where it is busy with others or says nothing for long."""
+    try:
+        return await asyncio.wait_for(server.look(texts, REPORT_S), REPORT_S)
+    except TimeoutError:
+        return len(texts), {}
