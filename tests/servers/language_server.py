@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MANNER, *FILES = sys.argv[1:]
+MANNER, *FILES = sys.argv[1:] or [""]
 CONTROLS = "\x1b]0;title\x07\x1b[31mred\x1b[0m\nnext\u202eline\x00" + "x" * 5_000
 
 

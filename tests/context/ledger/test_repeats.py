@@ -124,18 +124,17 @@ QUIET = [
 ]
 
 
-@given(
-    st.lists(st.sampled_from([*WRITES, *QUIET, shell("pytest", PASSED), shell("pytest", FAILED)])), st.data()
-)
+RUNS = [shell("pytest", PASSED), shell("pytest", FAILED)]
+
+
+@given(st.lists(st.sampled_from([*WRITES, *QUIET, *RUNS])), st.data())
 def test_told_only_of_the_newest_run_out_of_sight_with_nothing_written_since(
     groups: Sequence[list[ModelMessage]], data: st.DataObject
 ) -> None:
     items = history(*groups)
     seen_from = data.draw(st.integers(0, len(items) + 1))
     repeat = repeat_of(*run("pytest"), [Past(Ledger.from_items(items), lambda key: key < seen_from)], KNOWN)
-    runs = [
-        at for at, group in enumerate(groups) if group in (shell("pytest", PASSED), shell("pytest", FAILED))
-    ]
+    runs = [at for at, group in enumerate(groups) if group in RUNS]
     written = runs and any(group in WRITES for group in groups[runs[-1] :])
     last = sum(map(len, groups[: runs[-1] + 1])) if runs else 0
     assert (repeat is not None) == bool(runs and not written and last < seen_from)

@@ -247,7 +247,7 @@ def _relevance(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, fl
     scores: dict[int, float] = {}
     for key, counted in terms.items():
         length = 1 - _B + _B * counted.total() / average
-        scores[key] = sum(
+        scores[key] = math.fsum(  # in whatever order a set has them
             math.log(1 + (len(terms) - holding[term] + 0.5) / (holding[term] + 0.5))
             * counted[term]
             * (_K1 + 1)
@@ -281,8 +281,8 @@ def _typed_parts(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, 
     shares: dict[str, float] = {}
     for name, found in parts.items():
         weights = {part: math.log(1 + len(every) / counts[part]) for part in found}
-        whole = sum(weights.values())
-        shares[name] = sum(weights[part] for part in found & typed) / whole if whole else 0.0
+        whole = math.fsum(weights.values())
+        shares[name] = math.fsum(weights[part] for part in found & typed) / whole if whole else 0.0
     return shares
 
 
