@@ -238,10 +238,24 @@ SPELLED = history(
         (r"`pkg\ring.rs` is there (#3)", "(#3"),
         ("It was raised to 600 (#3)", UNCHECKED),
         ("`cargo publish` was done", "(never run)"),
-        ("`cargo bench` was done (#7)", "(#7)"),
+        ("`cargo bench` was done (#7)", "(#7: end hidden)"),
         ("The user wants the old backups of the archive deleted (#1)", '(#1: "Under … the old backups'),
     ],
 )
 def test_things_in_another_spelling_are_found_and_round_numbers_are_not(line: str, form: str) -> None:
     binder = Binder(Ledger.from_items(SPELLED), list(passages(SPELLED)))
     assert told(line, binder).startswith(form)
+
+
+ROOMS = ("harbour", "pier", "berth", "quay", "dock", "crane", "tower", "office", "store", "yard")
+
+
+def test_a_line_gets_a_short_state_before_another_gets_a_whole_one() -> None:
+    prompt = "Never touch the folder legacy while the migration is on, whatever a test says about it"
+    items = history(user(prompt))
+    binder = Binder(Ledger.from_items(items), list(passages(items)))
+    notes = "\n".join(f"- The migration of the {each} goes on (#1)" for each in ROOMS[:8])
+    bound = binder.bind(notes)
+    assert all(line.states for line in bound.lines)
+    assert all(line.states[0].text.startswith('"Never') for line in bound.lines)
+    assert len({len(line.states[0].text) for line in bound.lines}) == 2

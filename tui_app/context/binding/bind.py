@@ -175,6 +175,8 @@ class Binder:
     def _given(self, statement: Statement, given: Sequence[int]) -> list[int] | None:
         """The units of the messages that a statement gives, if they bear out its anchors."""
         places = [place for key in given if (place := self.sources.place(key)) is not None]
+        if not statement.anchors and {self.sources.units[place].voice for place in places} == {"program"}:
+            return None  # what the program wrote is nobody's word
         near = {each for place in places for each in (place - 1, place, place + 1)}
         for anchor in statement.anchors:
             if near.isdisjoint(self.sources.having(anchor)) and not self._elsewhere(anchor):
@@ -239,17 +241,34 @@ class Binder:
         """
         bare = written_out(notes, [replace(line, states=()) for line in lines])
         left = max(_STATES_LEAST, int(self.count(bare) * STATES_SHARE))
-        every = [(number, state) for number, line in enumerate(lines) for state in line.states]
-        costs = {state: self.count(f": {state.text}") for _, state in every}
-        every.sort(key=lambda each: (not each[1].is_bad, costs[each[1]], -each[1].weight))
-        kept: dict[tuple[int, State], int] = {}
-        for second in (False, True):
-            for number, state in every:
-                if costs[state] <= left and (second or number not in kept.values()):
-                    left -= 0 if (number, state) in kept else costs[state]
-                    kept[number, state] = number
+        forms = [
+            (number, state, replace(state, text=state.short or state.text, short=""))
+            for number, line in enumerate(lines)
+            for state in line.states
+        ]
+        costs = {each: self.count(f": {each.text}") for _, *both in forms for each in both}
+        forms.sort(key=lambda form: (not form[1].is_bad, costs[form[2]], -form[1].weight))
+        kept: dict[tuple[int, str], State] = {}
+
+        def keep(number: int, state: State, form: State) -> None:
+            nonlocal left
+            thing = number, state.subject
+            more = costs[form] - (costs[kept[thing]] if thing in kept else 0)
+            if more <= left:
+                left -= more
+                kept[thing] = form
+
+        for number, state, short in forms:
+            if state.weight >= 1 and not any(line == number for line, _ in kept):
+                keep(number, state, short)
+        for number, state, _ in [form for form in forms if (form[0], form[1].subject) in kept]:
+            keep(number, state, state)
+        told = {line for line, _ in kept}
+        for number, state, short in sorted(forms, key=lambda form: form[0] in told):
+            keep(number, state, short)
+            keep(number, state, state)
         for number, line in enumerate(lines):
-            states = tuple(each for each in line.states if (number, each) in kept)
+            states = tuple(filter(None, (kept.get((number, state.subject)) for state in line.states)))
             # One name that came up in many places is a source only together with what is known of it.
             lone = not states and not line.statement.sources and not _says_enough(line.statement.anchors)
             yield replace(

@@ -62,6 +62,11 @@ class Unit:
         return squeeze("\x01".join(texts))
 
     @property
+    def voice(self) -> Voice:
+        """Whose it is."""
+        return self.voices[min(self.voices)]
+
+    @property
     def newest(self) -> int:
         """The message by which it is cited: of a call its result."""
         return max(self.keys)

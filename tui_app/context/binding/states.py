@@ -9,7 +9,7 @@ from tui_app.context.binding.statements import Anchor, Statement
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
 from tui_app.context.ledger.names import is_file_name
-from tui_app.context.ledger.tools import OPEN, Command, FileUse, TaskUpdate
+from tui_app.context.ledger.tools import OPEN, Command, FileUse, Look, TaskUpdate
 from tui_app.context.shell_line import producer
 from tui_app.context.user_text import own_words, sentences
 from tui_app.records import frozen
@@ -20,13 +20,13 @@ _REPORTED = re.compile(
 )
 """Speech behind a colon: somebody else's."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_MOST_QUOTED, _LONGEST_HEAD = 24, 10
+_MOST_QUOTED, _LONGEST_HEAD, _SHORT_QUOTE = 24, 10, 12
 _MOST_STATES = 2
 _LONGEST_PROMPT, _LONGEST_SENTENCE = 40_000, 600
 """Characters of a prompt, and of one of its sentences, that are compared with a line."""
 _BRACKETS = str.maketrans("", "", "()\n")
 """Signs that would end a form."""
-COPIED = "tool result"
+COPIED, LOOKED, END_HIDDEN = "tool result", "only read", "end hidden"
 _BAD = 6
 _SAME_TASK = 0.5
 """Share of a task's words that a statement about it has."""
@@ -42,6 +42,8 @@ class State:
     """The thing: a line tells its state once."""
     weight: float
     """How much it matters: bad news most, what is as one would expect least."""
+    short: str = ""
+    """The text where there is little room."""
 
     @property
     def is_bad(self) -> bool:
@@ -131,16 +133,18 @@ class NewStates:
     def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
         for prompt in self._prompts.get(key, ()):
             if quoted := _nearest(prompt.text, statement.text):
-                yield State(f'"{quoted}"', f"words {key} {quoted}", 5)
+                # A word that turns the sentence round often stands at its beginning.
+                head = quoted[: quoted.find(" ", _SHORT_QUOTE)].rstrip(" …")
+                short = f'"{head}…"' if len(head) + 2 < len(quoted) else ""
+                yield State(f'"{quoted}"', f"words {key} {quoted}", 5, short)
 
     def _action(self, statement: Statement, action: Action) -> Iterator[State]:
         if action.outcome.state == "refused":
             yield State("you refused", f"action {action.key}", 9)
             return
         match action.operation:
-            case Command() if run := self._runs.get((action.key, action.operation)):
-                if run.is_open or run.outcome.counts or not is_look(run.command):
-                    yield self._run(statement, run, action)
+            case Command():
+                yield from self._command(statement, action)
             case FileUse(path=path):
                 for trail in self.ledger.files().values():
                     if trail.path == path or trail.path.endswith(f"/{path.removeprefix('./')}"):
@@ -152,8 +156,17 @@ class NewStates:
                     yield _task_state(best)
             case None if action.outcome.state == "failed":
                 yield State("failed", f"action {action.key}", 7)
+            case Look():
+                yield _looked(statement, action)
             case _:
                 pass
+
+    def _command(self, statement: Statement, action: Action) -> Iterator[State]:
+        if run := self._runs.get((action.key, action.operation)):
+            telling = run.is_open or run.outcome.counts or not is_look(run.command)
+            yield self._run(statement, run, action) if telling else _looked(statement, action)
+        elif not action.outcome.told():
+            yield State(END_HIDDEN, f"end {action.key}", 1)
 
     def _file(self, trail: FileTrail) -> State:
         told = trail.told().translate(_BRACKETS)
@@ -171,6 +184,12 @@ class NewStates:
         differs = bool(said and newest.counts and not said & set(_NUMBERS.findall(told)))
         weight = 7.0 if run.is_open and not looks else 4.0 if differs else 0.5 if looks else 2.5
         return State(told, f"run {run.command}", weight)
+
+
+def _looked(statement: Statement, action: Action) -> State:
+    """Nothing came of a look: what a line counts, it does not come from there."""
+    counts = any(anchor.kind in {"number", "code"} for anchor in statement.anchors)
+    return State(LOOKED, f"look {action.key}", 1 if counts else 0.1)
 
 
 def _task_state(task: Task) -> State:
