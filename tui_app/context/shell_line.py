@@ -74,6 +74,8 @@ class SimpleCommand:
     """Files that its input comes from."""
     fed: bool = False
     """Whether it reads what another command prints, or what only shows when it runs."""
+    left: bool = False
+    """Whether the shell does not wait for it: ``&`` follows."""
 
     @property
     def program(self) -> str:
@@ -140,6 +142,14 @@ def producer(line: str) -> str:
         text = " ".join(map(_quoted, bare_words(each.words))) or each.text
         kept.append(text if not place else f"{'' if each.joint == ';' else ' '}{each.joint} {text}")
     return "".join(kept) or " ".join(line.split())
+
+
+def leaves_running(line: str) -> bool:
+    """Whether something that a line starts goes on when the line has ended."""
+    left = False
+    for each in simple_commands(line):
+        left = each.left or (left and each.program not in {"wait", "kill", "pkill", "killall"})
+    return left
 
 
 def folder_entered(line: str) -> str:
@@ -263,7 +273,7 @@ class _Reader:
             return
         inside = nested or node.type in _BLOCKS
         fed = fed or node.type == "function_definition"
-        for child in node.children:
+        for child, follows in zip(node.children, [*node.children[1:], None], strict=False):
             if not child.is_named:
                 if child.type in _JOINTS:
                     self._joint = _JOINTS[child.type]
@@ -274,7 +284,9 @@ class _Reader:
                 for each in _substitutions(child):
                     yield from self._substituted(each)
             else:
-                yield from self.commands(child, inside, fed)
+                found = self.commands(child, inside, fed)
+                left = follows is not None and follows.type == "&"
+                yield from (replace(each, left=True) for each in found) if left else found
                 if node.type in {"program", "subshell", "compound_statement"}:
                     self._joint = ";"
 

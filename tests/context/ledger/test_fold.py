@@ -194,6 +194,27 @@ def test_a_background_command_lives_until_it_is_seen_to_end() -> None:
     assert live(call("KillShell", {"shell_id": "b1"}, "no", "denied")) == ["b1"]
 
 
+def test_what_a_line_leaves_running_lives_on() -> None:
+    def live(line: str) -> list[str]:
+        return [each.command for each in of(call("Bash", {"command": line}, "ok")).live()]
+
+    for line in ("(npm run dev &)", "npm run dev & sleep 2; curl localhost", "make && ./serve > log 2>&1 &"):
+        assert live(line) == [line]
+    for line in ("make a & make b & wait", "./serve & curl localhost; kill $!", "make a && make b"):
+        assert live(line) == []
+
+
+def test_two_scripts_of_one_interpreter_are_two_runs() -> None:
+    def script(text: str, result: str, code: int) -> list[ModelMessage]:
+        return call("Bash", {"command": f"python - <<'E'\n{text}\nE"}, f"{result}\nExit code: {code}")
+
+    runs = of(script("load(1)", "Error: no file", 1), script("load(2)", "fine", 0)).runs()
+    assert [run.is_open for run in runs.values()] == [True, False]
+    assert list(of(script("load(1)", "Error", 1), script("load(1)", "fine", 0)).runs()) == [
+        "python << load(1)"
+    ]
+
+
 STARTED = "Command running in background with ID: b1"
 
 

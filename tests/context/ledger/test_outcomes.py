@@ -140,6 +140,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("make", "Process exited with code 2\nOutput:\nboom", "success", "failed", "exit 2"),
         ("make", "boom\n[The command completed with exit code 2.]", "success", "failed", "exit 2"),
         ("make", '{"output": "boom", "metadata": {"exit_code": 2}}', "success", "failed", "exit 2"),
+        ("make", 'Output:\n{"output": "boom", "exit_code": 2}', "success", "failed", "exit 2"),
         ("make", "all good\n[exit code 0]", "success", "ok", "ok"),
         ("make", "boom", "failed", "failed", "failed"),
         # A pipe ends as its last program does.

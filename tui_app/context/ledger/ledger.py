@@ -46,7 +46,14 @@ from tui_app.context.message_marks import (
     shell_command,
     shell_result,
 )
-from tui_app.context.shell_line import before_last, folder_entered, producer, simple_commands
+from tui_app.context.shell_line import (
+    before_last,
+    folder_entered,
+    leaves_running,
+    producer,
+    read_line,
+    simple_commands,
+)
 from tui_app.context.user_text import is_bare_command, said_in_refusal, typed_text
 from tui_app.context.view import Item
 from tui_app.records import frozen
@@ -564,7 +571,9 @@ class Ledger:
         found: dict[str, LiveCommand] = {}
         for action in self.actions():
             match action.operation:
-                case Command(line=line) if action.outcome.state == "running":
+                case Command(line=line) if action.outcome.state == "running" or (
+                    action.outcome.state != "refused" and leaves_running(line)
+                ):
                     handle = action.outcome.handle
                     found[handle or f"#{action.key}"] = LiveCommand(handle, line, action.key)
                 case HandleUse(handle=handle, stops=stops) if (
@@ -630,8 +639,10 @@ def _task(entry: TaskEntry, key: int, before: Task | None, id: str = "") -> Task
 
 
 def _in_its_folder(line: str, folders: dict[str, str]) -> str:
-    """The name of a run: that of its producer, and of the folder where that ran in another one before."""
+    """The name of a run: its producer, with a script it reads, and its folder where that differs."""
     command, folder = producer(line), folder_entered(line)
+    if "<<" in line and (scripts := read_line(line).texts):
+        command = f"{command} << {' '.join(' '.join(scripts).split())}"
     if folder and folders.setdefault(command, folder) != folder:
         return f"cd {folder} && {command}"
     return command

@@ -248,17 +248,11 @@ def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
         return Outcome("failed", lines=tuple(error_lines(result))) if bad else Outcome("ok")
     code, counts = exit_code(result), report_counts(result)
     handle = background_handle(result)
-    left = (operation.background or _goes_on(operation.line)) and not (code or _TASK_OVER.match(result))
+    goes_on = any(each.left for each in simple_commands(operation.line)[-1:])
+    left = (operation.background or goes_on) and not (code or _TASK_OVER.match(result))
     if not failed and (handle or left):
         return Outcome("running", handle=handle)
     return _ended(operation.line, result, code, counts, failed=failed)
-
-
-def _goes_on(line: str) -> bool:
-    """Whether the last command of a line is left running: another one could stand behind its ``&``."""
-    line = line.rstrip()
-    behind = simple_commands(f"{line} :")[-1:] if line.endswith("&") else ()
-    return any((each.words, each.joint) == ((":",), "&") for each in behind)
 
 
 def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, failed: bool) -> Outcome:
@@ -332,7 +326,9 @@ def exit_code(result: str) -> int | None:
         return _recorded_exit(result)
     head, tail = _frame(result)
     found = (match for line in (*tail, *head) if (match := _EXIT.fullmatch(line)))
-    return next((int(match[match.lastindex or 1]) for match in found), None)
+    stated = next((int(match[match.lastindex or 1]) for match in found), None)
+    # A script prints the answer of the command that it has run.
+    return stated if stated is not None else _recorded_exit(result.rstrip().rpartition("\n")[2])
 
 
 def background_handle(result: str) -> str:
@@ -358,10 +354,10 @@ def _framing(lines: Sequence[str]) -> list[str]:
 def _recorded_exit(result: str) -> int | None:
     """The exit code of an output that is recorded as JSON."""
     try:
-        data = json.loads(result)
+        data = json.loads(result) if result.startswith("{") else None
     except (ValueError, RecursionError):
         return None
-    if not data.keys() & {"output", "stdout"}:
+    if not isinstance(data, dict) or not data.keys() & {"output", "stdout"}:
         return None
     places = (data.get("metadata"), data)
     codes = (place.get("exit_code") for place in places if isinstance(place, dict))
