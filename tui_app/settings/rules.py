@@ -6,7 +6,7 @@ Rules are needed before the first paint: named tuples, whose classes are made so
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
 from enum import Enum
@@ -63,6 +63,30 @@ class Text(NamedTuple):
         raise Refused(HIDDEN if self.secret_prone else show(value), self.allowed)
 
 
+VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
+"""The name of an environment variable."""
+NAME = r"[A-Za-z][\w.-]*"
+"""What a user may call something of their own."""
+_NAME = "a letter, then letters, digits, dot, dash or underscore"
+FOLDER = Text(r"[^\0]*\S[^\0]*", "a folder")
+
+
+def name_of(what: str) -> Text:
+    return Text(NAME, f"the name of a {what}: {_NAME}")
+
+
+def free_name(taken: Sequence[str], but: str = "") -> Text:
+    """A name that has no meaning yet; ``but`` says which have, where a list of them would be too long."""
+    pattern = rf"(?!(?:{'|'.join(map(re.escape, taken))})$){NAME}"
+    return Text(pattern, f"{_NAME}, but {but or 'none of ' + ', '.join(taken)}")
+
+
+def held_by_variable(what: str, pattern: str = VARIABLE) -> Text:
+    """The name of a variable in place of something secret."""
+    allowed = f"the name of the environment variable that holds the {what}, not the {what}"
+    return Text(pattern, allowed, secret_prone=True)
+
+
 class Choice(NamedTuple):
     """One of a few words."""
 
@@ -112,6 +136,14 @@ class Number(NamedTuple):
         except ValueError:
             raise Refused(show(text), self.allowed) from None
         return self.check(value)
+
+
+def whole(low: int, high: int, allowed: str) -> Number:
+    return Number(low, high, allowed, whole=True)
+
+
+def dollars(allowed: str) -> Number:
+    return Number(0.0, 1_000_000.0, allowed)
 
 
 def _whole(text: str) -> int:
@@ -237,6 +269,7 @@ class Setting(NamedTuple):
     """Where the settings screen lists it; empty beside the one declared before it."""
 
 
+_TABLE = "a table; edit it in the file"
 REQUIRED: Any = MISSING
 """Default of a key that a table has to have."""
 
@@ -262,13 +295,15 @@ def setting(
         section: Where the settings screen lists it and those declared after it.
         is_shown: Whether the value appears in the dataclass's ``repr``.
     """
-    built_in: dict[str, Any] = (
-        {"default_factory": dict} if isinstance(default, dict) else {"default": default}
-    )
-    made: T = field(
-        **built_in, repr=is_shown, metadata={"setting": Setting(rule, help, takes_effect, allowed, section)}
-    )
+    is_table = isinstance(default, dict)
+    built_in: dict[str, Any] = {"default_factory": dict} if is_table else {"default": default}
+    said = Setting(rule, help, takes_effect, allowed or (_TABLE if is_table else ""), section)
+    made: T = field(**built_in, repr=is_shown, metadata={"setting": said})
     return made
+
+
+def flag(default: bool, help: str = "", takes_effect: Effect = Effect.NEXT_SESSION) -> bool:
+    return setting(default, Flag(), help, takes_effect)
 
 
 def declared(cls: type) -> dict[str, Setting]:

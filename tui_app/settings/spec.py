@@ -1,6 +1,5 @@
 """Every setting, declared once: type, default, what it may be, what it is for and when a change counts."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, get_args
@@ -12,6 +11,7 @@ from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCO
 from tui_app.records import frozen
 from tui_app.settings.rules import (
     REQUIRED,
+    VARIABLE,
     Address,
     Choice,
     Effect,
@@ -23,8 +23,13 @@ from tui_app.settings.rules import (
     Table,
     Text,
     declared,
+    dollars,
+    flag,
+    free_name,
     group_of,
+    held_by_variable,
     setting,
+    whole,
 )
 from tui_app.settings.tables import (
     APPROVALS,
@@ -67,20 +72,29 @@ def shown_store(address: str) -> str:
 
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
-_WINDOW = Number(
-    256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256", whole=True
+_WINDOW = whole(256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256")
+_PRICE = dollars("US dollars for a million tokens")
+_REQUESTS = "a whole number of requests, at least 1"
+_SECONDS = Number(1.0, 86_400.0, "seconds, at least 1")
+_NAME = rf"{VARIABLE}\*?"
+_VARIABLES = "names of environment variables, separated by commas; NAME* for all that begin so"
+_FALLBACKS = Text(
+    r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?", "models as provider:name, separated by commas"
 )
-_PRICE = Number(0.0, 1_000_000.0, "US dollars for a million tokens")
 _KEYS = Text(rf"{key_pattern()}(,{key_pattern()})*", "keys such as ctrl+k, or several as ctrl+k,f5")
-_MEGABYTES = Number(0, 1_000_000, "whole megabytes, or 0 for no limit", whole=True)
-_TABLE = "a table; edit it in the file"
+_MEGABYTES = whole(0, 1_000_000, "whole megabytes, or 0 for no limit")
 TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
 """Prefixes of model names that have a meaning already."""
+_RETENTION = {
+    "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
+    "max_sessions": whole(0, 10**9, "a whole number of sessions, or 0 for no limit"),
+    "max_bytes": whole(0, 10**15, "a whole number of bytes, or 0 for no limit"),
+}
 EFFORTS = ("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks, the least first; ``default`` leaves it to the model."""
 ReviewMode = Literal["always", "manual", "never"]
-RepeatManner = Literal["tell", "answer", "off"]
 """Which summaries the user sees before they are applied."""
+RepeatManner = Literal["tell", "answer", "off"]
 
 
 @frozen(kw_only=True)
@@ -95,14 +109,7 @@ class Endpoint:
         None, Text(r"/?[\w.~/-]*", "a path such as v1beta, or nothing for none")
     )
     """In place of the protocol's version; None takes what the server knows."""
-    key_env: str = setting(
-        "",
-        Text(
-            r"([A-Za-z_][A-Za-z0-9_]*)?",
-            "the name of the environment variable that holds the key, not the key",
-            secret_prone=True,
-        ),
-    )
+    key_env: str = setting("", held_by_variable("key", rf"({VARIABLE})?"))
     """Empty when the server wants no key."""
     headers_env: Mapping[str, str] = setting({}, HEADERS)
     """Headers of its requests, each with the environment variable that holds its value."""
@@ -118,15 +125,13 @@ class Endpoint:
 class MemorySettings:
     """The table ``[memory]``: what is remembered of repositories."""
 
-    enabled: bool = setting(True, Flag())
+    enabled: bool = flag(True)
     """Whether anything is remembered by itself and given to new sessions."""
-    budget_tokens: int = setting(
-        1_000, Number(0, 100_000, "a whole number of tokens; 0 for none", whole=True)
-    )
+    budget_tokens: int = setting(1_000, whole(0, 100_000, "a whole number of tokens; 0 for none"))
     """Tokens that the board may take of a session's context; 0 gives it to none."""
-    min_turns: int = setting(3, Number(1, 10_000, "a whole number of prompts, at least 1", whole=True))
+    min_turns: int = setting(3, whole(1, 10_000, "a whole number of prompts, at least 1"))
     """Answered prompts from which on a session is worth reading."""
-    max_entries: int = setting(100, Number(1, 10_000, "a whole number, at least 1", whole=True))
+    max_entries: int = setting(100, whole(1, 10_000, "a whole number, at least 1"))
     """Most entries of a board."""
     model: str = setting("", _MODEL)
     """Model that keeps the board; empty is the session's own."""
@@ -140,15 +145,13 @@ def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
 class ExploreSettings:
     """The table ``[explore]``: what sub-agents may do."""
 
-    enabled: bool = setting(True, Flag())
+    enabled: bool = flag(True)
     """Whether the model may send sub-agents out."""
     model: str = setting("", _MODEL)
     """Model of sub-agents; empty is the session's own."""
-    max_steps: int = setting(20, Number(1, 1_000, "a whole number of requests, at least 1", whole=True))
+    max_steps: int = setting(20, whole(1, 1_000, _REQUESTS))
     """Model requests that one of them may make."""
-    max_tokens: int = setting(
-        500_000, Number(1_000, 1_000_000_000, "a whole number of tokens, at least 1000", whole=True)
-    )
+    max_tokens: int = setting(500_000, whole(1_000, 1_000_000_000, "a whole number of tokens, at least 1000"))
     """Tokens that one of them may read and write, over all its requests."""
 
 
@@ -160,9 +163,9 @@ def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
 class CacheSettings:
     """The table ``[cache]``: what is done about the prompt cache of a model's provider."""
 
-    warn_usd: float = setting(0.5, Number(0.0, 1_000_000.0, "US dollars; 0 for never"))
+    warn_usd: float = setting(0.5, dollars("US dollars; 0 for never"))
     """Price from which on a turn on a cold cache is asked about, once for each session; 0 never asks."""
-    compact_idle: bool = setting(False, Flag())
+    compact_idle: bool = flag(False)
     """Whether a conversation that idles is compacted shortly before its cache expires."""
 
 
@@ -181,23 +184,11 @@ class Settings:
         "", _MODEL, "Model that writes automatic summaries. Not set: the session's own."
     )
     fallback_models: str = setting(
-        "",
-        Text(r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?", "models as provider:name, separated by commas"),
-        "Fallback models, in this order, when the session's own cannot answer.",
+        "", _FALLBACKS, "Fallback models, in this order, when the session's own cannot answer."
     )
     """Comma-separated."""
     endpoints: Mapping[str, Endpoint] = setting(
-        {},
-        Table(
-            group_of(Endpoint),
-            Text(
-                rf"(?!(?:{'|'.join(map(re.escape, TAKEN_NAMES))})$)[A-Za-z][\w.-]*",
-                "a letter, then letters, digits, dot, dash or underscore, but none of "
-                + ", ".join(TAKEN_NAMES),
-            ),
-        ),
-        "Your own model servers.",
-        allowed=_TABLE,
+        {}, Table(group_of(Endpoint), free_name(TAKEN_NAMES)), "Your own model servers."
     )
     """By name."""
     thinking: str = setting(
@@ -212,15 +203,12 @@ class Settings:
         "Ask for the provider's prompt cache: for minutes, for an hour, or not.",
     )
     cache: Mapping[str, object] = setting(
-        {},
-        group_of(CacheSettings),
-        "What is asked and done before a provider's prompt cache goes cold.",
-        allowed=_TABLE,
+        {}, group_of(CacheSettings), "What is asked and done before a provider's prompt cache goes cold."
     )
     """See ``CacheSettings``."""
     retries: int = setting(
         4,
-        Number(0, 20, "a whole number of tries, or 0 for none", whole=True),
+        whole(0, 20, "a whole number of tries, or 0 for none"),
         "How often a failed request is retried automatically.",
     )
     """0 never."""
@@ -231,7 +219,7 @@ class Settings:
         section="Context",
     )
     policies: Mapping[str, Mapping[str, object]] = setting(
-        {}, OWN_POLICIES, "Your own policies, each based on a built-in one.", allowed=_TABLE
+        {}, OWN_POLICIES, "Your own policies, each based on a built-in one."
     )
     """The name to ``base``, a built-in one, and what is different (flat keys)."""
     background_threshold: float | None = setting(
@@ -255,23 +243,20 @@ class Settings:
     summary_instructions: str = setting(
         "", own_words(4_000), "Extra instructions for every summary, such as names it must keep."
     )
-    tell_fullness: bool = setting(
-        True, Flag(), "Tell the model when its window is 50% and 70% full, and at the load line."
+    tell_fullness: bool = flag(
+        True, "Tell the model when its window is 50% and 70% full, and at the load line."
     )
     repeats: RepeatManner = setting(
         "tell",
         Choice(get_args(RepeatManner)),
         "When the model does again what it can no longer see: tell it so, let the log answer, or neither.",
     )
-    provider_compaction: bool = setting(
-        False, Flag(), "Let the provider compact conversations where it can, instead of Plimsoll."
+    provider_compaction: bool = flag(
+        False, "Let the provider compact conversations where it can, instead of Plimsoll."
     )
-    project_instructions: bool = setting(True, Flag(), "Follow AGENTS.md and CLAUDE.md of the repository.")
+    project_instructions: bool = flag(True, "Follow AGENTS.md and CLAUDE.md of the repository.")
     memory: Mapping[str, object] = setting(
-        {},
-        group_of(MemorySettings),
-        "What is remembered about repositories and given to new sessions.",
-        allowed=_TABLE,
+        {}, group_of(MemorySettings), "What is remembered about repositories and given to new sessions."
     )
     """See ``MemorySettings``."""
     theme: str = setting(
@@ -282,18 +267,14 @@ class Settings:
         section="Look",
     )
     themes: Mapping[str, Mapping[str, str]] = setting(
-        {}, OWN_THEMES, "Your own colour themes, each based on a built-in one.", allowed=_TABLE
+        {}, OWN_THEMES, "Your own colour themes, each based on a built-in one."
     )
     """The name to ``base``, one of our two, and the colours that differ."""
-    plain: bool = setting(False, Flag(), "ASCII only, no motion: for screen readers and limited fonts.")
-    animations: bool = setting(True, Flag(), "Smooth scrolling and anything else that moves.", Effect.NOW)
-    color: bool = setting(
-        True, Flag(), "Colours. Everything they say is also said in words.", Effect.NEXT_START
-    )
-    mouse: bool = setting(True, Flag(), "Use the mouse; off leaves it to the terminal.", Effect.NEXT_START)
-    terminal_title: bool = setting(
-        True, Flag(), "Name the terminal's window after the session.", Effect.NEXT_START
-    )
+    plain: bool = flag(False, "ASCII only, no motion: for screen readers and limited fonts.")
+    animations: bool = flag(True, "Smooth scrolling and anything else that moves.", Effect.NOW)
+    color: bool = flag(True, "Colours. Everything they say is also said in words.", Effect.NEXT_START)
+    mouse: bool = flag(True, "Use the mouse; off leaves it to the terminal.", Effect.NEXT_START)
+    terminal_title: bool = flag(True, "Name the terminal's window after the session.", Effect.NEXT_START)
     bell_after_s: float = setting(
         0.0,
         Number(0.0, 86_400.0, "seconds; 0 never"),
@@ -306,7 +287,7 @@ class Settings:
         "When to notify: while the terminal is not focused, always, or never.",
         Effect.NOW,
     )
-    timeline: bool = setting(True, Flag(), "Show the timeline where there is room for it.", Effect.NOW)
+    timeline: bool = flag(True, "Show the timeline where there is room for it.", Effect.NOW)
     keymap: Mapping[str, str] = setting(
         {},
         Group(dict.fromkeys(ACTION_KEYS, _KEYS), called="action"),
@@ -315,15 +296,11 @@ class Settings:
         allowed="keys for each action; enter lists them",
     )
     """The action's name to its keys, comma-separated."""
-    vim_keys: bool = setting(
-        False, Flag(), "Vim's keys in the prompt: esc leaves insert mode, i returns to it.", Effect.NOW
+    vim_keys: bool = flag(
+        False, "Vim's keys in the prompt: esc leaves insert mode, i returns to it.", Effect.NOW
     )
     approvals: Mapping[str, Any] = setting(
-        {},
-        APPROVALS,
-        "What tools may do without being asked about. /approvals shows it.",
-        allowed=_TABLE,
-        section="Tools",
+        {}, APPROVALS, "What tools may do without being asked about. /approvals shows it.", section="Tools"
     )
     """Rules by ruling: ``allow``, ``ask``, ``deny``, ``looks``."""
     mode: str = setting(
@@ -331,7 +308,7 @@ class Settings:
         Choice(MODES),
         "Mode of new sessions: edits and commands ask, edits go ahead, or only a plan. shift+tab changes it.",
     )
-    read_only: bool = setting(False, Flag(), "Read-only: nothing is written, run or fetched.")
+    read_only: bool = flag(False, "Read-only: nothing is written, run or fetched.")
     add_dirs: str = setting(
         "",
         Text(r"[^\n\0]*", "folders, separated by commas"),
@@ -343,62 +320,43 @@ class Settings:
         Choice(("auto", "require", "off")),
         "Run the model's commands in a sandbox: where this machine can, always, or never.",
     )
-    sandbox_network: bool = setting(False, Flag(), "Give commands in the sandbox network access.")
-    sandbox_unasked: bool = setting(
-        False, Flag(), "Run commands in the sandbox unasked, unless a rule asks or denies."
-    )
+    sandbox_network: bool = flag(False, "Give commands in the sandbox network access.")
+    sandbox_unasked: bool = flag(False, "Run commands in the sandbox unasked, unless a rule asks or denies.")
     pass_variables: str = setting(
         "",
-        Text(
-            r"([A-Za-z_][A-Za-z0-9_]*\*?(\s*,\s*[A-Za-z_][A-Za-z0-9_]*\*?)*)?",
-            "names of environment variables, separated by commas; NAME* for all that begin so",
-        ),
+        Text(rf"({_NAME}(\s*,\s*{_NAME})*)?", _VARIABLES),
         "Further variables that commands and hooks get, also if they look like secrets.",
     )
     """Comma-separated."""
     web_fetch: str = setting(
         "off", Choice(WEB_FETCH), "Web pages the model may fetch: none, public ones, or any address."
     )
-    web_search: bool = setting(
-        False, Flag(), "Let providers search the web for the model; they charge for each search."
-    )
+    web_search: bool = flag(False, "Let providers search the web for the model; they charge for each search.")
     diagnostics: str = setting(
         "on",
         Choice(("on", "off")),
         "Tell the model what installed language servers find wrong after its edits.",
     )
     language_servers: Mapping[str, str] = setting(
-        {},
-        LANGUAGE_SERVERS,
-        "Command lines of language servers, or off for those that are not to run.",
-        allowed=_TABLE,
+        {}, LANGUAGE_SERVERS, "Command lines of language servers, or off for those that are not to run."
     )
     """By name, as in the table of those that are known."""
-    mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.", allowed=_TABLE)
+    mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.")
     """By name."""
     tools: Mapping[str, Any] = setting(
         {},
         TOOL_ROOM,
         "Tools that are switched off, and when tools are found by searching and not sent with each request.",
-        allowed=_TABLE,
     )
     """``off`` and ``search`` name own tools; ``defer_above``: see ``defer_above``."""
-    hooks: Mapping[str, tuple[Hook, ...]] = setting(
-        {}, HOOKS, "Your own commands that run on events.", allowed=_TABLE
-    )
+    hooks: Mapping[str, tuple[Hook, ...]] = setting({}, HOOKS, "Your own commands that run on events.")
     """The event to its hooks, in order."""
     explore: Mapping[str, object] = setting(
-        {},
-        group_of(ExploreSettings),
-        "Sub-agents that explore for the model in a context of their own.",
-        allowed=_TABLE,
+        {}, group_of(ExploreSettings), "Sub-agents that explore for the model in a context of their own."
     )
     """See ``ExploreSettings``."""
     max_steps: int = setting(
-        200,
-        Number(1, 10_000, "a whole number of requests, at least 1", whole=True),
-        "Maximum model requests per turn.",
-        section="Limits",
+        200, whole(1, 10_000, _REQUESTS), "Maximum model requests per turn.", section="Limits"
     )
     command_timeout_s: float = setting(
         120.0,
@@ -406,23 +364,18 @@ class Settings:
         "Seconds a command of the model may take by default.",
     )
     answer_timeout_s: float = setting(
-        600.0,
-        Number(1.0, 86_400.0, "seconds, at least 1"),
-        "Seconds a model may be silent before the request is given up.",
+        600.0, _SECONDS, "Seconds a model may be silent before the request is given up."
     )
     summary_timeout_s: float = setting(
-        120.0,
-        Number(1.0, 86_400.0, "seconds, at least 1"),
-        "Seconds a model may take for each part of a summary it writes.",
+        120.0, _SECONDS, "Seconds a model may take for each part of a summary it writes."
     )
     memory_limit_mb: int = setting(
         1024, _MEGABYTES, "Megabytes the process may use before it frees memory; 0 is no limit."
     )
     budget: Mapping[str, float] = setting(
         {},
-        Group({"session_usd": Number(0.0, 1_000_000.0, "US dollars; 0 for no limit")}),
+        Group({"session_usd": dollars("US dollars; 0 for no limit")}),
         "Cost of a session above which each prompt asks first.",
-        allowed=_TABLE,
     )
     """``session_usd``; 0 is no limit."""
     store: str = setting(
@@ -439,23 +392,13 @@ class Settings:
     )
     retention: Mapping[str, float] = setting(
         {},
-        Group(
-            {
-                "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
-                "max_sessions": Number(0, 10**9, "a whole number of sessions, or 0 for no limit", whole=True),
-                "max_bytes": Number(0, 10**15, "a whole number of bytes, or 0 for no limit", whole=True),
-            }
-        ),
+        Group(_RETENTION),
         "What plimsoll sessions prune keeps. Nothing is deleted automatically.",
         Effect.NOW,
-        allowed=_TABLE,
     )
     """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
     telemetry: Mapping[str, str] = setting(
-        {},
-        Group({"otlp_endpoint": Address(words=("off", "on"))}),
-        "Where spans of compactions are sent.",
-        allowed=_TABLE,
+        {}, Group({"otlp_endpoint": Address(words=("off", "on"))}), "Where spans of compactions are sent."
     )
     """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
 

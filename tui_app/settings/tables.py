@@ -13,6 +13,8 @@ from tui_app.files import repository_root
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.settings.rules import (
+    FOLDER,
+    VARIABLE,
     Address,
     Choice,
     FileOnly,
@@ -23,8 +25,12 @@ from tui_app.settings.rules import (
     Rule,
     Table,
     Text,
+    flag,
+    free_name,
     group_of,
+    held_by_variable,
     inside,
+    name_of,
     parse_toml,
     setting,
     show,
@@ -209,8 +215,7 @@ POLICY_SHARES: Mapping[str, tuple[float, float]] = {
 POLICIES = tuple(POLICY_SHARES)
 """Names of the built-in policies."""
 SHARE = Number(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")
-_POLICY_NAME = r"[A-Za-z][\w.-]*"
-POLICY = Text(_POLICY_NAME, "the name of a policy: a letter, then letters, digits, dot, dash or underscore")
+POLICY = name_of("policy")
 
 
 def own_words(longest: int) -> Text:
@@ -251,13 +256,7 @@ class OwnPolicy:
 
 _TAKEN_POLICIES = (*POLICIES, "all")
 """Names that have a meaning already."""
-OWN_POLICIES = Table(
-    OwnPolicy(),
-    Text(
-        rf"(?!(?:{'|'.join(map(re.escape, _TAKEN_POLICIES))})$){_POLICY_NAME}",
-        f"a letter, then letters, digits, dot, dash or underscore, but none of {', '.join(_TAKEN_POLICIES)}",
-    ),
-)
+OWN_POLICIES = Table(OwnPolicy(), free_name(_TAKEN_POLICIES))
 
 
 def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
@@ -400,7 +399,7 @@ HOOKS = FileOnly(
                             "shell": Flag(),
                             "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
                             "match": _Match(words),
-                            "cwd": Text(r"[^\0]*\S[^\0]*", "a folder"),
+                            "cwd": FOLDER,
                             "on_failure": Choice(("ignore", "deny") if event in GUARDS else ("ignore",)),
                         },
                         required=("command",),
@@ -427,15 +426,7 @@ def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tup
 _SERVER_NAME = Text(
     r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
 )
-_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
-HEADERS = Table(
-    Text(
-        _VARIABLE,
-        "the name of the environment variable that holds the value, not the value",
-        secret_prone=True,
-    ),
-    Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"),
-)
+HEADERS = Table(held_by_variable("value"), Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"))
 """Headers of requests, each with the variable that holds its value."""
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
 
@@ -470,22 +461,22 @@ class McpServer:
         {},
         Table(
             Text(r"[^\0]*", "a text, or $NAME for the value of a variable", secret_prone=True),
-            Text(_VARIABLE, "the name of a variable"),
+            Text(VARIABLE, "the name of a variable"),
         ),
     )
     """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
-    cwd: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
+    cwd: str = setting("", FOLDER)
     """Empty is the folder of the settings; a relative one starts at that of the session."""
     url: str = setting("", Address())
     """Address of a streamable HTTP server."""
     headers_env: Mapping[str, str] = setting({}, HEADERS)
     """Headers of its requests, each with the environment variable that holds its value."""
-    enabled: bool = setting(True, Flag())
-    instructions: bool = setting(True, Flag())
+    enabled: bool = flag(True)
+    instructions: bool = flag(True)
     """Whether the model is told what the server says of how it is to be used."""
-    project: str = setting("", Text(r"[^\0]*\S[^\0]*", "a folder"))
+    project: str = setting("", FOLDER)
     """Folder of the repository in which alone it is started; empty is everywhere."""
-    required: bool = setting(False, Flag())
+    required: bool = flag(False)
     """Whether no turn may begin without it."""
     tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
     """Names of its tools that may be used; None allows all."""
@@ -566,9 +557,8 @@ THEMES = (
 """Names of the colour themes: our own and Textual's."""
 BASES = ("plimsoll-dark", "plimsoll-light")
 """Themes that one of the user's own can be made from."""
-_NAME = r"[A-Za-z][\w.-]*"
 _COLOUR = Text(r"#(?:[0-9A-Fa-f]{3}){1,2}", "a colour such as #4fb3d9")
-THEME = Text(_NAME, "the name of a theme: a letter, then letters, digits, dot, dash or underscore")
+THEME = name_of("theme")
 COLOURS: Mapping[str, str] = {
     "accent": "what can be acted on: keys, borders with focus, links",
     "warning": "near: a context that fills up",
@@ -586,8 +576,5 @@ COLOURS: Mapping[str, str] = {
 
 OWN_THEMES = Table(
     Group({"base": Choice(BASES), **dict.fromkeys(COLOURS, _COLOUR)}, required=("base",), called="colour"),
-    Text(
-        rf"(?!(?:{'|'.join(map(re.escape, THEMES))})$){_NAME}",
-        "a letter, then letters, digits, dot, dash or underscore, but not the name of a built-in theme",
-    ),
+    free_name(THEMES, "not the name of a built-in theme"),
 )
