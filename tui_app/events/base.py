@@ -49,12 +49,14 @@ class Payload:
     ROW: ClassVar[RowKind | None] = None
     """What it is as a row of the conversation; None for what has none of its own."""
     SAYS: ClassVar[str] = ""
-    """The field whose first words are its headline."""
+    """The field whose first words are its headline, or a pattern of fields: ``mode {0.old} → {0.new}``."""
     LIGHT: ClassVar[Mapping[str, str]] = {}
     """Of its head: fields by those of the event that they are read from."""
 
     def headline(self) -> str:
         """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
+        if "{" in self.SAYS:
+            return self.SAYS.format(self)
         return words_of(getattr(self, self.SAYS)) if self.SAYS else ""
 
     def light(self) -> dict[str, Any]:
@@ -63,6 +65,36 @@ class Payload:
         # Of a text its length, of a call its id among others.
         made: dict[str, Callable[[Any], Any]] = {"chars": len, "ids": lambda one: (one,)}
         return {name: made[name](value) if name in made else value for name, value in found.items()}
+
+
+@frozen(kw_only=True)
+class Said(Payload):
+    """Base of what carries a message that is one text."""
+
+    text: str
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens of the message by category (see ``usage.CATEGORIES``); zero categories left out."""
+
+
+@frozen(kw_only=True)
+class Paid(Payload):
+    """Base of what a model was asked for."""
+
+    model: str = ""
+    """Name of the model; empty where none was asked."""
+    input_tokens: int = 0
+    """As reported by the provider, cached ones included; 0 when it reported nothing."""
+    output_tokens: int = 0
+    cost_usd: float | None = None
+    """What asking it has cost; null where that is not known."""
+
+
+@frozen(kw_only=True)
+class Restated(Payload):
+    """Base of events by which the view goes back to what it was, or forth again."""
+
+    tokens_before: int = 0
+    tokens_after: int = 0
 
 
 BY_TYPE: dict[str, type[Payload]] = {}
@@ -90,7 +122,8 @@ def event(
         stored: Whether the log keeps it.
         version: Version of its data; one more when a field changes its meaning.
         row: What it is as a row of the conversation; None for what has none of its own.
-        says: The field whose first words are its headline; empty where the class words one, or there is none.
+        says: The field whose first words are its headline, or a pattern of fields; empty where the class
+            words one, or there is none.
         light: What its head holds besides headline and tokens, each with the field it is read from.
     """
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any, Literal
 
-from tui_app.events.base import FactState, Origin, Outcome, Payload, Trigger, event
+from tui_app.events.base import FactState, Origin, Outcome, Payload, Restated, Said, Trigger, event
 from tui_app.records import frozen
 from tui_app.text import count, thousands
 
@@ -76,35 +76,25 @@ class UsageInfo(Payload):
 
 
 @event("session.fullness", row="notice", light={"chars": "text"})
-class FullnessTold(Payload):
+class FullnessTold(Said):
     """The model was told how full its context window is; the message is for the model."""
 
-    text: str
     mark: int
     """The threshold that was passed, in percent of the window."""
     percent: int = 0
     """How full it was."""
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the message, by category."""
 
     def headline(self) -> str:
         """How full the window was."""
         return f"the model was told: context window {self.percent}% full"
 
 
-@event("session.folder_instructions", row="notice", light={"chars": "text"})
-class FolderInstructions(Payload):
+@event("session.folder_instructions", row="notice", light={"chars": "text"}, says="instructions: {0.path}")
+class FolderInstructions(Said):
     """The model first read something in a folder, and was given a file of its instructions with it."""
 
-    text: str
     path: str
     """The file, from the root of the repository."""
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the message, by category."""
-
-    def headline(self) -> str:
-        """Which file the model was given."""
-        return f"instructions: {self.path}"
 
 
 @event("session.truncation", row="truncation")
@@ -183,28 +173,18 @@ class CompactionProgress(Payload):
     """What was written since the last report; each part begins anew."""
 
 
-@event("session.compaction_proposed", stored=False)
-class CompactionProposed(Payload):
-    """A summary is written and waits for the user to accept, edit or discard it; nothing changed."""
+@frozen(kw_only=True)
+class Weighed(Payload):
+    """Base of events about a summary: sizes before and after it, and what it keeps of what it stands for."""
 
-    job: str
-    summary: str
-    problem: str = ""
-    """Why the summary could not be applied as it was edited; empty the first time."""
-    model: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
     messages_before: int = 0
     messages_after: int = 0
-    messages_leave: int = 0
-    messages_stay: int = 0
-    in_files: int = 0
-    """Results among those that leave whose full text is in a file of the session."""
-    cost_usd: float | None = None
-    """What writing it has cost so far; null where no price is known."""
     retention: float | None = None
-    facts_lost: int = 0
-    """Facts that would be neither kept nor recoverable."""
+    """Share of the facts by weight that are kept; null where none were found."""
+    facts: tuple["Fact", ...] = ()
+    """What becomes of each."""
     claims_marked: int | None = None
     """Lines that name what the log does not hold, each marked; null where code wrote the summary."""
     claims_held: tuple[str, ...] = ()
@@ -216,13 +196,30 @@ class CompactionProposed(Payload):
     calls_not_understood: int = 0
     """Tool calls of the session that may have done anything: what they did is no fact."""
     questions: int = 0
-    """Questions that the log can answer and that were put to what would be sent."""
+    """Questions that the log can answer and that were put to what is then sent; 0 in older logs."""
     unanswered: tuple[str, ...] = ()
     """Those whose answer does not stand there."""
     misread: tuple[str, ...] | None = None
-    """Those that the model which would read it answers otherwise than the log; null where none was asked."""
-    facts: tuple["Fact", ...] = ()
-    """What would become of each."""
+    """Those that the model which reads it answers otherwise than the log; null where it was not asked."""
+
+
+@event("session.compaction_proposed", stored=False)
+class CompactionProposed(Weighed):
+    """A summary is written and waits for the user to accept, edit or discard it; nothing changed."""
+
+    job: str
+    summary: str
+    problem: str = ""
+    """Why the summary could not be applied as it was edited; empty the first time."""
+    model: str = ""
+    messages_leave: int = 0
+    messages_stay: int = 0
+    in_files: int = 0
+    """Results among those that leave whose full text is in a file of the session."""
+    cost_usd: float | None = None
+    """What writing it has cost so far; null where no price is known."""
+    facts_lost: int = 0
+    """Facts that would be neither kept nor recoverable."""
     passages: tuple[tuple[Origin, str], ...] = ()
     """What the model would get in place of what leaves, in passages by who they are from."""
 
@@ -296,7 +293,7 @@ def answers_told(
     row="compaction",
     light={"chars": "summary", "state": "outcome", "removed": "removed", "ref": "behind"},
 )
-class CompactionComplete(Payload):
+class CompactionComplete(Weighed):
     """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
 
     job: str
@@ -327,35 +324,13 @@ class CompactionComplete(Payload):
     """Log number of the message the summary stands behind; 0 puts it behind the leading system prompts."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
-    tokens_before: int = 0
     breakdown: dict[str, int] = field(default_factory=dict)
     """The tokens when the job began, by category; empty in older logs."""
-    tokens_after: int = 0
-    messages_before: int = 0
-    messages_after: int = 0
     tokens_removed: int = 0
     messages_removed: int = 0
     """Those that left the view, less those that came in their place."""
     messages_left: int = 0
     """Those that left the view; 0 in older logs."""
-    retention: float | None = None
-    facts: tuple[Fact, ...] = ()
-    claims_marked: int | None = None
-    """Lines that name what the log does not hold, each marked; null where code wrote the summary."""
-    claims_held: tuple[str, ...] = ()
-    """What the log holds instead of each marked claim, in older logs."""
-    lines: int | None = None
-    """Statements of the summary; null where code wrote it, and in older logs."""
-    lines_sourced: int = 0
-    """Those of them that are bound to the messages they come from."""
-    calls_not_understood: int = 0
-    """Tool calls of the session that may have done anything: what they did is no fact."""
-    questions: int = 0
-    """Questions that the log can answer and that were put to what is sent from now on; 0 in older logs."""
-    unanswered: tuple[str, ...] = ()
-    """Those whose answer does not stand there."""
-    misread: tuple[str, ...] | None = None
-    """Those that the model which reads it answers otherwise than the log; null where it was not asked."""
     files_restored: tuple[str, ...] = ()
     """Files worked on last that stand beside the summary as they were on disk."""
     checkpoint_number: int = 0
@@ -428,7 +403,7 @@ class CompactionComplete(Payload):
         return f" · by {stands_in}" if self.reason else ""
 
 
-@event("session.compaction_acknowledged")
+@event("session.compaction_acknowledged", says="{0.text}")
 class CompactionAcknowledged(Payload):
     """The assistant's acknowledgement of a summary, for the model alone.
 
@@ -441,27 +416,19 @@ class CompactionAcknowledged(Payload):
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the message, by category."""
 
-    def headline(self) -> str:
-        """The acknowledgement itself."""
-        return self.text
-
 
 @event("session.compaction_undone", light={"ref": "compaction"})
-class CompactionUndone(Payload):
+class CompactionUndone(Restated):
     """The view from before a compaction is back; ``compaction`` is its log number."""
 
     compaction: int
-    tokens_before: int = 0
-    tokens_after: int = 0
 
 
 @event("session.compaction_redone", light={"ref": "compaction"})
-class CompactionRedone(Payload):
+class CompactionRedone(Restated):
     """An undone compaction stands again."""
 
     compaction: int
-    tokens_before: int = 0
-    tokens_after: int = 0
 
 
 @event("session.compaction_edited", row="rewrite", light={"chars": "summary", "ref": "compaction"})

@@ -4,7 +4,7 @@ import json
 from dataclasses import field
 from typing import Any, Literal
 
-from tui_app.events.base import COMMAND_FAILED, PRIVATE, Payload, event
+from tui_app.events.base import COMMAND_FAILED, PRIVATE, Paid, Payload, Said, event
 from tui_app.pictures import is_picture_name
 from tui_app.records import frozen
 from tui_app.text import count, words_of
@@ -31,20 +31,14 @@ class SessionStart(Payload):
 
 
 @event("system.message", row="system", light={"chars": "text"}, says="text")
-class SystemMessage(Payload):
+class SystemMessage(Said):
     """A system prompt that stands in the history itself (imports); compaction never removes it."""
-
-    text: str
-    tokens: dict[str, int] = field(default_factory=dict)
 
 
 @event("user.message", row="user", says="text")
-class UserMessage(Payload):
+class UserMessage(Said):
     """A prompt as the user typed it."""
 
-    text: str
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens by category (see ``usage.CATEGORIES``); zero categories left out."""
     attachments: tuple[str, ...] = ()
 
     def light(self) -> dict[str, Any]:
@@ -54,7 +48,7 @@ class UserMessage(Payload):
 
 
 @event("assistant.message", row="assistant")
-class AssistantMessage(Payload):
+class AssistantMessage(Paid):
     """One model response, whole or as far as it got."""
 
     text: str
@@ -62,12 +56,8 @@ class AssistantMessage(Payload):
     call_ids: tuple[str, ...] = ()
     """Ids of the tool calls it makes, in order."""
     tokens: dict[str, int] = field(default_factory=dict)
-    model: str = ""
-    input_tokens: int = 0
-    """As reported by the provider; 0 when it reported nothing."""
     context_tokens: int = 0
-    """Those of the last request, where the answer took several; else 0."""
-    output_tokens: int = 0
+    """Input tokens of the last request, where the answer took several; else 0."""
     cache_read_tokens: int = 0
     """Input tokens that the provider read from its cache."""
     cache_write_tokens: int = 0
@@ -76,7 +66,6 @@ class AssistantMessage(Payload):
     interrupted: bool = False
     """Whether it is not all the model meant to say: stopped, cut off, filtered, or at its length limit."""
     duration_s: float = 0.0
-    cost_usd: float | None = None
 
     def headline(self) -> str:
         """The first words of the response; of its thinking where it says nothing."""
@@ -120,14 +109,12 @@ class ToolCall(Payload):
 
 
 @event("tool.result")
-class ToolResult(Payload):
+class ToolResult(Said):
     """What a tool answered, success and failure alike."""
 
     tool_call_id: str
     name: str
-    text: str
     outcome: Literal["success", "error", "denied", "interrupted"] = "success"
-    tokens: dict[str, int] = field(default_factory=dict)
     duration_s: float = 0.0
 
     def light(self) -> dict[str, Any]:
@@ -155,19 +142,18 @@ class ShellCommand(Payload):
 
 
 @event("shell.result")
-class ShellResult(Payload):
-    """A command of the user's has ended; its message goes along with the next prompt unless it is private."""
+class ShellResult(Said):
+    """A command of the user's has ended; its message goes along with the next prompt unless it is private.
+
+    The text says how it ended, and what it printed.
+    """
 
     id: str
-    text: str
-    """How it ended, and what it printed."""
     outcome: Literal["exited", "stopped", "not started", "interrupted"] = "exited"
     """``stopped`` by the user; ``interrupted`` where the program ended first."""
     exit_code: int | None = None
     """None where it was ended before it had one; a signal is negative."""
     private: bool = False
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Empty where it is private."""
     duration_s: float = 0.0
 
     def headline(self) -> str:
@@ -246,12 +232,10 @@ class TaskEnded(Payload):
 
 
 @event("task.told", light={"chars": "text"}, says="text")
-class TaskTold(Payload):
+class TaskTold(Said):
     """The model is told which background commands have ended: one line behind the newest message."""
 
-    text: str
     ids: tuple[str, ...] = ()
-    tokens: dict[str, int] = field(default_factory=dict)
 
 
 @event("agent.output", row="assistant", light={"chars": "text"}, says="text")
@@ -419,17 +403,13 @@ class GuardBroken(Payload):
         return f"not done: no tests since {count(len(self.files), 'file')} changed · {self.words}"
 
 
-@event("guard.lifted", row="notice")
+@event("guard.lifted", row="notice", says="guard lifted: {0.text}")
 class GuardLifted(Payload):
     """A guard stops nothing any more."""
 
     guard: int
     """Log number of its ``guard.set``."""
     text: str
-
-    def headline(self) -> str:
-        """Which one."""
-        return f"guard lifted: {self.text}"
 
 
 RepeatKind = Literal["command", "running", "edit", "question", "task", "refused"]

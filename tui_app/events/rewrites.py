@@ -6,9 +6,7 @@ The originals stay in the log and in the user view; each event can be undone by 
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
-from tui_app.events.base import BY_TYPE, Payload, event
-from tui_app.events.context import CompactionRedone, CompactionUndone
-from tui_app.events.session import SessionRestored
+from tui_app.events.base import BY_TYPE, Payload, Restated, event
 from tui_app.records import frozen
 from tui_app.text import count, thousands
 
@@ -128,7 +126,7 @@ _NAMED = 4
 
 
 @event("message.excluded", row="rewrite")
-class MessageExcluded(Payload):
+class MessageExcluded(Restated):
     """Messages left the model's sight because a user wanted that; ``tool.restored`` brings them back.
 
     A call and its results leave together, and with an archived result the digest that tells of it.
@@ -138,8 +136,6 @@ class MessageExcluded(Payload):
     """Log numbers of all messages that left."""
     again: int = 0
     """Log number of the exclusion that stands again, after it was undone; 0 for a new one."""
-    tokens_before: int = 0
-    tokens_after: int = 0
 
     def headline(self) -> str:
         """Which messages left, and what that saves."""
@@ -153,7 +149,7 @@ class MessageExcluded(Payload):
 
 
 @event("tool.restored", light={"ref": "rewrite"})
-class RewriteUndone(Payload):
+class RewriteUndone(Restated):
     """The messages of one rewrite are back in their old form, and that stage leaves them alone.
 
     Of an exclusion, its messages are back in the model's sight.
@@ -161,10 +157,6 @@ class RewriteUndone(Payload):
 
     rewrite: int
     """Log number of the event that is undone."""
-    tokens_before: int = 0
-    tokens_after: int = 0
 
 
 REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))
-Restated = CompactionUndone | CompactionRedone | RewriteUndone | SessionRestored | MessageExcluded
-"""Events by which the view goes back to what it was, or forth again."""

@@ -4,14 +4,14 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Literal
 
-from tui_app.events.base import ErrorKind, Payload, event
+from tui_app.events.base import ErrorKind, Paid, Payload, Restated, Said, event
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.text import count, thousands, words_of
 
 
-@event("session.model_change", row="model", light={"model": "new"})
+@event("session.model_change", row="model", light={"model": "new"}, says="{0.old} → {0.new}")
 class ModelChange(Payload):
     """The conversation goes on with another model."""
 
@@ -21,71 +21,44 @@ class ModelChange(Payload):
     cut: bool = False
     """Whether the user chose to have each request cut to fit, instead of compacting."""
 
-    def headline(self) -> str:
-        """Both models."""
-        return f"{self.old} → {self.new}"
 
-
-@event("session.policy_change", row="model")
+@event("session.policy_change", row="model", says="policy {0.old} → {0.new}")
 class PolicyChange(Payload):
     """The conversation goes on under another policy, also when it is resumed."""
 
     old: str
     new: str
 
-    def headline(self) -> str:
-        """Both policies."""
-        return f"policy {self.old} → {self.new}"
 
-
-@event("session.effort_change", row="model")
+@event("session.effort_change", row="model", says="effort {0.old} → {0.new}")
 class EffortChange(Payload):
     """The model thinks more or less from here on, also when the conversation is resumed."""
 
     old: str
     new: str
 
-    def headline(self) -> str:
-        """Both levels."""
-        return f"effort {self.old} → {self.new}"
 
-
-@event("session.tool_switch", row="model")
+@event("session.tool_switch", row="model", says="tool {0.name} {0.state}")
 class ToolSwitch(Payload):
     """A tool is sent with no request from here on, or is again; also when the conversation is resumed."""
 
     name: str
     state: Literal["on", "off"]
 
-    def headline(self) -> str:
-        """The tool and its state."""
-        return f"tool {self.name} {self.state}"
 
-
-@event("session.mode")
+@event("session.mode", says="mode {0.old} → {0.new}")
 class ModeChange(Payload):
     """The tools of the session may go further, or less far, without a question; also when it is resumed."""
 
     old: Mode
     new: Mode
 
-    def headline(self) -> str:
-        """Both modes."""
-        return f"mode {self.old} → {self.new}"
 
-
-@event("session.mode_told", row="notice")
-class ModeTold(Payload):
+@event("session.mode_told", row="notice", says="the model was told: {0.mode} mode")
+class ModeTold(Said):
     """The model was told which mode the session is in; the message is for the model."""
 
-    text: str
     mode: Mode
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the message, by category."""
-
-    def headline(self) -> str:
-        """The mode."""
-        return f"the model was told: {self.mode} mode"
 
 
 @event("session.clear", row="clear")
@@ -94,13 +67,11 @@ class SessionClear(Payload):
 
 
 @event("session.restored", light={"ref": "cut"})
-class SessionRestored(Payload):
+class SessionRestored(Restated):
     """A rewind or a clear was undone: the agent view is again what it was before."""
 
     cut: int
     """Log number of the event that is undone."""
-    tokens_before: int = 0
-    tokens_after: int = 0
 
 
 @event("session.rewind", row="clear")
@@ -122,17 +93,13 @@ class SessionRewind(Payload):
         return {"ref": self.to, "state": "failed" if self.failed else ""}
 
 
-@event("checkpoint.created", row="checkpoint")
+@event("checkpoint.created", row="checkpoint", says="checkpoint {0.number:03d}  {0.title}")
 class CheckpointCreated(Payload):
     """A checkpoint file was written."""
 
     number: int
     title: str
     path: str
-
-    def headline(self) -> str:
-        """Number and title of the checkpoint."""
-        return f"checkpoint {self.number:03d}  {self.title}"
 
     def light(self) -> dict[str, Any]:
         return {"model": PurePath(self.path).name, "ref": self.number}
@@ -150,18 +117,15 @@ class FoldersAdded(Payload):
 
 
 @event("memory.inbox", row="memory", light={"chars": "text"})
-class MemoryInbox(Payload):
+class MemoryInbox(Said):
     """A session was given the context board of its repository and branch; the message is for the model."""
 
-    text: str
     entries: int
     """How many entries it holds."""
     left_out: int = 0
     """How many more had no room."""
     repository: str = ""
     branch: str = ""
-    tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens by category."""
 
     def headline(self) -> str:
         """How many entries the session was given."""
@@ -171,7 +135,7 @@ class MemoryInbox(Payload):
 
 
 @event("session.handoff", row="memory", light={"chars": "text"})
-class Handoff(Payload):
+class Handoff(Paid):
     """A session begins with a brief of an earlier one; the message is for the model."""
 
     text: str
@@ -182,16 +146,12 @@ class Handoff(Payload):
     from_title: str = ""
     performed_by: str = "heuristic"
     """Who wrote its notes: ``model``, or ``heuristic`` where it only quotes."""
-    model: str = ""
     edited: bool = False
     """Whether the user has changed the brief."""
     claims_marked: int | None = None
     """Claims of the notes that the log does not hold."""
     facts: tuple[Fact, ...] = ()
     """Rules and what else holds of the earlier session, for a brief that is made of this one."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category."""
 
@@ -201,7 +161,7 @@ class Handoff(Payload):
         return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
 
-@event("memory.added", row="memory", light={"ref": "entry"})
+@event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")
 class MemoryAdded(Payload):
     """An entry was put on the context board."""
 
@@ -219,10 +179,6 @@ class MemoryAdded(Payload):
     repository: str = ""
     branch: str = ""
     """Empty where it holds for every branch."""
-
-    def headline(self) -> str:
-        """The entry."""
-        return f"remembered: {self.text}"
 
 
 @event("memory.pruned", row="memory", light={"ref": "entry"})
@@ -244,12 +200,11 @@ class MemoryPruned(Payload):
 
 
 @event("memory.consolidated", row="memory")
-class MemoryConsolidated(Payload):
+class MemoryConsolidated(Paid):
     """The session was read for what is worth remembering."""
 
     outcome: Literal["success", "failed"]
     performed_by: Literal["model", "extraction"]
-    model: str = ""
     interaction: str = "memory-consolidation"
     """The marker that its requests carry."""
     read_until: int = 0
@@ -263,9 +218,6 @@ class MemoryConsolidated(Payload):
     reason: str = ""
     """Why it failed, or why a model did not do it, in one sentence."""
     duration_s: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
 
     def headline(self) -> str:
         """What came of reading the session."""
@@ -360,19 +312,15 @@ class SubAgentCall:
 
 
 @event("subagent.step")
-class SubAgentStep(Payload):
+class SubAgentStep(Paid):
     """One answer of a sub-agent's model, and the calls it made."""
 
     tool_call_id: str
     """The call that sent it."""
     text: str = ""
     calls: tuple[SubAgentCall, ...] = ()
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
-    cost_usd: float | None = None
 
     def light(self) -> dict[str, Any]:
         made = (str(number) for number in range(len(self.calls)))
@@ -413,7 +361,7 @@ class SubAgentEnd(Payload):
         return {"ids": (self.tool_call_id, *price), "state": self.outcome}
 
 
-@event("error", row="error", light={"chars": "detail"})
+@event("error", row="error", light={"chars": "detail"}, says="{0.message} {0.hint}")
 class Error(Payload):
     """Something went wrong, said for a user."""
 
@@ -429,10 +377,6 @@ class Error(Payload):
     requested: int | None = None
     detail: str = ""
     """Raw text of the provider or the exception; shown on demand."""
-
-    def headline(self) -> str:
-        """What happened, and what to do next."""
-        return f"{self.message} {self.hint}"
 
 
 @event("session.end")
