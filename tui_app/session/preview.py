@@ -15,17 +15,13 @@ from tui_app.events import (
     CompactionComplete,
     CompactionEdited,
     Error,
-    FolderInstructions,
-    FullnessTold,
     Handoff,
     HookRan,
-    MemoryInbox,
-    ModeTold,
     Record,
+    Said,
     SessionRewind,
     ShellCommand,
     ShellResult,
-    SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -189,15 +185,7 @@ class StoreBodies:
 
 def body_of(record: Record, entry: Entry) -> Body:
     match record.data:
-        case (
-            UserMessage(text=text)
-            | SystemMessage(text=text)
-            | MemoryInbox(text=text)
-            | Handoff(text=text)
-            | FullnessTold(text=text)
-            | FolderInstructions(text=text)
-            | ModeTold(text=text)
-        ):
+        case Said(text=text) | Handoff(text=text):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)

@@ -17,6 +17,7 @@ from tui_app.events import (
     Handoff,
     HookRan,
     MemoryConsolidated,
+    Paid,
     Payload,
     RewriteUndone,
     SessionClear,
@@ -458,7 +459,7 @@ def _unpriced(data: Mapping[str, Any]) -> bool:
 
 # What a session has cost so far, and what its present turn has, as values that grow with each event.
 
-_Paid = AssistantMessage | SubAgentStep | CompactionComplete | ToolArchived | MemoryConsolidated | Handoff
+_Paid = Paid | CompactionComplete | ToolArchived
 
 
 @frozen
@@ -493,7 +494,7 @@ class Costs:
                     written_tokens=self.written_tokens + payload.cache_write_tokens,
                     unmeasured=self.unmeasured + unmeasured,
                 )
-            case CompactionComplete() | ToolArchived() | MemoryConsolidated() | Handoff():
+            case Paid() | CompactionComplete() | ToolArchived():
                 asked = bool(payload.input_tokens or payload.output_tokens)
                 # What was made without a model costs nothing and is no sum either; a model may be free.
                 usd = payload.cost_usd if asked else payload.cost_usd or None
