@@ -273,8 +273,8 @@ class Reader:
         if take is None:
             unknown = text_at(step, "unknown") or f"unknown role {shown(value_at(step, shape.role[0]))}"
             return self.out.skip(number, unknown, unknown=True)
-        told = next((block_list(found) for path in shape.content if (found := value_at(step, path))), [])
-        blocks = [each for each in told if not text_at(each, "type").startswith(shape.quiet)]
+        told = block_list(self._content_of(step))
+        blocks = [shape.block(each) for each in told if not text_at(each, "type").startswith(shape.quiet)]
         blocks += [file_block(each) for path in shape.files for each in objects_at(step, path)]
         if told and not blocks and not any(list_at(step, path) for path in shape.calls):
             return self.out.leave(number, ABOUT)
@@ -465,8 +465,11 @@ class Reader:
     def _tool(self, number: int, step: Json, blocks: list[Any]) -> None:
         if any(map(_is_result, blocks)):
             return self._user(number, step, blocks)
-        call_id, content = text_at(step, "tool_call_id", "toolCallId"), first_at(step, *self.shape.content)
-        return self._result(number, call_id, step, content, text_at(step, "name"))
+        call_id = text_at(step, "tool_call_id", "toolCallId")
+        return self._result(number, call_id, step, self._content_of(step), text_at(step, "name"))
+
+    def _content_of(self, step: Json) -> Any:
+        return next(filter(None, (value_at(step, path) for path in self.shape.content)), None)
 
     def _block_results(self, number: int, blocks: list[Any]) -> list[Any]:
         for block in blocks:

@@ -81,6 +81,8 @@ class Shape:
     """Beside the content: files that were sent with it."""
     quiet: tuple[str, ...] = ()
     """How types of blocks begin that say nothing."""
+    block: Callable[[Any], Any] = lambda each: each
+    """A block of the content in the shared spelling."""
     message: str = ""
     """Where in a record the message is, if it is not the record itself."""
     kind: tuple[str, ...] = ("type",)

@@ -126,7 +126,7 @@ def block_list(content: Any) -> list[Any]:
     """A message's content as blocks, whether it was written as text, as a list or not at all."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return content if isinstance(content, list) else []
+    return content if isinstance(content, list) else [content] if isinstance(content, dict) else []
 
 
 def of_type(blocks: Iterable[Any], kind: str) -> list[Json]:

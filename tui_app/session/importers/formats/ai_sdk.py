@@ -1,27 +1,15 @@
 """Messages of the AI SDK: those of a chat, in parts where a call holds its result, and those of a model."""
 
+from typing import Any
+
 from tui_app.session.importers.content import picture
 from tui_app.session.importers.shape import Shape
-from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import (
-    block_list,
-    first_at,
-    list_at,
-    object_at,
-    objects_at,
-    text_at,
-)
+from tui_app.session.importers.values import first_at, object_at, text_at
 
 _LONGEST_SCHEME = 20
 
 
-def _convert(message: Json) -> Json:
-    beside = objects_at(message, "toolInvocations")
-    parts = list_at(message, "parts") or [*block_list(message.get("content")), *beside]
-    return {**message, "content": [_block(part) if isinstance(part, dict) else part for part in parts]}
-
-
-def _block(part: Json) -> Json:
+def _block(part: Any) -> Any:
     kind, call = text_at(part, "type"), object_at(part, "toolInvocation") or part
     if text_at(call, "toolCallId") and kind not in ("tool-call", "tool-result"):
         name, told = text_at(call, "toolName"), first_at(call, "result", "output", "errorText")
@@ -37,7 +25,8 @@ def _block(part: Json) -> Json:
 
 _SIGNS = ("role toolInvocations", "role parts.type", "role content.type=tool-call|tool-result")
 AI_SDK = Shape(
-    name="ai-sdk", program="the AI SDK", is_last=True, talk=("messages",), convert=_convert,
+    name="ai-sdk", program="the AI SDK", is_last=True, talk=("messages",), block=_block,
+    content=("parts", "content"), calls=("toolInvocations",),
     quiet=("step-start", "source-url", "source-document", "data-"),
     signs=(*_SIGNS, "messages.role messages.toolInvocations", "messages.role messages.parts.type"),
     time=("createdAt", "metadata.createdAt"), model=("metadata.model", "metadata.modelId"), models=("model",),

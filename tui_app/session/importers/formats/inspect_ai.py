@@ -78,12 +78,11 @@ def _has_messages(sample: Any) -> bool:
 
 
 def _convert(message: Json) -> Json:
-    content = message.get("content") or text_at(message, "error.message")
-    if isinstance(content, list):
-        content = [
-            {**each, "image_url": each["image"]} if text_at(each, "image") else each for each in content
-        ]
-    return {**message, "content": content, "is_error": bool(message.get("error"))}
+    return {**message, "is_error": bool(message.get("error"))}
+
+
+def _block(each: Any) -> Any:
+    return {**each, "image_url": each["image"]} if text_at(each, "image") else each
 
 
 def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
@@ -101,5 +100,5 @@ def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
 
 INSPECT_AI = Shape(
     name="inspect-ai", program="Inspect", is_lines=False, fits=lambda source: bool(_samples(source)[0]),
-    find=_find, models=("model",), convert=_convert,
+    find=_find, models=("model",), convert=_convert, block=_block, content=("content", "error.message"),
 )  # fmt: skip

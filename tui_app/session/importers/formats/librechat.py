@@ -5,14 +5,12 @@ from typing import Any
 from tui_app.session.importers.content import text_block
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import block_list, object_at, text_at, value_at
+from tui_app.session.importers.values import object_at, text_at, value_at
 
 
 def _librechat(message: Json) -> Json:
-    parts = block_list(message.get("content")) or block_list(message.get("text"))
     said_by = "user" if message.get("isCreatedByUser") is True else "assistant"
-    state = "interrupted" if message.get("unfinished") is True else ""
-    return {**message, "role": said_by, "content": [_block(part) for part in parts], "state": state}
+    return {**message, "role": said_by, "state": "interrupted" if message.get("unfinished") is True else ""}
 
 
 def _block(part: Any) -> Any:
@@ -31,4 +29,5 @@ LIBRECHAT = Shape(
     talk=("messages", "messagesTree"), nested="children", time=("createdAt", "updatedAt"),
     models=("options.model", "model"),
     links=("messageId", "parentMessageId", ()), convert=_librechat, files=("files",),
+    content=("content", "text"), block=_block,
 )  # fmt: skip

@@ -90,7 +90,7 @@ def _with_triggers(records: Records, _out: Timeline) -> Records:
 def _prompt(message: Json) -> Json:
     # Files that the prompt names, as the program read them out to the model.
     blocks = [
-        {**part, "type": BESIDE} if value_at(part, "synthetic") is True else _block(part)
+        {**part, "type": BESIDE} if value_at(part, "synthetic") is True else part
         for part in list_at(message, "parts")
     ]
     return {"role": "user", "content": blocks}
@@ -133,8 +133,7 @@ def _content(step: list[Any]) -> Json:
         {**object_at(part, "state"), "id": text_at(part, "callID"), "name": part.get("tool")}
         for part in of_type(step, "tool")
     ]
-    said = [_block(part) for part in step if value_at(part, "type") != "tool"]
-    return {"content": said, "tool_calls": calls}
+    return {"content": [part for part in step if value_at(part, "type") != "tool"], "tool_calls": calls}
 
 
 OPENCODE = Shape(
@@ -147,5 +146,5 @@ OPENCODE = Shape(
         "written": "tokens.cache.write", "thought": "tokens.reasoning",
     },
     tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, quiet=_QUIET,
-    message="info", kind=("info.role",), kinds={"user": _prompt, "assistant": _answers},
+    block=_block, message="info", kind=("info.role",), kinds={"user": _prompt, "assistant": _answers},
 )  # fmt: skip

@@ -1,11 +1,11 @@
 """Chats of Qwen Code: records with messages of Gemini's API."""
 
-from tui_app.session.importers.formats.gemini_api import GEMINI_SETUP, gemini_parts
+from tui_app.session.importers.formats.gemini_api import GEMINI_SETUP, gemini_block
 from tui_app.session.importers.message_lists import ROLES
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import SUMMARY, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import object_at, objects_at, text_at, value_at
+from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
 
 def _qwen(record: Json) -> Json:
@@ -13,14 +13,14 @@ def _qwen(record: Json) -> Json:
     if history := objects_at(record, "systemPayload.compressedHistory"):
         info = object_at(record, "systemPayload.info")
         return {
-            **record, "role": SUMMARY, "content": gemini_parts(history[0].get("parts")),
+            **record, "role": SUMMARY, "content": history[0].get("parts"),
             "before": info.get("originalTokenCount"), "after": info.get("newTokenCount"),
         }  # fmt: skip
     if kind == "system":
         return {**record, **aside(), "title": text_at(record, "systemPayload.customTitle")}
     role = "user" if kind == "tool_result" else kind
-    blocks = gemini_parts(value_at(record, "message.parts"))
-    if kind == "tool_result" and not any(value_at(block, "type") == "tool_result" for block in blocks):
+    blocks = list_at(record, "message.parts")
+    if kind == "tool_result" and not any(object_at(block, "functionResponse") for block in blocks):
         call_id = text_at(record, "toolCallResult.callId")
         told = value_at(record, "toolCallResult.resultDisplay")
         blocks = [{"type": "tool_result", "tool_use_id": call_id, "content": told}]
@@ -36,6 +36,6 @@ QWEN = Shape(
         "read": "usageMetadata.cachedContentTokenCount", "thought": "usageMetadata.thoughtsTokenCount",
     },
     is_side=lambda record: record.get("isSidechain") is True or bool(text_at(record, "agentId")),
-    cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, convert=_qwen,
+    cwd=("cwd",), links=("uuid", "parentUuid", ()), note=GEMINI_SETUP, convert=_qwen, block=gemini_block,
     noted=("subtype=notification|cron|goal_runtime",),
 )  # fmt: skip

@@ -10,7 +10,14 @@ from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, pars
 from tui_app.session.importers.places import stores_in
 from tui_app.session.importers.shape import ASIDE, Shape
 from tui_app.session.importers.source import ImportFormatError, Json
-from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
+from tui_app.session.importers.values import (
+    block_list,
+    list_at,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
+)
 
 _MAX_UNPACKED = 200_000_000
 """Bytes of a thread that are still read: compressed, it may claim any size."""
@@ -71,16 +78,12 @@ def _zed(message: Json) -> Json:
     if "User" not in message and "Agent" not in message:
         return {**message, "role": ASIDE if set(message) <= {"Resume", "Compaction"} else ""}
     results = [
-        {**each, "content": [_zed_block(part) for part in _as_list(each.get("content"))]}
+        {**each, "content": list(map(_zed_block, block_list(each.get("content"))))}
         for each in object_at(inner, "tool_results").values()
         if isinstance(each, dict)
     ]
-    content = [_zed_block(part) for part in list_at(inner, "content")]
-    return {"role": "user" if "User" in message else "assistant", "content": content, "results": results}
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] if value is not None else []
+    role = "user" if "User" in message else "assistant"
+    return {"role": role, "content": inner.get("content"), "results": results}
 
 
 def _zed_block(part: Any) -> Any:
@@ -109,5 +112,5 @@ ZED = Shape(
     ),
     talk=("messages",), title=("title", "summary"),
     cwd=("folder", "initial_project_snapshot.worktree_snapshots.worktree_path"), models=("model.model",),
-    marks=("Resume",), convert=_zed,
+    marks=("Resume",), convert=_zed, block=_zed_block,
 )  # fmt: skip
