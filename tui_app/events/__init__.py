@@ -16,6 +16,7 @@ from tui_app.events.rewrites import *
 
 # isort: on
 from tui_app.events.record import Record as Record
+from tui_app.events.record import data_of as data_of
 from tui_app.events.record import payload_from_json as payload_from_json
 from tui_app.events.record import payload_to_json as payload_to_json
 

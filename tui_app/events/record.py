@@ -1,7 +1,7 @@
 """An event with its place in the log, and both as JSON."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,6 +11,7 @@ from tui_app.events.live import GaugeChanged
 from tui_app.records import frozen
 from tui_app.usage import ContextUsage
 
+_Kind = TypeVar("_Kind", bound=Payload)
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
 """Fields of ``UsageInfo`` that stand beside the figures of the usage."""
 
@@ -36,6 +37,11 @@ class Record:
             "version": self.data.VERSION,
             "data": payload_to_json(self.data),
         }
+
+
+def data_of(record: Record | None, kind: type[_Kind]) -> _Kind | None:
+    """What a record says; None where there is none, or it is of another kind."""
+    return record.data if record is not None and isinstance(record.data, kind) else None
 
 
 def payload_to_json(payload: Payload) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from tui_app.events import (
     SessionRestored,
     ToolNormalised,
     UsageInfo,
+    data_of,
 )
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import STAGES, Head
@@ -63,10 +64,8 @@ def lasting_rule(store: SessionStore, session: str, model: str, settings: Settin
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    rule, last = rule_of(model, settings), store.last_of(session, UsageInfo.TYPE)
-    measured = last.data if last is not None else None
-    hour = measured.cache_hour if isinstance(measured, UsageInfo) else None
-    return rule and rule.lasting(hour or 0.0)
+    rule, last = rule_of(model, settings), data_of(store.last_of(session, UsageInfo.TYPE), UsageInfo)
+    return rule and rule.lasting((last and last.cache_hour) or 0.0)
 
 
 def forecast_cache(
@@ -175,18 +174,13 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
     """The last answers whose size is known, the newest first, with their log numbers."""
     until = None
     heads = islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT)
-    records = ((head, store.record(session, head.seq)) for head in heads)
-    sized = [
-        (head, record.data)
-        for head, record in records
-        if record is not None and isinstance(record.data, AssistantMessage) and record.data.input_tokens
-    ]
+    answers = ((head, data_of(store.record(session, head.seq), AssistantMessage)) for head in heads)
+    sized = [(head, said) for head, said in answers if said is not None and said.input_tokens]
     figures = {said.model for _, said in sized if said.cache_read_tokens or said.cache_write_tokens}
     for head, said in sized:
         usages = store.newest(session, {UsageInfo.TYPE})
         usage = next((each.seq for each in usages if each.seq < head.seq), 0)
-        info = store.record(session, usage) if usage else None
-        measured = info.data if info is not None and isinstance(info.data, UsageInfo) else None
+        measured = data_of(store.record(session, usage) if usage else None, UsageInfo)
         size = said.context_tokens or said.input_tokens
         yield (
             head.seq,

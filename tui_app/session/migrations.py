@@ -1,6 +1,8 @@
 """The database's schema, version by version. A migration is never changed once released; add the next one."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tui_app.context.storage_errors import ForeignDatabase
 
@@ -95,6 +97,20 @@ WITH_SUMS = 9
 """The first version whose events have checksums."""
 
 
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Do all of something or nothing; the writer of another process is waited for."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        # A full disk has rolled back by itself already.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
 def check(db: sqlite3.Connection) -> int:
     """Make sure that a database is ours, before anything in it is changed.
 
@@ -132,18 +148,11 @@ def migrate(db: sqlite3.Connection) -> None:
     version = version_of(db)
     for number in range(version, len(MIGRATIONS)):
         # Another process may be migrating at the same moment; look again once the file is ours.
-        db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(db):
             if version_of(db) == number:
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
-            db.execute("COMMIT")
-        except BaseException:
-            # A full disk has rolled back by itself already.
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
 
 
 def version_of(db: sqlite3.Connection) -> int:

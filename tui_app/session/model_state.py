@@ -26,6 +26,7 @@ from tui_app.events import (
     ToolCall,
     ToolSwitch,
     UsageInfo,
+    data_of,
 )
 from tui_app.modes import Mode
 from tui_app.records import frozen
@@ -121,12 +122,12 @@ def known_of(store: SessionStore, session: str) -> Known:
         sqlite3.Error: if it cannot be read.
     """
     last, change = (store.last_of(session, kind) for kind in (UsageInfo.TYPE, ModelChange.TYPE))
-    measured = last.data if last is not None and isinstance(last.data, UsageInfo) else None
+    measured, changed = data_of(last, UsageInfo), data_of(change, ModelChange)
     window, factor = _window(measured), (measured.factor if measured else None) or 1.0
     growth = Growth(**measured.growth) if measured is not None and measured.growth else None
-    if change is not None and isinstance(change.data, ModelChange) and change.seq > (last.seq if last else 0):
+    if change is not None and changed is not None and change.seq > (last.seq if last else 0):
         # What was measured was another model's.
-        factor, growth, limit = 1.0, None, change.data.limit
+        factor, growth, limit = 1.0, None, changed.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
     mode, goal = chosen_mode(store, session), standing_goal(store, session)
@@ -158,9 +159,9 @@ def standing_goal(store: SessionStore, session: str) -> Goal | None:
         return None
     found = store.last_of(session, GoalSet.TYPE)
     checked = _newest(store, session, GoalChecked) if newest.type == GoalChecked.TYPE else None
-    if found is None or not isinstance(found.data, GoalSet):
+    if found is None or (goal := data_of(found, GoalSet)) is None:
         return None
-    return Goal(found.seq, found.data, checked.turn if checked is not None else 0)
+    return Goal(found.seq, goal, checked.turn if checked is not None else 0)
 
 
 P = TypeVar("P", bound=Payload)
@@ -168,8 +169,7 @@ P = TypeVar("P", bound=Payload)
 
 def _newest(store: SessionStore, session: str, kind: type[P]) -> P | None:
     """The newest event of a kind; None where the log has none. Raises ``sqlite3.Error``."""
-    record = store.last_of(session, kind.TYPE)
-    return record.data if record is not None and isinstance(record.data, kind) else None
+    return data_of(store.last_of(session, kind.TYPE), kind)
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
@@ -196,9 +196,8 @@ def switched_off(store: SessionStore, session: str, off: Iterable[str] = ()) -> 
     """
     names = set(off)
     for head in reversed(list(store.newest(session, (ToolSwitch.TYPE,)))):
-        record = store.record(session, head.seq)
-        if record is not None and isinstance(record.data, ToolSwitch):
-            (names.add if record.data.state == "off" else names.discard)(record.data.name)
+        if (switch := data_of(store.record(session, head.seq), ToolSwitch)) is not None:
+            (names.add if switch.state == "off" else names.discard)(switch.name)
     return names
 
 
@@ -273,6 +272,5 @@ def excluded_in(store: SessionStore, session: str) -> Excluded:
         else:
             standing.pop(head.ref, None)
     since = {seq: by for by, seqs in standing.values() for seq in seqs}
-    records = (store.record(session, seq) for seq in since)
-    answers = (each.data for each in records if each is not None and isinstance(each.data, AssistantMessage))
-    return Excluded(since, frozenset(id for answer in answers for id in answer.call_ids))
+    answers = (data_of(store.record(session, seq), AssistantMessage) for seq in since)
+    return Excluded(since, frozenset(id for answer in answers if answer for id in answer.call_ids))

@@ -25,6 +25,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
     UserMessage,
+    data_of,
 )
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
@@ -74,9 +75,9 @@ def load_preview(database: Database, session: str) -> Preview:
         known = known_of(store, info.id)
         said = (head for head in agent_view.visible() if head.type == UserMessage.TYPE)
         seqs = [head.seq for head in said if not is_interruption(head.title)][-_PROMPTS:]
-        records = [store.record(info.id, seq) for seq in seqs]
+        prompts = [data_of(store.record(info.id, seq), UserMessage) for seq in seqs]
         newest = islice(store.newest(info.id, (ShellCommand.TYPE,)), _PROMPTS)
-        ran = [store.record(info.id, head.seq) for head in newest]
+        ran = [data_of(store.record(info.id, head.seq), ShellCommand) for head in newest]
     finally:
         store.close()
     agent_view.read_heads_with(partial(heads_of, database, info.id))
@@ -86,12 +87,8 @@ def load_preview(database: Database, session: str) -> Preview:
         agent_view=agent_view,
         known=known,
         last=agent_view.last,
-        prompts=tuple(r.data.text for r in records if r is not None and isinstance(r.data, UserMessage)),
-        commands=tuple(
-            f"{'!!' if r.data.private else '!'}{r.data.text}"
-            for r in reversed(ran)
-            if r is not None and isinstance(r.data, ShellCommand)
-        ),
+        prompts=tuple(prompt.text for prompt in prompts if prompt),
+        commands=tuple(f"{'!!' if each.private else '!'}{each.text}" for each in reversed(ran) if each),
     )
 
 

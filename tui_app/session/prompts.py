@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from tui_app.events import UserMessage
+from tui_app.events import UserMessage, data_of
 from tui_app.files import make_private, write_atomic
 from tui_app.records import frozen
 from tui_app.session.database import Database, has_begun, open_store
@@ -65,7 +65,8 @@ def whole_prompt(database: Database, prompt: PastPrompt) -> str:
         return prompt.text
     with closing(open_store(database, read_only=True)) as store:
         record = store.record(prompt.session, prompt.seq)
-    return record.data.text if record is not None and isinstance(record.data, UserMessage) else prompt.text
+    whole = data_of(record, UserMessage)
+    return prompt.text if whole is None else whole.text
 
 
 # Prompts that were written in a folder and never sent, because the user left first.

@@ -28,7 +28,7 @@ from tui_app.session.damage import BESIDE, Health, whole_event
 from tui_app.session.event_heads import CARRYING, EventRow, Head, payload_of, plain, row_of, row_sum
 from tui_app.session.importers.books import call_part, canonical, iso, plain_text, request, return_request
 from tui_app.session.lock import holder
-from tui_app.session.migrations import COUNT_BYTES, rebuild_index
+from tui_app.session.migrations import COUNT_BYTES, rebuild_index, transaction
 from tui_app.session.pages import PageReader, Value, Values
 from tui_app.session.sqlite_store import connect
 from tui_app.session.workspace import SessionFolder, is_session_id
@@ -42,6 +42,10 @@ _INSERT = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SESSION = "id, title, cwd, model, created, updated, messages, tokens"
+_COUNT_MESSAGES = (
+    "UPDATE sessions SET messages = (SELECT COUNT(*) FROM events WHERE session = sessions.id"
+    f" AND type IN ({', '.join(map(repr, sorted(CARRYING)))}))"
+)
 _LIST = f"INSERT OR IGNORE INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _RESCUED = "Rescued session"
 _NUMBER = (int, float)
@@ -115,25 +119,16 @@ def _repair_inside(health: Health, database: Path) -> list[Done]:
     if not (health.unlisted or health.stale_index or health.stale):
         return []
     done: list[Done] = []
-    with closing(connect(database, read_only=False)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            if health.unlisted:
-                listed = list_unlisted(db)
-                done.append(Done(f"Listed again: {', '.join(listed)}"))
-            if health.stale:
-                marks = ", ".join("?" * len(health.stale))
-                db.execute(f"DELETE FROM snapshots WHERE session IN ({marks})", health.stale)
-                db.execute(COUNT_BYTES)
-                done.append(Done(f"Sizes and views are rebuilt from the log: {', '.join(health.stale)}"))
-            if health.stale_index:
-                held = rebuild_index(db)
-                done.append(Done(f"The word index is rebuilt: {count(held, 'message')}"))
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
+    with closing(connect(database, read_only=False)) as db, transaction(db):
+        if health.unlisted:
+            done.append(Done(f"Listed again: {', '.join(list_unlisted(db))}"))
+        if health.stale:
+            marks = ", ".join("?" * len(health.stale))
+            db.execute(f"DELETE FROM snapshots WHERE session IN ({marks})", health.stale)
+            db.execute(COUNT_BYTES)
+            done.append(Done(f"Sizes and views are rebuilt from the log: {', '.join(health.stale)}"))
+        if health.stale_index:
+            done.append(Done(f"The word index is rebuilt: {count(rebuild_index(db), 'message')}"))
     return done
 
 
@@ -304,12 +299,6 @@ class _Rescue:
             "SELECT session, MAX(seq) FROM events GROUP BY session"
         ).fetchall():
             self._leave_rows(session, last, patched.get(session, []))
-        marks = ", ".join("?" * len(CARRYING))
-        self.db.execute(
-            "UPDATE sessions SET messages ="
-            f" (SELECT COUNT(*) FROM events WHERE session = id AND type IN ({marks}))",
-            tuple(CARRYING),
-        )
         self.db.execute(COUNT_BYTES)
 
     def _leave_rows(self, session: str, last: int, patched: Sequence[int]) -> None:
@@ -447,16 +436,11 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
         " WHERE session NOT IN (SELECT id FROM sessions) GROUP BY session"
     )
     unlisted = db.execute(query).fetchall()
-    marks = ", ".join("?" * len(CARRYING))
     for session, created, updated in unlisted:
         start = db.execute("SELECT data FROM events WHERE session = ? AND seq = 1", (session,)).fetchone()
         said = json.loads(start[0]) if start else {}
         values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
-        db.execute(
-            f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?,"
-            f" (SELECT COUNT(*) FROM events WHERE session = ? AND type IN ({marks})), 0)",
-            (session, *values, created, updated, session, *CARRYING),
-        )
+        db.execute(_LIST, (session, *values, created, updated, 0, 0))
     # Every log begins with the start of its session.
     query = (
         "SELECT id, title, cwd, model, created FROM sessions"
@@ -466,5 +450,6 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
         start = SessionStart(cwd=cwd, model=model, policy="", title=title)
         row = row_of(Record(seq=1, time=created, session=session, data=start), None)
         db.execute(_INSERT, (*row, row_sum(row)))
+    db.execute(_COUNT_MESSAGES)
     db.execute(COUNT_BYTES)
     return [row[0] for row in unlisted]

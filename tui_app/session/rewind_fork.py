@@ -14,6 +14,7 @@ from tui_app.events import (
     SessionRewind,
     SessionStart,
     UserMessage,
+    data_of,
 )
 from tui_app.modes import Mode
 from tui_app.records import frozen
@@ -64,10 +65,9 @@ def fork_session(
     info = store.info(wanted)
     prompt = ""
     if at is not None:
-        record = store.record(info.id, at)
-        if record is None or not isinstance(record.data, UserMessage):
+        if (said := data_of(store.record(info.id, at), UserMessage)) is None:
             raise NotAPrompt(f"#{at} is not a prompt of session {info.id}.")
-        prompt = record.data.text
+        prompt = said.text
     taken = takewhile(lambda each: at is None or each[0].seq < at, store.records(info.id))
     start, *events = [(record.data, message, record.time) for record, message in taken]
     if not isinstance(start[0], SessionStart):

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from time import monotonic
 from types import MappingProxyType
+from typing import Any
 
 from tui_app.records import frozen
 from tui_app.session.database import Database
@@ -90,8 +91,9 @@ _PART = 50_000
 """Events that are looked through between two reports: a tenth of a second or two."""
 _TOLD_EVERY_S = 0.05
 """Seconds between two reports at least: quicker searches need no progress."""
-Row = tuple[object, ...]
+Row = Sequence[Any]
 """Session, number, type and time of an event, title and folder of its session, and its text."""
+_PLACE = ("session", "seq", "type", "time", "title", "cwd")
 
 
 @frozen
@@ -164,7 +166,7 @@ class _Search:
             hits, rows = self._between(low, above, room)
             room -= hits
             # The weight stands first, then the place: the newest of equals comes first.
-            found = sorted([*found, *rows], key=lambda row: (row[0], -int(str(row[1]))))[: self._limit]
+            found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self._limit]
             above = low
             if room <= 0 or low == 1:
                 yield Part([row[2:] for row in found], sessions, sessions)
@@ -343,19 +345,10 @@ def searching(
             yield Searched([_found(row, terms) for row in part.rows], part.sessions, part.of)
 
 
-def _found(row: Sequence[object], terms: Sequence[Term]) -> Found:
-    session, seq, kind, time, title, cwd, text = row
-    snippet, hits = snippet_of(str(text), terms)
-    return Found(
-        session=str(session),
-        seq=int(str(seq)),
-        type=str(kind),
-        time=float(str(time)),
-        title=str(title),
-        cwd=str(cwd),
-        snippet=snippet,
-        hits=hits,
-    )
+def _found(row: Row, terms: Sequence[Term]) -> Found:
+    *place, text = row
+    snippet, hits = snippet_of(text, terms)
+    return Found(**dict(zip(_PLACE, place, strict=True)), snippet=snippet, hits=hits)
 
 
 def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -393,12 +386,4 @@ def _pattern(term: Term) -> str:
 
 
 def as_json(found: Found) -> dict[str, object]:
-    return {
-        "session": found.session,
-        "seq": found.seq,
-        "type": found.type,
-        "time": found.time,
-        "title": found.title,
-        "cwd": found.cwd,
-        "snippet": found.snippet,
-    }
+    return {name: getattr(found, name) for name in (*_PLACE, "snippet")}

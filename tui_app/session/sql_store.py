@@ -29,6 +29,7 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
     ViewRewrite,
+    data_of,
 )
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
@@ -293,16 +294,6 @@ def save_folds(db: Db, folded: Folded) -> None:
     folded.stored, folded.groups = view.last, groups
 
 
-def kept_stats(db: Db, session: str) -> StatsFold:
-    """Read the figures of a session as they were kept; what came since is not in them."""
-    query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
-    row = db.execute(query, (session, _STATS)).fetchone()
-    try:
-        return (StatsFold.from_text(row[0]) if row else None) or StatsFold()
-    except _DAMAGED:
-        return StatsFold()
-
-
 def catch_up(db: Db, folded: Folded) -> None:
     """Fold what the log of a session holds beyond its view."""
     for head in all_heads(db, folded.session, folded.view.last):
@@ -414,7 +405,10 @@ class SqlStore(ABC):
         return folded.view
 
     def kept_stats(self, session: str) -> StatsFold:
-        return self._ask(lambda db: kept_stats(db, session)) if self._snapshots else StatsFold()
+        kept = self._kept(session, _STATS)
+        with suppress(*_DAMAGED):
+            return (StatsFold.from_text(kept) if kept else None) or StatsFold()
+        return StatsFold()
 
     def record(self, session: str, seq: int) -> Record | None:
         query = "SELECT seq, type, time, data FROM events WHERE session = ? AND seq = ?"
@@ -560,8 +554,7 @@ class SqlStore(ABC):
         tokens = tokens_after(before, events)
         if tokens is not None:
             return tokens
-        last = last_of(db, session, UsageInfo.TYPE)
-        usage = last.data if last is not None and isinstance(last.data, UsageInfo) else None
+        usage = data_of(last_of(db, session, UsageInfo.TYPE), UsageInfo)
         if self._folded is None or self._folded.session != session:
             self._folded = self._loaded(db, session)
         catch_up(db, self._folded)
@@ -569,11 +562,12 @@ class SqlStore(ABC):
 
     def kept_ledger(self, session: str) -> str:
         """What was kept of the session's ledger, as JSON; empty where nothing was."""
+        return self._kept(session, _LEDGER)
+
+    def _kept(self, session: str, part: int) -> str:
         query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
-        rows = (
-            self._ask(lambda db: db.execute(query, (session, _LEDGER)).fetchall()) if self._snapshots else []
-        )
-        return str(rows[0][0]) if rows else ""
+        row = self._ask(lambda db: db.execute(query, (session, part)).fetchone()) if self._snapshots else None
+        return str(row[0]) if row else ""
 
     def keep_ledger(self, session: str, ledger: str) -> None:
         """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""

@@ -12,7 +12,7 @@ from tui_app.events import Payload
 from tui_app.files import make_private, write_bytes_atomic
 from tui_app.session.event_heads import payload_of, plain, row_sum
 from tui_app.session.lock import WriterLock, holder
-from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, version_of
+from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, transaction, version_of
 from tui_app.session.sql_store import Db, Dialect, SqlStore
 from tui_app.session.stats import FIGURES
 from tui_app.session.word_index import add_index_words, index_words
@@ -261,17 +261,8 @@ class SqliteStore(SqlStore):
 
     def _change(self, work: Callable[[Db], T], session: str = "") -> T:
         make_sure(self.path, self._opened)
-        # The writer of another process is waited for.
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            done = work(self._db)
-            self._db.execute("COMMIT")
-        except BaseException:
-            # A full disk has rolled back by itself already.
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise
-        return done
+        with transaction(self._db):
+            return work(self._db)
 
     def _announce(self, session: str) -> None:
         """Nothing to do: who follows a session looks at the file."""
