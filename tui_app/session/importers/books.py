@@ -56,8 +56,6 @@ class Imported:
     events: tuple[ImportedEvent, ...]
     skipped: tuple[SkippedLine, ...]
     """In order of ``line``; one line may stand here more than once."""
-    messages: int
-    """Requests and responses of the session, the results of one response as one request; no summaries."""
     tool_calls: int
     tool_results: int
     """Results that the file holds; calls without one got one that says so, and a note counts them."""
@@ -73,6 +71,11 @@ class Imported:
     """Lines that are JSON, or messages of the list."""
     is_own: bool = False
     """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
+
+    @property
+    def messages(self) -> int:
+        """Requests and responses of the session, the results of one response as one request; no summaries."""
+        return count_messages(self.events)
 
 
 @frozen
@@ -284,21 +287,22 @@ class Timeline:
         if self.add(data, request({"part_kind": "compaction", "content": summary}, self.time)):
             self.events[-1] = replace(self.events[-1], kept=tuple(kept))
 
-    def finish(self, title: str, cwd: str, model: str, branch: str, read: int) -> Imported:
+    def finish(
+        self, title: str, cwd: str, model: str, branch: str = "", read: int = 0, *, is_own: bool = False
+    ) -> Imported:
         """Close the books: answer what was left open, and count."""
         self.count("calls reused an id and got a new one", self.calls.renamed)
         counted = [f"{count:,} {what}." for what, count in sorted(self._left_out.items()) if count]
-        events = answer_open_calls(self.events) if self._checked else self.events
-        added = len(events) - len(self.events)
-        if added:
+        events = answer_open_calls(self.events) if self._checked and not is_own else self.events
+        if added := len(events) - len(self.events):
             calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
             counted.append(f"{calls} without a result in the file got one that says so.")
         return Imported(
-            title=title, cwd=cwd, branch=branch, model=model, events=tuple(number_compactions(events)),
-            skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
-            messages=count_messages(events),
+            title=title, cwd=cwd, branch=branch, model=model, is_own=is_own,
             tool_calls=sum(isinstance(event.data, ToolCall) for event in self.events),
             tool_results=sum(isinstance(event.data, ToolResult) for event in self.events),
+            events=tuple(events if is_own else number_compactions(events)),
+            skipped=tuple(sorted(self.skipped, key=lambda skipped: skipped.line)),
             notes=(*self.notes, *counted), places=frozenset(self.places), unknown=len(self.unknown),
             read=read,
         )  # fmt: skip

@@ -14,8 +14,6 @@ from tui_app.events import (
     Payload,
     SessionEnd,
     SessionStart,
-    ToolCall,
-    ToolResult,
     UsageInfo,
     payload_from_json,
 )
@@ -26,7 +24,6 @@ from tui_app.session.importers.books import (
     MessageRefusedError,
     Timeline,
     canonical,
-    count_messages,
 )
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import Json, Source, shown
@@ -71,13 +68,7 @@ def _whole(source: Source, out: Timeline) -> Imported:
     while events and isinstance(events[-1].data, SessionEnd):
         # The import ends the session itself, now.
         events.pop()
-    return Imported(
-        title=one_line(start.title), cwd=start.cwd, model=start.model, events=tuple(events),
-        skipped=tuple(sorted(out.skipped, key=lambda each: each.line)), messages=count_messages(events),
-        tool_calls=sum(isinstance(each.data, ToolCall) for each in events),
-        tool_results=sum(isinstance(each.data, ToolResult) for each in events), notes=(),
-        places=frozenset(out.places), is_own=True,
-    )  # fmt: skip
+    return out.finish(one_line(start.title), start.cwd, start.model, is_own=True)
 
 
 class _Unusable(ValueError):
