@@ -44,7 +44,7 @@ from tui_app.events import (
     Notice,
     Payload,
     Record,
-    Restated,
+    Resized,
     RewriteUndone,
     SessionRestored,
     SessionRewind,
@@ -571,7 +571,7 @@ class SessionHistory:
         seqs = record.data.seqs if record is not None and isinstance(record.data, MessageExcluded) else ()
         return self.exclude([seq for seq in seqs if seq in seen], again=exclusion)
 
-    def _restated(self, event: Restated) -> Record:
+    def _restated(self, event: Resized) -> Record:
         """Record that the view goes back, with its sizes; files follow."""
         before, after = self.usage().total, self.after(head_of(LATER, 0.0, event)).total
         record = self.append(replace(event, tokens_before=before, tokens_after=after))

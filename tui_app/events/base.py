@@ -8,16 +8,9 @@ from tui_app.records import frozen
 from tui_app.text import words_of
 
 Trigger = Literal[
-    "manual",
-    "background",
-    "blocking",
-    "turn_end",
-    "overflow",
-    "model_switch",
-    "memory_pressure",
-    "headless",
+    "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
     "model",
-]
+]  # fmt: skip
 """Why a compaction started."""
 Outcome = Literal["success", "failed", "cancelled", "discarded", "vetoed"]
 ErrorKind = Literal[
@@ -90,8 +83,8 @@ class Paid(Payload):
 
 
 @frozen(kw_only=True)
-class Restated(Payload):
-    """Base of events by which the view goes back to what it was, or forth again."""
+class Resized(Payload):
+    """Base of events that give the view another size."""
 
     tokens_before: int = 0
     tokens_after: int = 0

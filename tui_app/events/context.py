@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import field
 from typing import Any, Literal
 
-from tui_app.events.base import FactState, Origin, Outcome, Payload, Restated, Said, Trigger, event
+from tui_app.events.base import FactState, Origin, Outcome, Payload, Resized, Said, Trigger, event
 from tui_app.records import frozen
 from tui_app.text import count, thousands
 
@@ -174,11 +174,9 @@ class CompactionProgress(Payload):
 
 
 @frozen(kw_only=True)
-class Weighed(Payload):
+class Weighed(Resized):
     """Base of events about a summary: sizes before and after it, and what it keeps of what it stands for."""
 
-    tokens_before: int = 0
-    tokens_after: int = 0
     messages_before: int = 0
     messages_after: int = 0
     retention: float | None = None
@@ -418,21 +416,21 @@ class CompactionAcknowledged(Payload):
 
 
 @event("session.compaction_undone", light={"ref": "compaction"})
-class CompactionUndone(Restated):
+class CompactionUndone(Resized):
     """The view from before a compaction is back; ``compaction`` is its log number."""
 
     compaction: int
 
 
 @event("session.compaction_redone", light={"ref": "compaction"})
-class CompactionRedone(Restated):
+class CompactionRedone(Resized):
     """An undone compaction stands again."""
 
     compaction: int
 
 
 @event("session.compaction_edited", row="rewrite", light={"chars": "summary", "ref": "compaction"})
-class CompactionEdited(Payload):
+class CompactionEdited(Resized):
     """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
 
     It carries the whole replacement as it is from now on, also once the compaction is undone and redone.
@@ -446,8 +444,6 @@ class CompactionEdited(Payload):
     """What was brought back, word for word; empty where a user has edited the notes."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
-    tokens_before: int = 0
-    tokens_after: int = 0
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
     """The compaction's facts, and what became of them."""

@@ -6,7 +6,7 @@ The originals stay in the log and in the user view; each event can be undone by 
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
-from tui_app.events.base import BY_TYPE, Payload, Restated, event
+from tui_app.events.base import BY_TYPE, Resized, event
 from tui_app.records import frozen
 from tui_app.text import count, thousands
 
@@ -27,7 +27,7 @@ class Rewritten:
 
 
 @frozen(kw_only=True)
-class ViewRewrite(Payload):
+class ViewRewrite(Resized):
     """Base of the stages' events."""
 
     STAGE: ClassVar[Stage]
@@ -44,8 +44,6 @@ class ViewRewrite(Payload):
     """Tokens of the digest that stands for archived results, by category; empty without one."""
     policy: str = ""
     """Name of the policy that wanted it; empty where a user did."""
-    tokens_before: int = 0
-    tokens_after: int = 0
     tokens_removed: int = 0
     messages_before: int = 0
     messages_after: int = 0
@@ -126,7 +124,7 @@ _NAMED = 4
 
 
 @event("message.excluded", row="rewrite")
-class MessageExcluded(Restated):
+class MessageExcluded(Resized):
     """Messages left the model's sight because a user wanted that; ``tool.restored`` brings them back.
 
     A call and its results leave together, and with an archived result the digest that tells of it.
@@ -149,7 +147,7 @@ class MessageExcluded(Restated):
 
 
 @event("tool.restored", light={"ref": "rewrite"})
-class RewriteUndone(Restated):
+class RewriteUndone(Resized):
     """The messages of one rewrite are back in their old form, and that stage leaves them alone.
 
     Of an exclusion, its messages are back in the model's sight.

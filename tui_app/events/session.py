@@ -4,7 +4,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Literal
 
-from tui_app.events.base import ErrorKind, Paid, Payload, Restated, Said, event
+from tui_app.events.base import ErrorKind, Paid, Payload, Resized, Said, event
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
 from tui_app.records import frozen
@@ -67,7 +67,7 @@ class SessionClear(Payload):
 
 
 @event("session.restored", light={"ref": "cut"})
-class SessionRestored(Restated):
+class SessionRestored(Resized):
     """A rewind or a clear was undone: the agent view is again what it was before."""
 
     cut: int
@@ -231,17 +231,9 @@ class MemoryConsolidated(Paid):
 
 
 HookName = Literal[
-    "preCompact",
-    "postCompact",
-    "preTool",
-    "postTool",
-    "userPrompt",
-    "turnEnd",
-    "waiting",
-    "stop",
-    "sessionStart",
-    "sessionEnd",
-]
+    "preCompact", "postCompact", "preTool", "postTool", "userPrompt", "turnEnd", "waiting", "stop",
+    "sessionStart", "sessionEnd",
+]  # fmt: skip
 """When a hook runs."""
 
 

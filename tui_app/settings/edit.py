@@ -233,7 +233,7 @@ class SettingsFile:
 
     def origin(self, key: str) -> Origin:
         """Where the value in force of a dotted key comes from. Raises ``SettingsError``."""
-        setting, *inner = locate(self.paths.config_file, key).path
+        setting, *inner = locate(self.paths.config_file, key)[0]
         return origin(self.sources(), setting, inner[0] if inner else "")
 
     def set(self, key: str, text: str) -> Settings:
@@ -250,12 +250,12 @@ class SettingsFile:
             SettingsError: if key, value or the settings as a whole would be wrong, or the file is not TOML.
             OSError: if the file cannot be written.
         """
-        spot = locate(self.paths.config_file, key)
+        path, rule = locate(self.paths.config_file, key)
         try:
-            value = read_text(spot.rule, text)
+            value = read_text(rule, text)
         except Refused as refused:
             raise RefusedChange(str(refusal(str(self.paths.config_file), key, refused))) from None
-        return self._change(key, spot.path, value)
+        return self._change(key, path, value)
 
     def unset(self, key: str) -> Settings:
         """Take a value out of the file, so that the built-in one counts; see ``set``.
@@ -266,7 +266,7 @@ class SettingsFile:
             StillWrong: if it is taken out, and the file is wrong without it too.
         """
         file = self.paths.config_file
-        return self._change(key, _place_in(read_file(file), key) or locate(file, key).path, None)
+        return self._change(key, _place_in(read_file(file), key) or locate(file, key)[0], None)
 
     def put(self, path: tuple[str, ...], value: object) -> Settings:
         """Write one entry of a table that no command may write as text, such as ``("mcp", "files")``.
@@ -332,16 +332,8 @@ def _place_in(text: str, key: str) -> tuple[str, ...]:
         return ()
 
 
-@frozen
-class Spot:
-    """The place of a dotted key in the file, and the rule for it."""
-
-    path: tuple[str, ...]
-    rule: Rule
-
-
-def locate(file: Path, key: str) -> Spot:
-    """Find the place of a dotted key; names of actions, servers and policies may hold dots themselves.
+def locate(file: Path, key: str) -> tuple[tuple[str, ...], Rule]:
+    """Find the place of a dotted key in the file, and the rule for it; names may hold dots themselves.
 
     Raises:
         RefusedChange: if there is no such setting, or its table has no such key.
@@ -352,7 +344,7 @@ def locate(file: Path, key: str) -> Spot:
     rule, path = SETTINGS[setting].rule, tuple[str, ...]((rest,))
     rule = rule.rule if isinstance(rule, FileOnly) and rule.by_command else rule
     if not rest:
-        return Spot((setting,), rule)
+        return (setting,), rule
     match rule:
         case Group():
             inner = rule.keys.get(rest)
@@ -367,7 +359,7 @@ def locate(file: Path, key: str) -> Spot:
             inner, allowed = None, "it has no keys of its own"
     if inner is None:
         raise RefusedChange(str(refusal(str(file), key, Refused("unknown", allowed))))
-    return Spot((setting, *path), inner)
+    return (setting, *path), inner
 
 
 def _in_table(rule: Table, rest: str) -> tuple[tuple[str, ...], Rule | None, str]:

@@ -89,15 +89,9 @@ class Source:
 
     def refusal(self, key: str, refused: Refused) -> SettingsError:
         """The error for a value of this place that only together with others turns out wrong."""
-        name = self.names.get(key, key)
-        error = refusal(self.place, name, refused)
-        match self.kind:
-            case "flag":
-                return WrongFlag(str(error))
-            case "file":
-                return WrongFile(str(error), error.key)
-            case _:
-                return error
+        error = refusal(self.place, self.names.get(key, key), refused)
+        kinds: dict[Kind, type[SettingsError]] = {"flag": WrongFlag, "file": WrongFile}
+        return kinds.get(self.kind, SettingsError)(str(error), error.key, missing=error.missing)
 
 
 def read_sources(
@@ -142,6 +136,14 @@ def read_file(path: Path) -> str:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from None
 
 
+def parsed(path: Path, text: str) -> dict[str, Any]:
+    """What a settings file's text holds. Raises ``WrongFile``."""
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise WrongFile(f"{path}: not valid TOML: {error}.") from None
+
+
 def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
     """Where sessions are kept, whatever else is wrong with the settings; empty for this machine's file.
 
@@ -151,18 +153,12 @@ def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
     if given := env.get(STORE_VARIABLE):
         return str(_checked("environment", STORE_VARIABLE, STORE, given))
     path = paths.config_file
-    try:
-        return str(_checked(str(path), "store", STORE, parse_toml(read_file(path)).get("store", "")))
-    except ValueError as error:
-        raise WrongFile(f"{path}: not valid TOML: {error}.") from None
+    return str(_checked(str(path), "store", STORE, parsed(path, read_file(path)).get("store", "")))
 
 
 def from_file(path: Path, text: str) -> Source:
     """Check a settings file's text. Raises ``SettingsError``."""
-    try:
-        raw = parse_toml(text)
-    except ValueError as error:
-        raise WrongFile(f"{path}: not valid TOML: {error}.") from None
+    raw = parsed(path, text)
     values: dict[str, Any] = {}
     wrong: list[WrongFile] = []
     # What has another name by now comes first: where both are there, today's name counts.
