@@ -20,6 +20,7 @@ from tui_app.settings.sources import (
     Source,
     WrongFile,
     origin,
+    parsed,
     read_file,
     read_sources,
     refusal,
@@ -284,10 +285,9 @@ class SettingsFile:
     def _change(self, key: str, path: tuple[str, ...], value: object) -> Settings:
         file = self.paths.config_file
         before = read_file(file)
+        parsed(file, before)
         try:
             after = edited(before, path, value)
-        except tomllib.TOMLDecodeError as error:
-            raise WrongFile(f"{file}: not valid TOML: {error}.") from None
         except Unchangeable:
             why = "cannot be changed here without changing something else. Change it by hand."
             raise SettingsError(f"{file}: {key} {why}") from None

@@ -123,10 +123,8 @@ class Number(NamedTuple):
 
     def check(self, value: object) -> int | float:
         """Refuse what is no number: a boolean is none, and a NaN lies within no bounds."""
-        right_type = isinstance(value, int) or (isinstance(value, float) and not self.whole)
-        if not right_type or isinstance(value, bool) or not isinstance(value, int | float):
-            raise Refused(show(value), self.allowed)
-        if not self.low <= value <= self.high:
+        other = isinstance(value, bool) or (self.whole and isinstance(value, float))
+        if other or not isinstance(value, int | float) or not self.low <= value <= self.high:
             raise Refused(show(value), self.allowed)
         return value if self.whole else float(value)
 

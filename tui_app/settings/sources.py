@@ -177,32 +177,33 @@ def from_file(path: Path, text: str) -> Source:
 
 def _entry(place: str, key: str, value: object) -> tuple[str, Any]:
     """One line of the file: the setting by its present name, with its checked value."""
-    if key not in OLD_NAMES:
-        if key not in SETTINGS:
-            raise unknown(place, key)
-        return key, _checked(place, key, SETTINGS[key].rule, value)
-    name, rule, meaning = OLD_NAMES[key]
-    return name, meaning[_checked(place, key, rule, value)]
+    if key not in SETTINGS and key not in OLD_NAMES:
+        raise unknown(place, key)
+    name, rule, meaning = _known(key)
+    checked = _checked(place, key, rule, value)
+    return name, meaning[checked] if meaning else checked
+
+
+def _known(key: str) -> tuple[str, Rule, Mapping[object, object]]:
+    """A setting's present name, what it may be, and what that means now; empty where it means itself."""
+    return OLD_NAMES.get(key) or (key, SETTINGS[key].rule, {})
 
 
 def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
     """The switches, then our own variables, which rank above them."""
-    place, values, names, old = "environment", dict[str, Any](), dict[str, str](), list[str]()
-    for name in sorted(env):
-        if not name.startswith(ENV_PREFIX) or name in NOT_SETTINGS or not env[name]:
+    place, values, names = "environment", dict[str, Any](), dict[str, str]()
+    ours = {
+        name: name.removeprefix(ENV_PREFIX).lower() for name in sorted(env) if name.startswith(ENV_PREFIX)
+    }
+    # Where a setting is there under two names, today's counts.
+    for name in sorted(ours, key=lambda name: ours[name] not in OLD_NAMES):
+        if name in NOT_SETTINGS or not env[name]:
             continue
-        key = name.removeprefix(ENV_PREFIX).lower()
-        if key in OLD_NAMES and name == name.upper():
-            old.append(name)
-            continue
-        if key not in SETTINGS or name != name.upper():
+        if ours[name] not in SETTINGS.keys() | OLD_NAMES.keys() or name != name.upper():
             raise unknown(place, name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
-        values[key] = _read(SETTINGS[key].rule, place, name, env[name])
-        names[key] = name
-    for name in old:
-        key, rule, meaning = OLD_NAMES[name.removeprefix(ENV_PREFIX).lower()]
-        if key not in values:
-            values[key], names[key] = meaning[_read(rule, place, name, env[name])], name
+        key, rule, meaning = _known(ours[name])
+        value = _read(rule, place, name, env[name])
+        values[key], names[key] = meaning[value] if meaning else value, name
     on = {key: name for name, key in SWITCHES.items() if env.get(name)}
     switches = Source("environment", place, dict.fromkeys(on, False), on)
     return switches, Source("environment", place, values, names)

@@ -190,10 +190,9 @@ def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
         return ""
     fixed = rule.tool[: min((rule.tool.find(sign) for sign in _WILD if sign in rule.tool), default=None)]
     wild = fixed != rule.tool
-    for server in servers:
-        prefix = f"{server}_"
-        if fixed.startswith(prefix) or (wild and prefix.startswith(fixed)):
-            return ""
+    prefixes = [f"{server}_" for server in servers]
+    if any(fixed.startswith(prefix) or (wild and prefix.startswith(fixed)) for prefix in prefixes):
+        return ""
     near = get_close_matches(rule.tool.lower(), sorted(TOOLS), 1)
     return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"
 
