@@ -274,7 +274,9 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
         if boundary is not None and node.is_boundary:
             out.skip(boundary.number, _NO_SUMMARY)
         if is_compact_summary(record):
-            record, boundary = {**record, "boundary": boundary.record if boundary else {}}, None
+            told = object_at(boundary.record, "compactMetadata") if boundary else {}
+            manual = told.get("trigger") == "manual"
+            record, boundary = {**record, "type": "compaction", "told": told, "manual": manual}, None
         boundary = node if node.is_boundary else boundary
         if not node.is_boundary and (id(node) in whole or not node.is_answer):
             ordered.append((node.number, record))

@@ -41,34 +41,28 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
 
 def _chatgpt(node: Json) -> Json:
     message = object_at(node, "message")
-    role, kind = text_at(message, "author.role"), text_at(message, "content.content_type")
+    role, recipient = text_at(message, "author.role"), text_at(message, "recipient")
+    content = object_at(message, "content")
+    kind, text = text_at(content, "content_type"), text_at(content, "text", "result")
     hidden = value_at(message, "metadata.is_visually_hidden_from_conversation") is True
     if not message or hidden or kind in ("model_editable_context", "reasoning_recap"):
         return {**node, "role": ASIDE}
+    state = "interrupted" if message.get("status") in _UNFINISHED else ""
+    turned = {"role": role, "name": text_at(message, "author.name"), "state": state, "message": message}
     if kind == "user_editable_context":
         return {**node, "role": NOTE}
-    content = object_at(message, "content")
-    blocks: list[Any] = [_chatgpt_part(part) for part in list_at(content, "parts") if part]
-    if text := text_at(content, "text", "result"):
-        blocks.append(text_block(text))
-    turned = {
-        "role": role, "content": blocks, "time": message.get("create_time"),
-        "model": text_at(message, "metadata.model_slug"), "name": text_at(message, "author.name"),
-        "state": "interrupted" if message.get("status") in _UNFINISHED else "",
-    }  # fmt: skip
     if kind == "thoughts":
-        told = (
+        told = [
             (text_at(each, "summary"), text_at(each, "content")) for each in objects_at(content, "thoughts")
-        )
-        blocks = [{"type": "thinking", "thinking": "\n".join(filter(None, each))} for each in told]
-        return turned | {"role": "thinking", "content": blocks}
-    recipient = text_at(message, "recipient")
+        ]
+        thoughts = [{"type": "thinking", "thinking": "\n".join(filter(None, each))} for each in told]
+        return {**turned, "role": "thinking", "content": thoughts}
+    blocks = [_chatgpt_part(part) for part in [*list_at(content, "parts"), text] if part]
     if role == "assistant" and recipient not in ("", "all"):
-        said = "\n".join(text_at(block, "text") for block in blocks)
-        return turned | {"content": [], "tool_calls": [{"name": recipient, "arguments": said or "{}"}]}
-    for each in objects_at(message, "metadata.attachments") if role == "user" else ():
-        blocks.append(attached(text_at(each, "name")))
-    return turned
+        asked = "\n".join(text_at(block, "text") for block in blocks)
+        return {**turned, "content": [], "tool_calls": [{"name": recipient, "arguments": asked or "{}"}]}
+    files = objects_at(message, "metadata.attachments") if role == "user" else []
+    return {**turned, "content": [*blocks, *(attached(text_at(each, "name")) for each in files)]}
 
 
 def _chatgpt_part(part: Any) -> Any:
@@ -81,6 +75,7 @@ def _chatgpt_part(part: Any) -> Any:
 CHATGPT = Shape(
     name="chatgpt", program="ChatGPT",
     signs=("mapping current_node", "mapping create_time"),
-    places=(_exports,), talk=("mapping",), time=("time",), links=("id", "parent", ("current_node",)),
-    models=("default_model_slug",), changed=("update_time", "create_time"), convert=_chatgpt,
+    places=(_exports,), talk=("mapping",), time=("message.create_time",), convert=_chatgpt,
+    links=("id", "parent", ("current_node",)), changed=("update_time", "create_time"),
+    model=("message.metadata.model_slug",), models=("default_model_slug",),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from tui_app.paths import from_home
 from tui_app.session.importers.places import Env, Transcript
 from tui_app.session.importers.shape import ANTHROPIC_TOKENS, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.trees import conversation, is_compact_summary, message_of
-from tui_app.session.importers.values import list_at, object_at, text_at, value_at
+from tui_app.session.importers.trees import conversation
+from tui_app.session.importers.values import list_at, text_at
 
 _KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_request": "input"}
 _OVERFLOW = "Prompt is too long"
@@ -24,41 +24,28 @@ def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
                 yield Transcript(path)
 
 
-def _convert(record: Json) -> Json:
-    message = message_of(record)
-    match record.get("type"):
-        case "assistant" if record.get("isApiErrorMessage") is True:
-            text = "\n\n".join(text_at(block, "text") for block in list_at(message, "content"))
-            kind = _KINDS.get(text_at(record, "error"), "provider")
-            return {
-                **record, "role": TROUBLE, "message": text or text_at(message, "content"),
-                "kind": "context_overflow" if text.startswith(_OVERFLOW) else kind,
-            }  # fmt: skip
-        case "assistant":
-            model = text_at(message, "model")
-            # Only the vendor that signed a thought can check the signature; others would be refused with it.
-            provider = "anthropic" if model.startswith("claude") else ""
-            # What the program answered by itself.
-            named = "" if model == "<synthetic>" else model
-            return {
-                **record, **message, "role": "assistant", "response": message.get("id"),
-                "signed_by": provider, "model": named,
-            }  # fmt: skip
-        case "user" if is_compact_summary(record):
-            boundary = object_at(record, "boundary.compactMetadata")
-            return {
-                **record, "role": SUMMARY, "content": message["content"],
-                "manual": boundary.get("trigger") == "manual",
-                "before": boundary.get("preTokens"), "after": boundary.get("postTokens"),
-                "first": text_at(boundary, "preservedSegment.headUuid"),
-            }  # fmt: skip
-        case "user":
-            return {**record, "role": "user", "content": message["content"]}
-        case "queued":
-            return {**record, "role": "user"}
-        case "attachment":
-            # What the user typed while the model was busy is stored as an attachment of that turn.
-            return {**record, "role": "user", "content": value_at(record, "attachment.prompt")}
+def _answer(record: Json) -> Json:
+    if record.get("isApiErrorMessage") is True:
+        text = "\n\n".join(text_at(block, "text") for block in list_at(record, "content"))
+        kind = _KINDS.get(text_at(record, "error"), "provider")
+        kind = "context_overflow" if text.startswith(_OVERFLOW) else kind
+        message = text or text_at(record, "content")
+        return {**record, "role": TROUBLE, "message": message, "kind": kind, "model": None}
+    model = text_at(record, "model")
+    # Only the vendor that signed a thought can check the signature; others would be refused with it.
+    provider = "anthropic" if model.startswith("claude") else ""
+    # What the program answered by itself has no model.
+    named = "" if model == "<synthetic>" else model
+    return {
+        **record,
+        "role": "assistant",
+        "response": record.get("id"),
+        "signed_by": provider,
+        "model": named,
+    }
+
+
+def _about(record: Json) -> Json:
     return {**record, **aside(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
 
 
@@ -81,5 +68,15 @@ CLAUDE_CODE = Shape(
     denied=(
         "the user doesn't want to proceed with this tool use", "the user doesn't want to take this action",
     ),
-    stopped=("[request interrupted by user",), order=conversation, convert=_convert,
+    stopped=("[request interrupted by user",), order=conversation, message="message",
+    kinds={
+        "assistant": _answer, "user": {"role": "user"}, "queued": {"role": "user"},
+        # What the user typed while the model was busy is stored as an attachment of that turn.
+        "attachment": {"role": "user", "content": ".attachment.prompt"},
+        "compaction": {
+            "role": SUMMARY, "first": ".told.preservedSegment.headUuid",
+            "before": ".told.preTokens", "after": ".told.postTokens",
+        },
+    },
+    convert=_about,
 )  # fmt: skip

@@ -22,10 +22,9 @@ from tui_app.session.importers.values import (
 
 _RESPONSE = "tool_call_metadata.model_response"
 _QUIET = (
-    "change_agent_state", "agent_state_changed", "null", "recall", "pause", "resume", "loadmemory", "",
+    "change_agent_state", "agent_state_changed", "null", "recall", "pause", "resume", "loadmemory",
     "condensation_request",
 )  # fmt: skip
-_OTHER = (*_QUIET, "system", "message", "condensation")
 _LISTS = ("history", "events", "trajectory")
 _SOURCES = ("agent", "user", "environment", "hook")
 _MODEL = ("agent.llm.model", "value.agent.llm.model", "value.llm.model")
@@ -64,7 +63,7 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
     for number, item in records:
         action, cause = text_at(item, "action"), str(item.get("cause"))
         more: Json = {}
-        if action and action not in _OTHER:
+        if action and action not in _ACTIONS:
             call_id = text_at(item, "tool_call_metadata.tool_call_id") or f"action {item.get('id')}"
             calls[str(item.get("id"))] = call_id
             response = text_at(item, f"{_RESPONSE}.id")
@@ -77,36 +76,32 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
 
 
 def _convert(item: Json) -> Json:
-    action, observation = item.get("action"), item.get("observation")
+    observation = item.get("observation")
     if "kind" in item or "agent" in item:
         return aside(_LEFT, model=text_at(item, *_MODEL))
-    if (observation if action is None else action) in _QUIET and "call" not in item:
-        return aside(_LEFT)
-    if isinstance(action, str):
-        return _action(item, action)
+    if action := text_at(item, "action"):
+        return {"role": "assistant", "response": text_at(item, f"{_RESPONSE}.id"), **_called(item, action)}
     if "call" in item:
         failed = observation == "error" or item.get("success") is False
         return {**item, "role": "tool", "tool_call_id": item["call"], "is_error": failed}
+    if "action" in item or observation in _QUIET:
+        return aside(_LEFT)
     if observation == "error" and "cause" not in item:
         # The program answered what the model wrote before it became an action.
         return {"role": NOTE}
     return {"unknown": f"result without its action: {shown(observation)}"}
 
 
-def _action(item: Json, action: str) -> Json:
-    response, said = text_at(item, f"{_RESPONSE}.id"), text_at(item, "args.content", "message")
-    if action == "condensation":
-        gone = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
-        return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
-    if action == "message" and item.get("source") != "user":
-        return {"role": "assistant", "content": said, "response": response}
-    if action in ("system", "message"):
-        content = [
-            text_block(said),
-            *([args] if list_at(args := object_at(item, "args"), "image_urls") else []),
-        ]
-        return {"role": "system" if action == "system" else "user", "content": content}
-    return {"role": "assistant", "response": response, **_called(item, action)}
+def _condensed(item: Json) -> Json:
+    gone = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
+    return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
+
+
+def _message(item: Json) -> Json:
+    said, args = text_at(item, "args.content", "message"), object_at(item, "args")
+    if item.get("source") != "user":
+        return {"role": "assistant", "content": said, "response": text_at(item, f"{_RESPONSE}.id")}
+    return {"role": "user", "content": [text_block(said), *([args] if list_at(args, "image_urls") else [])]}
 
 
 def _called(item: Json, action: str) -> Json:
@@ -149,13 +144,18 @@ _EVENTS: dict[str, Json | Callable[[Json], Json]] = {
     "Condensation": {"role": SUMMARY, "content": ".summary", "gone": ".forgotten_event_ids"},
     "ConversationErrorEvent": {"role": TROUBLE, "message": ".detail .code"},
 }  # fmt: skip
+_ACTIONS: dict[str, Json | Callable[[Json], Json]] = {
+    **dict.fromkeys(_QUIET, aside(_LEFT)), "condensation": _condensed, "message": _message,
+    "system": {"role": "system", "content": ".args.content .message"},
+}  # fmt: skip
 _SIGNS = (
     "{0}source {0}action", "{0}source {0}observation",
     f"{{0}}source={'|'.join(_SOURCES)} {{0}}kind={'|'.join(_EVENTS)}",
 )  # fmt: skip
 OPENHANDS = Shape(
-    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert, kind=("kind",),
-    kinds=_EVENTS, message="llm_message", noted=("kind=MessageEvent source!=user",),
+    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert,
+    kind=("kind", "action"), kinds=_EVENTS | _ACTIONS, message="llm_message",
+    noted=("kind=MessageEvent source!=user",),
     signs=tuple(
         sign.format(path) for path in ("", *(f"{name}." for name in (*_LISTS, "items"))) for sign in _SIGNS
     ),
