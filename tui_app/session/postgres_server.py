@@ -88,7 +88,8 @@ class Wire:
         self.server = server
         self._read_only = read_only
         with self.told():
-            self._db = self._connect_in_turn()
+            # The driver gives no code for it. In another language it is an error like any other.
+            self._db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
 
     @property
     def alive(self) -> bool:
@@ -126,35 +127,26 @@ class Wire:
         self._db.close()
         self._db = self._connect()
 
-    def _connect_in_turn(self) -> Connection:
-        """Connect, waiting as long as a person would where the server has no connection left."""
-        until, pause = time.monotonic() + _WAIT_S, 0.1
-        while True:
-            try:
-                return self._connect()
-            except psycopg.OperationalError as error:
-                # The driver gives no code for it. In another language it is an error like any other.
-                if time.monotonic() > until or not any(each in str(error) for each in _NO_SLOT):
-                    raise
-            time.sleep(random.uniform(pause / 2, pause))
-            pause = min(2 * pause, 2.0)
-
     def renew_within(self, seconds: float) -> None:
         """Connect again, trying for some seconds: a server that starts again needs a moment.
 
         Raises:
             psycopg.Error: if it did not work in that time.
         """
-        until = time.monotonic() + seconds
+        self._db.close()
+        self._db = self._connect_within(seconds, lambda _: True)
+
+    def _connect_within(self, seconds: float, passes: Callable[[str], bool]) -> Connection:
+        """Connect, trying again for some seconds where an error may pass."""
+        until, pause = time.monotonic() + seconds, 0.1
         while True:
             try:
-                self.renew()
-            except psycopg.OperationalError:
-                if time.monotonic() > until:
+                return self._connect()
+            except psycopg.OperationalError as error:
+                if time.monotonic() > until or not passes(str(error)):
                     raise
-                time.sleep(0.1)
-            else:
-                return
+            time.sleep(random.uniform(pause / 2, pause))
+            pause = min(2 * pause, seconds / 30)
 
     @contextmanager
     def told(self) -> Iterator[None]:

@@ -339,9 +339,7 @@ class StatsFold:
         match kind:
             case AssistantMessage.TYPE | SubAgentStep.TYPE:
                 name = str(data.get("model") or "")
-                unpriced = int(data.get("cost_usd") is None)
-                self._unpriced_models[name] += unpriced
-                add(self._models, name, ModelRow(model=name), data, answers=1, unpriced=unpriced)
+                self._pay(self._models, name, ModelRow(model=name), data, answers=1)
             case CompactionComplete.TYPE:
                 self._compaction(seq, data)
             case Truncation.TYPE:
@@ -432,13 +430,10 @@ class StatsFold:
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:
         applied = data.get("outcome") == "success"
         other = applied and str(data.get("job") or "").startswith(_IMPORTED)
-        row = CompactionRow(
-            trigger=str(data.get("trigger")), outcome=_IMPORTED if other else str(data.get("outcome"))
-        )
-        key, unpriced = f"{row.trigger} {row.outcome}", int(_unpriced(data))
-        spent = data if applied else {**data, "tokens_removed": 0}
-        self._unpriced_models[str(data.get("model") or "")] += unpriced
-        add(self._savings.compactions, key, row, spent, count=1, unpriced=unpriced)
+        outcome = _IMPORTED if other else str(data.get("outcome"))
+        row = CompactionRow(trigger=str(data.get("trigger")), outcome=outcome)
+        key, spent = f"{row.trigger} {outcome}", data if applied else {**data, "tokens_removed": 0}
+        self._pay(self._savings.compactions, key, row, spent, count=1)
         if applied:
             self._savings.save(seq, CompactionComplete.TYPE, data, key)
             if data.get("retention") is not None:
@@ -447,19 +442,18 @@ class StatsFold:
     def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
         """Count what a model was paid for; what code did by itself is none of it."""
         if number(data, "input_tokens") or number(data, "output_tokens") or data.get("cost_usd"):
-            row, unpriced = SideRow(purpose=purpose), int(_unpriced(data))
-            self._unpriced_models[str(data.get("model") or "")] += unpriced
-            add(self._sides, purpose, row, data, count=1, unpriced=unpriced)
+            self._pay(self._sides, purpose, SideRow(purpose=purpose), data, count=1)
 
-
-def _unpriced(data: Mapping[str, Any]) -> bool:
-    """Whether something was sent or written that has no known price."""
-    return data.get("cost_usd") is None and bool(data.get("input_tokens") or data.get("output_tokens"))
+    def _pay(self, rows: dict[Any, Row], key: str, new: Row, data: Mapping[str, Any], **counted: int) -> None:
+        """Add what something has cost to its row, and whom it went to where no price is known."""
+        # An answer was asked for, whatever is reported of it.
+        asked = data.get("input_tokens") or data.get("output_tokens") or "answers" in counted
+        unpriced = int(data.get("cost_usd") is None and bool(asked))
+        self._unpriced_models[str(data.get("model") or "")] += unpriced
+        add(rows, key, new, data, unpriced=unpriced, **counted)
 
 
 # What a session has cost so far, and what its present turn has, as values that grow with each event.
-
-_Paid = Paid | CompactionComplete | ToolArchived
 
 
 @frozen
@@ -484,34 +478,25 @@ class Costs:
 
     def after(self, payload: Payload) -> "Costs":
         """The costs behind an event: an answer, a summary, a digest, a brief, or a reading for memory."""
-        match payload:
-            case AssistantMessage() | SubAgentStep():
-                grown = self._plus(payload, payload.cost_usd, asked=True)
-                unmeasured = bool(payload.output_tokens and not payload.input_tokens)
-                return replace(
-                    grown,
-                    cached_tokens=self.cached_tokens + payload.cache_read_tokens,
-                    written_tokens=self.written_tokens + payload.cache_write_tokens,
-                    unmeasured=self.unmeasured + unmeasured,
-                )
-            case Paid() | CompactionComplete() | ToolArchived():
-                asked = bool(payload.input_tokens or payload.output_tokens)
-                # What was made without a model costs nothing and is no sum either; a model may be free.
-                usd = payload.cost_usd if asked else payload.cost_usd or None
-                return self._plus(payload, usd, asked=asked)
-            case _:
-                return self
-
-    def _plus(self, paid: _Paid, usd: float | None, *, asked: bool) -> "Costs":
+        if not isinstance(payload, Paid | CompactionComplete | ToolArchived):
+            return self
+        is_answer = isinstance(payload, AssistantMessage | SubAgentStep)
+        asked = is_answer or bool(payload.input_tokens or payload.output_tokens)
+        # What was made without a model costs nothing and is no sum either; a model may be free.
+        usd = payload.cost_usd if asked else payload.cost_usd or None
         unpriced = asked and usd is None
-        new = (paid.model,) if unpriced and paid.model not in self.unpriced_models else ()
-        return replace(
-            self,
-            input_tokens=self.input_tokens + paid.input_tokens,
-            output_tokens=self.output_tokens + paid.output_tokens,
+        new = (payload.model,) if unpriced and payload.model not in self.unpriced_models else ()
+        read, written = (getattr(payload, f"cache_{way}_tokens", 0) for way in ("read", "write"))
+        unmeasured = is_answer and payload.output_tokens > 0 and not payload.input_tokens
+        return Costs(
+            input_tokens=self.input_tokens + payload.input_tokens,
+            cached_tokens=self.cached_tokens + read,
+            written_tokens=self.written_tokens + written,
+            output_tokens=self.output_tokens + payload.output_tokens,
             usd=self.usd if usd is None else (self.usd or 0.0) + usd,
             unpriced=self.unpriced + unpriced,
             unpriced_models=(*self.unpriced_models, *new),
+            unmeasured=self.unmeasured + unmeasured,
         )
 
 

@@ -211,11 +211,8 @@ def _block(item: Any) -> dict[str, Any]:
 
 
 def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list) and all(isinstance(item, str) for item in content):
-        return "\n".join(content)
-    return json.dumps(content, ensure_ascii=False)
+    texts = isinstance(content, list) and all(isinstance(item, str) for item in content)
+    return "\n".join(content) if texts else _words(content)
 
 
 # A session as a document, from either of its two views.
