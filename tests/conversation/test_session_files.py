@@ -1,6 +1,7 @@
 """The files of a session follow its log: what a crash left goes, what is missing comes back, limits hold."""
 
 import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from tests.conversation.test_session_history import filled, proposal
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.events import CheckpointCreated, CompactionComplete, SessionStart
+from tui_app.session.event_heads import Head
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.store import Event
 
 STEM = "{:03d}-before-compaction"
 
@@ -190,3 +194,34 @@ async def test_opening_a_session_looks_after_its_files(desk: Desk) -> None:
     finally:
         await again.prepare()
         await again.close()
+
+
+def test_opening_looks_at_no_more_compactions_than_it_needs(store: SqliteStore, tmp_path: Path) -> None:
+    start = SessionStart(cwd="/w", model="a:b", title="")
+    session = store.create(start, time=1.0)
+    log: list[Event] = []
+    for number in range(1, 301):
+        done = CompactionComplete(job=f"j{number}", outcome="success", trigger="manual", summary="Salty.")
+        path = f"checkpoints/{number:03d}-salty.md"
+        log += [(done, None, 1.0), (CheckpointCreated(number=number, title="salty", path=path), None, 1.0)]
+    store.append_many(session, log)
+    looked: list[str] = []
+    newest = store.newest
+
+    def counted(of: str, types: Collection[str]) -> Iterator[Head]:
+        for head in newest(of, types):
+            looked.append(head.type)
+            yield head
+
+    store.newest = counted  # type: ignore[method-assign]
+    history = opened(store, session, [], tmp_path)
+    files = SessionFiles(history)
+    history.archive.folder.write_checkpoint_file("300-salty.md", 300, "salty", "Salty.")
+    assert files.sweep() == []
+    assert len(looked) < 10
+    # What asks for all of them gets all of them.
+    assert [each.number for each in history.archive.checkpoints] == list(range(1, 301))
+    assert history.archive.event_of(300) == 600
+    history.append(CompactionComplete(job="j", outcome="success", trigger="manual", summary="Salty."))
+    history.append(CheckpointCreated(number=301, title="salty", path="checkpoints/301-salty.md"))
+    assert (history.archive.compactions, history.archive.event_of(301)) == (301, 602)

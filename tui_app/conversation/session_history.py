@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -53,6 +54,7 @@ from tui_app.events import (
     TaskTold,
     TurnRetry,
     ViewRewrite,
+    data_of,
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import CARRYING, LATER, MESSAGES, STAGES, Head, head_of, is_private
@@ -151,46 +153,65 @@ def _place(head: Head) -> Place:
 # What is written to disk before a compaction changes the view: the history so far, and a checkpoint.
 
 
+_RECORDED = (CompactionComplete.TYPE, CheckpointCreated.TYPE)
+
+
 @dataclass(slots=True)
 class Archive:
     """Writes the files of one session's compactions; their numbers come from the log."""
 
     folder: SessionFolder
-    _numbers: list[int] = field(default_factory=list)
-    """Log numbers of the compactions, undone ones included: their own numbers are never used twice."""
-    _checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
+    read: Callable[[Collection[str]], Iterable[Head]] = lambda _types: ()
+    """Heads of the log's events of some types, the newest first; no more are read than are asked for."""
+    _every: dict[int, Checkpoint | None] | None = None
 
     @property
     def compactions(self) -> int:
         """Compactions in the log, undone ones included."""
-        return len(self._numbers)
+        newer = 0
+        for head in self.read(_RECORDED):
+            # It has the number of the compaction before it.
+            if head.type == CheckpointCreated.TYPE:
+                return head.ref + newer
+            newer += head.state == "success"
+        return newer
+
+    def _all(self) -> dict[int, Checkpoint | None]:
+        """Every compaction by its log number, undone ones included, with its checkpoint, the oldest first."""
+        if self._every is None:
+            self._every, last = {}, 0
+            for head in reversed([*self.read(_RECORDED)]):
+                if head.type == CompactionComplete.TYPE and head.state == "success":
+                    last, self._every[head.seq] = head.seq, None
+                elif head.type == CheckpointCreated.TYPE and last:
+                    title = head.title.partition("  ")[2]
+                    self._every[last] = Checkpoint(
+                        number=head.ref, title=title, file=head.model, time=head.time
+                    )
+        return self._every
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
         """Every checkpoint that was written, those of undone compactions included, oldest first."""
-        return list(self._checkpoints.values())
+        return list(filter(None, self._all().values()))
 
     def event_of(self, number: int) -> int:
         """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
-        return self._numbers[number - 1] if 0 < number <= len(self._numbers) else 0
+        numbers = list(self._all())
+        return numbers[number - 1] if 0 < number <= len(numbers) else 0
 
     def histories(self, held: Callable[[int], bool]) -> set[Path]:
         """Files of the histories in front of those compactions (log numbers) of which something holds."""
-        numbers = (number for number, compaction in enumerate(self._numbers, 1) if held(compaction))
+        numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
     def follow(self, head: Head) -> None:
-        if head.type == CompactionComplete.TYPE and head.state == "success":
-            self._numbers.append(head.seq)
-        elif head.type == CheckpointCreated.TYPE and self._numbers:
-            title = head.title.partition("  ")[2]
-            self._checkpoints[self._numbers[-1]] = Checkpoint(
-                number=head.ref, title=title, file=head.model, time=head.time
-            )
+        if head.type in _RECORDED:
+            self._every = None
 
     def standing(self, compactions: Sequence[int]) -> list[Checkpoint]:
         """Checkpoints of the given compactions (log numbers), oldest first."""
-        return [self._checkpoints[seq] for seq in compactions if seq in self._checkpoints]
+        return [found for seq in compactions if (found := self._all().get(seq)) is not None]
 
     def sync(self, compactions: Sequence[int]) -> None:
         """Let the index list the compactions that are not undone: after an undo, a redo, or a crash.
@@ -198,9 +219,10 @@ class Archive:
         Raises:
             OSError: if the disk refuses.
         """
-        checkpoints = self.standing(compactions)
-        if self.folder.listed() not in (None, len(checkpoints)):
-            self.folder.write_index(checkpoints)
+        listed = self.folder.listed()
+        # Those of other programs have no checkpoints.
+        if listed not in (None, len(compactions)) and listed != len(found := self.standing(compactions)):
+            self.folder.write_index(found)
 
     def write(
         self, proposal: Proposal, items: Sequence[Item], time: float, standing: Sequence[int]
@@ -311,10 +333,7 @@ class SessionHistory:
 
     def load(self) -> None:
         self.view = self.store.agent_view(self.session)
-        for head in reversed(
-            [*self.store.newest(self.session, (CompactionComplete.TYPE, CheckpointCreated.TYPE))]
-        ):
-            self.archive.follow(head)
+        self.archive.read = partial(self.store.newest, self.session)
         self._rewritten()
         known = known_of(self.store, self.session)
         if known.window.limit > 0 and self.store.info(self.session).model == self.model:
@@ -383,8 +402,7 @@ class SessionHistory:
         origins.grow(self._read([heads[key] for key in sorted(origins.missing(list(heads), more=more))]))
 
     def circumstances(self) -> Sequence[str]:
-        record = self.store.record(self.session, 1)
-        start = record.data if record is not None and isinstance(record.data, SessionStart) else None
+        start = data_of(self.store.record(self.session, 1), SessionStart)
         return (start.cwd, start.branch, self.model) if start else (self.model,)
 
     def _said(self, kinds: Collection[str] = MESSAGES) -> list[Head]:
@@ -566,9 +584,9 @@ class SessionHistory:
 
     def exclude_again(self, exclusion: int) -> Record:
         """Let an exclusion that was undone stand again, for what of it is in the view; one event."""
-        record = self.store.record(self.session, exclusion)
+        excluded = data_of(self.store.record(self.session, exclusion), MessageExcluded)
         seen = {head.seq for head in self.view.visible()}
-        seqs = record.data.seqs if record is not None and isinstance(record.data, MessageExcluded) else ()
+        seqs = excluded.seqs if excluded is not None else ()
         return self.exclude([seq for seq in seqs if seq in seen], again=exclusion)
 
     def _restated(self, event: Resized) -> Record:
@@ -629,18 +647,12 @@ class SessionHistory:
         files = self.archive.histories(
             lambda compaction: any(seq < compaction < since for seq, since in excluded.items())
         )
-        for head in self.store.newest(self.session, tuple(STAGES)):
-            record = (
-                self.store.record(self.session, head.seq)
-                if any(seq in excluded for seq, _ in head.changes)
-                else None
-            )
-            changes = record.data.changes if record and isinstance(record.data, ViewRewrite) else ()
-            files.update(
-                folder.path / change.note
-                for change in changes
-                if change.seq in excluded and change.note.startswith(f"{TOOL_OUTPUTS}/")
-            )
+        every = self.store.newest(self.session, tuple(STAGES))
+        stages = (head for head in every if any(seq in excluded for seq, _ in head.changes))
+        rewrites = (data_of(self.store.record(self.session, head.seq), ViewRewrite) for head in stages)
+        changes = (change for rewrite in rewrites if rewrite for change in rewrite.changes)
+        notes = (change.note for change in changes if change.seq in excluded)
+        files.update(folder.path / note for note in notes if note.startswith(f"{TOOL_OUTPUTS}/"))
         return frozenset(file.resolve() for file in files)
 
     def _item(self, head: Head) -> Item:
