@@ -9,8 +9,10 @@ from pydantic import ValidationError
 from pydantic_ai import RunContext
 from pydantic_ai.capabilities import (
     RawToolArgs,
-    WrapToolExecuteHandler,
     WrapToolValidateHandler,
+)
+from pydantic_ai.capabilities import (
+    WrapToolExecuteHandler as Handler,
 )
 from pydantic_ai.exceptions import (
     ApprovalRequired,
@@ -72,13 +74,7 @@ class ToolFailures(OutermostCapability):
         """What the tools that are under way have raised, by the id of the call."""
 
     async def on_tool_execute_error(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        error: Exception,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, error: Exception, **_: Any
     ) -> Any:
         """Remember that it was the tool.
 
@@ -94,13 +90,7 @@ class ToolFailures(OutermostCapability):
         raise error
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Run a tool.
 
@@ -227,13 +217,7 @@ class StepWatch(OutermostCapability):
         return await handler(without_nulls(args, tool_def.parameters_json_schema))
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Run a tool, unless it has just answered the very same several times.
 

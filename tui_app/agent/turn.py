@@ -38,7 +38,6 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
-from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
@@ -158,13 +157,7 @@ class Recorder(AbstractCapability[Any]):
         return response
 
     async def after_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        result: Any,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, result: Any, **_: Any
     ) -> Any:
         """Make what a tool adds for the model part of its result; by itself it would pass for the user's."""
         if not isinstance(result, ToolReturn) or not result.content:

@@ -14,8 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic_ai import RunContext, ToolDefinition, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai import RunContext, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import WrapToolExecuteHandler as Handler
 from pydantic_ai.messages import ToolCallPart
 
 from tui_app.agent.approvals.rules import Action, Judge
@@ -250,13 +251,7 @@ class EditDiagnostics(AbstractCapability[Any]):
         self.found = found
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Run the tool, and look."""
         result = await handler(args)
@@ -266,7 +261,7 @@ class EditDiagnostics(AbstractCapability[Any]):
         news = await self.found.news(WAIT_S if call.tool_name in FILE_CHANGERS else 0.0)
         if not news:
             return result
-        first, _, rest = result.partition("\n")
+        first, _end, rest = result.partition("\n")
         # The first line of a change is its row on the screen.
         number = f", {news.partition(', from')[0]}" if call.tool_name in FILE_CHANGERS else ""
         return f"{first}{number}\n{rest}\n\n{news}"

@@ -9,9 +9,10 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from difflib import SequenceMatcher
+from dataclasses import replace
+from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
-from stat import S_IMODE, S_ISREG
+from stat import S_IMODE
 from typing import Literal
 
 from tui_app.agent.tools.workspace import FOLDER_FLAGS, ToolProblem, Workspace, open_at, open_regular
@@ -100,18 +101,20 @@ def _put(text: str, ends: Sequence[str], changes: Sequence[_Change]) -> str:
 
 def _ends_of(new: Sequence[str], old: Sequence[str], ends: Sequence[str], usual: str) -> list[str]:
     """The ends of all new lines but the last: lines that stay keep theirs, others get those of the old."""
-    same = zip(reversed(new), reversed(old), strict=False)
-    tail = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], same))
     if not ends:
         return [usual] * (len(new) - 1)
-    head = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(new, old, strict=False)))
+    kept = max(len(new) - _alike(reversed(new), reversed(old)), _alike(new, old))
     shift = len(old) - len(new)
     return [
-        ends[at + shift]
-        if at >= max(len(new) - tail, head) and at + shift >= 0
-        else ends[min(at, len(ends) - 1)]
+        ends[at + shift if at >= kept and at + shift >= 0 else min(at, len(ends) - 1)]
         for at in range(len(new) - 1)
     ]
+
+
+def _alike(one: Iterable[str], other: Iterable[str]) -> int:
+    """How many lines both begin with."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _loosely(text: str, old: str, new: str) -> _Change:
@@ -228,16 +231,9 @@ def _likeliest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
         best = max(equal, key=len)
         if len(best) > 3:
             return max(0, equal[best] - wanted.index(best))
-    best_at, best_ratio = None, 0.6
-    matcher = SequenceMatcher(autojunk=False)
-    matcher.set_seq2(telling[:_SHOWN_CHARS])
-    for number, line in enumerate(lines):
-        matcher.set_seq1(line[:_SHOWN_CHARS])
-        if matcher.real_quick_ratio() > best_ratio and matcher.quick_ratio() > best_ratio:
-            ratio = matcher.ratio()
-            if ratio > best_ratio:
-                best_at, best_ratio = number, ratio
-    return None if best_at is None else max(0, best_at - place)
+    shown = [line[:_SHOWN_CHARS] for line in lines]
+    close = get_close_matches(telling[:_SHOWN_CHARS], dict.fromkeys(shown), n=1)
+    return max(0, shown.index(close[0]) - place) if close else None
 
 
 def _folded(line: str) -> str:
@@ -289,11 +285,8 @@ def _rows_of(text: str) -> list[str]:
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     prefix = suffix = 0
     if len(old) + len(new) > _COMPARED_LINES:
-        shorter = min(len(old), len(new))
-        while prefix < shorter and old[prefix] == new[prefix]:
-            prefix += 1
-        while suffix < shorter - prefix and old[-1 - suffix] == new[-1 - suffix]:
-            suffix += 1
+        prefix = _alike(old, new)
+        suffix = _alike(reversed(old[prefix:]), reversed(new[prefix:]))
     at = max(0, prefix - _CONTEXT)
     old, new = (rows[at : len(rows) - max(0, suffix - _CONTEXT)] for rows in (old, new))
     if len(old) + len(new) > _COMPARED_LINES:
@@ -376,13 +369,13 @@ class FileChange:
     """Resolved."""
     shown: str
     """Relative to the workspace."""
-    before: bytes | None
+    before: bytes | None = None
     """None for a file that does not exist yet."""
-    after: bytes
-    mode: int | None
+    after: bytes = b""
+    mode: int | None = None
     """Rights of the file as it is."""
-    diff: str
-    note: str
+    diff: str = ""
+    note: str = ""
     whole: bool = False
     """Whether nothing stays of what it holds now."""
 
@@ -393,27 +386,17 @@ def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
     Raises:
         ToolProblem: if the path is none that may be written.
     """
-    real = ws.writable(path)
-    before, mode = _present(real)
-    text = None if before is None else _decoded(before)
+    now = _present(ws, path)
+    text = _decoded(now.before)
     content = content if text is None else like_before(text, content)
     after = _encoded(content)
-    if before == after:
-        raise ToolProblem(f"{ws.display(real)} already has exactly this content; nothing was written.")
-    diff = diff_of(text, content, ws.display(real))
-    note = "new file" if before is None else f"overwrites, {counts_of(diff)}"
-    if before is not None and text is None:
-        note = f"replaces a binary file of {len(before):,} bytes"
-    return FileChange(
-        path=real,
-        shown=ws.display(real),
-        before=before,
-        after=after,
-        mode=mode,
-        diff=diff,
-        note=note,
-        whole=True,
-    )
+    if now.before == after:
+        raise ToolProblem(f"{now.shown} already has exactly this content; nothing was written.")
+    diff = diff_of(text, content, now.shown)
+    note = "new file" if now.before is None else f"overwrites, {counts_of(diff)}"
+    if now.before is not None and text is None:
+        note = f"replaces a binary file of {len(now.before):,} bytes"
+    return replace(now, after=after, diff=diff, note=note, whole=True)
 
 
 def like_before(before: str, content: str) -> str:
@@ -435,26 +418,17 @@ def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = Fal
     Raises:
         ToolProblem: if there is no such file, or no such piece in it.
     """
-    real = ws.writable(path)
-    before, mode = _present(real)
-    if before is None:
+    now = _present(ws, path)
+    if now.before is None:
         raise ToolProblem(f"There is no file {path!r:.200} to edit; create it with {WRITE_FILE.name}.")
-    text = _decoded(before)
+    text = _decoded(now.before)
     if text is None:
-        raise ToolProblem(f"{ws.display(real)} is not UTF-8 text and cannot be edited.")
+        raise ToolProblem(f"{now.shown} is not UTF-8 text and cannot be edited.")
     edited = replace_piece(text, old, new, every=every)
-    diff = diff_of(text, edited.text, ws.display(real))
+    diff = diff_of(text, edited.text, now.shown)
     loose = ", white space ignored" if edited.how == "white space" else ""
     times = f", {edited.count} times" if edited.count > 1 else ""
-    return FileChange(
-        path=real,
-        shown=ws.display(real),
-        before=before,
-        after=_encoded(edited.text),
-        mode=mode,
-        diff=diff,
-        note=f"{counts_of(diff)}{times}{loose}",
-    )
+    return replace(now, after=_encoded(edited.text), diff=diff, note=f"{counts_of(diff)}{times}{loose}")
 
 
 def check_unchanged(ws: Workspace, change: FileChange) -> None:
@@ -573,26 +547,22 @@ def _read_at(folder: int, name: str) -> bytes | None:
         raise ToolProblem(f"{name!r:.200} cannot be written: {error.strerror or error}.") from error
 
 
-def _present(real: Path) -> tuple[bytes | None, int | None]:
-    """What a file holds and its rights; Nones where there is none.
+def _present(ws: Workspace, path: str) -> FileChange:
+    """What a file holds and its rights, without anything planned.
 
     Raises:
         ToolProblem: if it is no file that can be changed.
     """
-    try:
-        mode = real.lstat().st_mode
-    except FileNotFoundError:
-        return None, None
-    except OSError as error:
-        raise ToolProblem(f"{real.name!r:.200} cannot be reached: {error.strerror or error}.") from error
-    if not S_ISREG(mode):
-        raise ToolProblem(f"{real.name!r:.200} is not a regular file and is not written.")
+    real = ws.writable(path)
+    now = FileChange(path=real, shown=ws.display(real))
+    if not os.path.lexists(real):
+        return now
     with open_regular(real) as file:
-        mode = os.fstat(file.fileno()).st_mode
+        mode = S_IMODE(os.fstat(file.fileno()).st_mode)
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ToolProblem(f"{real.name!r:.200} is larger than {MAX_BYTES:,} bytes and is not changed.")
-    return data, S_IMODE(mode)
+    return replace(now, before=data, mode=mode)
 
 
 def _encoded(text: str) -> bytes:
@@ -605,10 +575,9 @@ def _encoded(text: str) -> bytes:
     return data
 
 
-def _decoded(data: bytes) -> str | None:
-    if b"\0" in data:
-        return None
+def _decoded(data: bytes | None) -> str | None:
+    """Text; None where there is none."""
     try:
-        return data.decode()
+        return None if data is None or b"\0" in data else data.decode()
     except UnicodeDecodeError:
         return None
