@@ -4,6 +4,9 @@ import json
 import re
 import socket
 import sqlite3
+import tomllib
+from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic_ai import Agent
@@ -33,12 +36,14 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from tui_app import agent
+from tui_app.agent.error_sentences import sentence
 from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.turn import passes
 from tui_app.context.secrets import MASK
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.conversation.retry_advice import with_size
-from tui_app.events import Error
+from tui_app.events import Error, ErrorKind
 from tui_app.next_steps import screen_words
 from tui_app.providers import key_variable
 from tui_app.wires.error_text import asked_pause, known_pause
@@ -750,3 +755,12 @@ async def test_a_key_that_no_header_can_hold_is_told_as_one_in_an_agent_of_ones_
         assert told.message.startswith("The API key for openai:gpt-5 cannot be sent: it has a character")
         assert "OPENAI_API_KEY" in told.hint
         assert key not in told.detail
+
+
+def test_every_sentence_of_the_table_is_told_somewhere() -> None:
+    sources = [path.read_text("utf-8") for path in Path(agent.__file__).parent.glob("error*.py")]
+    told = {name for text in sources for name in re.findall(r'"([a-z_]+)"', text)}
+    rows = tomllib.loads(Path(agent.__file__).with_name("error_sentences.toml").read_text("utf-8"))
+    assert rows.keys() <= told
+    assert {name for text in sources for name in re.findall(r'sentence\("([a-z_]+)"', text)} <= rows.keys()
+    assert all(sentence(name).kind in get_args(ErrorKind) for name in rows)

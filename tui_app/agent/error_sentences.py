@@ -3,7 +3,12 @@
 import math
 import re
 import ssl
+import tomllib
 import unicodedata
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -30,10 +35,7 @@ from tui_app.wires.error_text import (
 _E = TypeVar("_E", bound=BaseException)
 OTHER = ("models",)
 """Where another model is a way on."""
-ABOUT_A_FILE = (
-    "The cause is a picture or a file: send a smaller one, or a picture with fewer pixels. "
-    "If it was sent earlier, compact the conversation."
-)
+_TABLE = Path(__file__).with_name("error_sentences.toml")
 _SENTENCE = 200
 _DETAIL = 4_000
 _KEY = re.compile(r"\b(sk|pk|rk|xai)-[\w*.-]{6,}|\bgsk_\w{6,}|\bBearer\s+\S+", re.IGNORECASE)
@@ -123,172 +125,14 @@ class Sentence:
         )
 
 
-_LOOK, _SMALLER = ("details", "models"), ("compact", "models")
-UNEXPECTED = Sentence(
-    "internal", "Something unexpected stopped this turn.", "Nothing was lost. Send again.", ("details",)
-)
-TOOL_BROKE = Sentence(
-    "tool",
-    "{said}.",
-    "Nothing was lost. See plimsoll.log for details (plimsoll config path shows where it is), "
-    "fix the agent, then start again.",
-    (),
-)
-NO_ANSWER = Sentence("provider", "{model} gave no answer: {said}.", "Send again.", retryable=True)
-FILTERED_ANSWER = Sentence("provider", "{model} gave no answer: {said}.", "Rephrase the prompt.")
-HALF_CALLS = Sentence(
-    "provider",
-    "The answers of {model} were cut off within a tool call too many times.",
-    "Ask for smaller steps, or have its server allow longer answers.",
-    retryable=True,
-)
-WRONG_CALLS = Sentence(
-    "tool",
-    "{model} called the tool {tool} wrongly too many times.",
-    "Send again, or say what the tool should do.",
-    retryable=True,
-)
-CUT_AT_ONCE = Sentence(
-    "network", "The answer of {model} was cut off before its first word.", "Send again.", retryable=True
-)
-EMPTY = Sentence("provider", "{model} gave an empty answer.", "Send again.", retryable=True)
-UNUSABLE = Sentence("provider", "{model} gave an answer that cannot be used.", "Send again.", retryable=True)
-ONLY_THOUGHT = Sentence(
-    "provider",
-    "The thinking of {model} used up the room for its answer{tokens}; there is no answer.",
-    "Lower the effort, or have its server allow longer answers.",
-    ("effort", "models"),
-    retryable=True,
-)
-WRONG_KEY = Sentence("auth", "The provider did not accept the API key for {model}.", "Check {where}.")
-KEY_NOT_ALLOWED = Sentence(
-    "auth",
-    "The provider does not allow this key to use {model}{reason}.",
-    "Check what the account behind {where} may use.",
-)
-ODD_KEY = Sentence(
-    "auth",
-    "The API key for {model} cannot be sent: it has a character that is not plain ASCII.",
-    "Copy {where} again from the provider and start again.",
-)
-"""The same is told better where the model is made; agents of the user's own make theirs themselves."""
-MISSING_KEY = Sentence(
-    "auth", "There is no API key for {model}: {variable} is not set.", "Set {variable} and start again."
-)
-MISSING_VARIABLE = Sentence(
-    "input", "{model} needs {variable}, which is not set.", "Set {variable} and start again."
-)
-MISCONFIGURED = Sentence("input", "{model} cannot be used as it is configured.", "Check the settings.", _LOOK)
-NO_SUCH_NAME = Sentence(
-    "input",
-    "There is no model named {model}.",
-    "{meant}For your own server, check its base URL.",
-)
-UNKNOWN_MODEL = Sentence(
-    "input",
-    "The provider has no model named {model}{reason}.",
-    "{meant}For your own server, check its base URL.",
-)
-NOTHING_THERE = Sentence(
-    "input",
-    "{server} has nothing at {path}, or no model named {model} (HTTP 404){reason}.",
-    "Check the base URL and, in the settings of the endpoint, path_prefix.",
-)
-RATE_LIMITED = Sentence(
-    "rate_limit",
-    "The provider is limiting requests to {model}{asked}.",
-    "Wait {wait} and send again.",
-    retryable=True,
-)
-OUT_OF_CREDIT = Sentence(
-    "rate_limit",
-    "The account used for {model} has no credit or quota left.",
-    "Check the billing page of the provider.",
-)
-USED_UP_TODAY = Sentence(
-    "rate_limit",
-    "The daily quota for {model} is used up.",
-    "Continue when the provider renews it, or raise it there.",
-)
-NOT_NOW = Sentence(
-    "provider",
-    "The provider could not take the request to {model} just now (HTTP {status}).",
-    "Send again in a moment.",
-    retryable=True,
-)
-PROVIDER_DOWN = Sentence(
-    "provider", "The provider of {model} {trouble}{code}.", "Send again in a moment.", retryable=True
-)
-REFUSED = Sentence("provider", "The provider refused the request to {model}{reason}.", "", _LOOK)
-REFUSED_FILE = Sentence("provider", REFUSED.message, ABOUT_A_FILE, _SMALLER)
-TOO_LARGE_AT_ONCE = Sentence(
-    "context_overflow",
-    "The provider refuses single requests of this size for {model}: {words}.",
-    "Waiting does not help: send less at once, or raise the account's limit.",
-    _SMALLER,
-)
-NO_ROOM = Sentence(
-    "context_overflow",
-    "There is no room for the conversation in {model}: {carried}.",
-    "Switch off tools (off in [tools]) or servers, or shorten the instructions.",
-)
-"""What every request carries leaves no room: compacting is no help."""
-PAGE_CAME = Sentence(
-    "network",
-    "A web page came in place of an answer of {model}.",
-    "Check the base URL, and whether the network or a proxy wants a sign-in.",
-    retryable=True,
-)
-TIMED_OUT = Sentence("network", "{server} did not answer in time.", "Send again.", retryable=True)
-SENT_ON = Sentence(
-    "network",
-    "{server} redirects to another address (HTTP {status}).",
-    "Set the base URL to where its server really is, then send again.",
-)
-PROXY_SIGN_IN = Sentence(
-    "network",
-    "The proxy wants a user name and a password (HTTP 407).",
-    "Name them in the address of the proxy, as http://USER:PASSWORD@HOST:PORT, and start again.",
-    (),
-)
-NOT_INSTALLED = Sentence(
-    "input",
-    "A package that {model} needs is not installed.",
-    "Install {package} into the same environment.",
-)
-WENT_IN_CIRCLES = Sentence(
-    "tool",
-    "{model} kept calling {said} with the same arguments and the same result.",
-    "The turn was stopped, nothing is lost. Say what to do instead.",
-)
-LIMIT_REACHED = Sentence(
-    "input",
-    "The turn stopped at its limit{which}.",
-    "Nothing was lost: send another prompt to continue, or raise {raised} in the settings.",
-    (),
-    retryable=True,
-)
-FILTERED = Sentence(
-    "provider",
-    "The provider's content filter stopped the answer.",
-    "Rephrase the prompt ({model} is in use).",
-)
-GARBLED = Sentence(
-    "network",
-    "The answer of {model} arrived damaged and cannot be read.",
-    "Send again; if it happens again, check the base URL and any proxy.",
-    retryable=True,
-)
-CUT_OFF = Sentence("network", "The answer of {model} was cut off.", "Send again.", retryable=True)
-ENDLESS = Sentence(
-    "provider",
-    "The answer of {model} was stopped: it did not end, or made too many calls at once.",
-    "Ask for less at a time.",
-)
-BROKE_OFF = Sentence(
-    "provider", "The provider broke off the answer of {model}{said}.", "Send again.", retryable=True
-)
-SERVER_REQUIRED = Sentence("tool", "{said}", "required = false lets turns begin without it.", ("servers",))
+@cache
+def _table() -> Mapping[str, Sentence]:
+    return {name: Sentence(**row) for name, row in tomllib.loads(_TABLE.read_text("utf-8")).items()}
+
+
+def sentence(name: str) -> Sentence:
+    """A row of the table beside this file."""
+    return _table()[name]
 
 
 def cause(error: BaseException, *kinds: type[_E]) -> _E | None:
@@ -327,7 +171,7 @@ def only_thought(model: str, written: int) -> Error:
         model: Name of the model.
         written: Tokens of it that were written all the same; 0 where nobody knows.
     """
-    return ONLY_THOUGHT(Exception(), model, tokens=f" ({written:,} tokens)" if written else "")
+    return sentence("only_thought")(Exception(), model, tokens=f" ({written:,} tokens)" if written else "")
 
 
 def wrong_key(error: BaseException, model: str) -> Error:
@@ -337,43 +181,43 @@ def wrong_key(error: BaseException, model: str) -> Error:
         own = f"the key that endpoints.{endpoint}.key_env names (or name one there)"
         where = own if named else "the key of this endpoint"
     is_known = isinstance(error, ModelHTTPError) and error.status_code == 403
-    return (KEY_NOT_ALLOWED if is_known else WRONG_KEY)(error, model, where=where)
+    return sentence("key_not_allowed" if is_known else "wrong_key")(error, model, where=where)
 
 
-def unknown_model(error: BaseException, model: str, sentence: Sentence = UNKNOWN_MODEL) -> Error:
+def unknown_model(error: BaseException, model: str, name: str = "unknown_model") -> Error:
     suggestions = (one.suggested_model_id for one in chain(error) if isinstance(one, ModelHTTPError))
     named = re.search(r"Did you mean '([^']+)'", str(error))
     if suggestion := next(filter(None, suggestions), named[1] if named else ""):
-        return sentence(error, model, meant=f"Did you mean {plain(suggestion)}? ")
+        return sentence(name)(error, model, meant=f"Did you mean {plain(suggestion)}? ")
     said = any(model.partition(":")[2] in body_text(one) for one in chain(error))
     if status_of(error) == 404 and url_of(error) and not said:
         # It does not speak of the model: the path may be the wrong one.
-        return NOTHING_THERE(error, model, path=urlsplit(url_of(error)).path)
-    return sentence(error, model, meant="")
+        return sentence("nothing_there")(error, model, path=urlsplit(url_of(error)).path)
+    return sentence(name)(error, model, meant="")
 
 
 def rate_limited(error: BaseException, model: str) -> Error:
     """Too much at once; the same request may pass a little later."""
     if not (seconds := known_pause(error)):
-        return RATE_LIMITED(error, model, asked="", wait="a moment")
+        return sentence("rate_limited")(error, model, asked="", wait="a moment")
     whole = max(1, math.ceil(seconds))
     wait = f"{whole} s" if whole < 120 else f"{math.ceil(whole / 60)} min"
-    return RATE_LIMITED(error, model, asked=f" and asks to wait {wait}", wait=wait)
+    return sentence("rate_limited")(error, model, asked=f" and asks to wait {wait}", wait=wait)
 
 
 def provider_down(error: BaseException, model: str) -> Error:
     status = next((one.status_code for one in chain(error) if isinstance(one, ModelHTTPError)), None)
     busy = status in (503, 529) or "overloaded" in full_text(error).lower()
     trouble = "is overloaded" if busy else "had an internal error"
-    return PROVIDER_DOWN(error, model, trouble=trouble, code=f" (HTTP {status})" if status else "")
+    return sentence("provider_down")(
+        error, model, trouble=trouble, code=f" (HTTP {status})" if status else ""
+    )
 
 
 def unreachable(error: BaseException, model: str) -> Error:
     """The connection could not be made, or broke."""
-    message, hint, passes = connection_trouble(error, model)
-    return Sentence("network", "{said}", "{way}, then send again.", retryable=passes)(
-        error, model, said=message, way=hint
-    )
+    said, way, passes = connection_trouble(error, model)
+    return replace(sentence("unreachable"), retryable=passes)(error, model, said=said, way=way)
 
 
 def connection_trouble(
@@ -452,30 +296,30 @@ def disk_trouble(told: StorageError) -> Error:
 def misconfigured(error: BaseException, model: str) -> Error:
     text = str(error)
     if text.startswith("Unknown model"):
-        return unknown_model(error, model, NO_SUCH_NAME)
+        return unknown_model(error, model, "no_such_name")
     variable = _VARIABLE.search(text)
     if variable is None:
-        return MISCONFIGURED(error, model)
+        return sentence("misconfigured")(error, model)
     is_key = variable[1].endswith(("KEY", "TOKEN"))
-    return (MISSING_KEY if is_key else MISSING_VARIABLE)(error, model, variable=variable[1])
+    return sentence("missing_key" if is_key else "missing_variable")(error, model, variable=variable[1])
 
 
 def not_installed(error: BaseException, model: str) -> Error:
     package = _PACKAGE.search(str(error))
-    return NOT_INSTALLED(error, model, package=package[1] if package else "it")
+    return sentence("not_installed")(error, model, package=package[1] if package else "it")
 
 
 def limit_reached(error: BaseException, model: str) -> Error:
     limit = _LIMIT.search(str(error))
     which = f" of {limit[2]} ({limit[1].replace('_', ' ')})" if limit else ""
     raised = "max_steps" if limit and limit[1] == "request" else "the limit"
-    return LIMIT_REACHED(error, model, which=which, raised=raised)
+    return sentence("limit_reached")(error, model, which=which, raised=raised)
 
 
 def broke_off(error: BaseException, model: str) -> Error:
     """An error without a status: it stood in the stream of an answer, in the provider's own words."""
     reason = plain(provider_message(error) or str(error)).rstrip(".")
-    return BROKE_OFF(error, model, said=f": {reason}" if reason else "")
+    return sentence("broke_off")(error, model, said=f": {reason}" if reason else "")
 
 
 def no_model(error: BaseException, _model: str) -> Error:

@@ -29,6 +29,7 @@ from pydantic_ai.exceptions import (
 from pydantic_ai.messages import ModelResponse
 
 from tui_app.agent import error_sentences as say
+from tui_app.agent.error_sentences import sentence
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import UnknownModel
 from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
@@ -91,12 +92,12 @@ def _by_trace(error: BaseException, model: str) -> Error:
     """Find what an exception of no known kind comes from."""
     if any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)):
         # Only keys are put into headers, and nothing else has to be plain ASCII.
-        return say.ODD_KEY(error, model, where=key_variable(model) or "the key")
+        return sentence("odd_key")(error, model, where=key_variable(model) or "the key")
     if came_damaged(error):
-        return say.GARBLED(error, model)
+        return sentence("garbled")(error, model)
     if say.is_network_text(full_text(error)):
         return say.unreachable(error, model)
-    return say.broke_off(error, model) if say.cause(error, ModelAPIError) else say.UNEXPECTED(error, model)
+    return (say.broke_off if say.cause(error, ModelAPIError) else sentence("unexpected"))(error, model)
 
 
 def may_be_size(error: BaseException, told: Error) -> bool:
@@ -116,17 +117,17 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     """Find a refusal whose reason its status does not tell: each relay has other ones for the same."""
     status = status_of(error)
     if status == SIGN_IN or any(PAGE in str(one) for one in chain(error) if isinstance(one, ModelAPIError)):
-        return say.PAGE_CAME(error, model)
+        return sentence("page_came")(error, model)
     if status is None or not 400 <= status <= 429 or say.cause(error, ToolBroke):
         return None
     words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}
     # Google's limits of a minute speak of billing, too, and name a pause.
     if (codes & NO_CREDIT_CODES or NO_CREDIT.search(words)) and not asked_pause(error):
-        return say.OUT_OF_CREDIT(error, model)
+        return sentence("out_of_credit")(error, model)
     if codes & FILTERED_CODES:
-        return say.FILTERED(error, model)
+        return sentence("filtered")(error, model)
     if status == 404 and LACKING.search(words):
-        return say.REFUSED(error, model)
+        return sentence("refused")(error, model)
     gone = codes & NO_MODEL_CODES or NO_MODEL.search(words)
     return say.unknown_model(error, model) if gone and status in (400, 403, 404, 410) else None
 
@@ -135,16 +136,16 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
     """Find what is known of an exception or its causes."""
     # What a tool has raised says nothing about the model or the program, whatever its type.
     if (broke := say.cause(error, ToolBroke)) is not None:
-        return say.TOOL_BROKE(error, model, said=str(broke).rstrip("."))
+        return sentence("tool_broke")(error, model, said=str(broke).rstrip("."))
     if (told := storage_error(error)) is not None:
         return say.disk_trouble(told)
     large, overflow = say.cause(error, ContextTooLarge), detect_overflow(error)
     if overflow is not None and overflow.signal == PER_REQUEST:
         words = next((said for one in chain(error) if (said := provider_message(one))), "")
-        told_now = say.TOO_LARGE_AT_ONCE(error, model, words=say.plain(words).rstrip("."))
+        told_now = sentence("too_large_at_once")(error, model, words=say.plain(words).rstrip("."))
         return replace(told_now, limit=overflow.limit, requested=overflow.requested)
     if large is not None and large.carried:
-        told_now = say.NO_ROOM(error, model, carried=say.plain(large.carried, 400))
+        told_now = sentence("no_room")(error, model, carried=say.plain(large.carried, 400))
         return replace(told_now, limit=large.limit, requested=large.requested)
     if large is not None:
         return say.too_long(model, large.limit, large.requested)
@@ -167,7 +168,9 @@ def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -
     said = told_end(answer)
     if not said or says_something(answer) or _TOOL.search(str(error)):
         return None
-    return (say.FILTERED_ANSWER if reason == FILTERED else say.NO_ANSWER)(error, model, said=say.plain(said))
+    return sentence("filtered_answer" if reason == FILTERED else "no_answer")(
+        error, model, said=say.plain(said)
+    )
 
 
 def _by_status(error: BaseException, model: str) -> Error | None:
@@ -175,7 +178,7 @@ def _by_status(error: BaseException, model: str) -> Error | None:
     if status is None or status < 300:
         return None
     if status < 400:
-        return say.SENT_ON(error, model)
+        return sentence("sent_on")(error, model)
     return _STATUSES.get(status, say.provider_down if status >= 500 else _refused)(error, model)
 
 
@@ -184,7 +187,7 @@ def _limited(error: BaseException, model: str) -> Error:
     # Google names the pause of a minute beside the quota of a day, too.
     daily = any("perday" in str(quota).lower() for quota in values_of(error, "quotaId", "quota_id"))
     if daily or (not asked_pause(error) and _A_DAY.search(own_words(error))):
-        return say.USED_UP_TODAY(error, model)
+        return sentence("used_up_today")(error, model)
     return say.rate_limited(error, model)
 
 
@@ -198,58 +201,58 @@ def _refused(error: BaseException, model: str) -> Error:
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
         return _limited(error, model)
-    return (say.REFUSED_FILE if ONE_FILE.search(own_words(error)) else say.REFUSED)(error, model)
+    return sentence("refused_file" if ONE_FILE.search(own_words(error)) else "refused")(error, model)
 
 
 _STATUSES: Mapping[int, _Wording] = MappingProxyType(
     {
         401: say.wrong_key,
-        402: say.OUT_OF_CREDIT,
+        402: sentence("out_of_credit"),
         403: say.wrong_key,
         404: say.unknown_model,
-        407: say.PROXY_SIGN_IN,
-        408: say.TIMED_OUT,
+        407: sentence("proxy_sign_in"),
+        408: sentence("timed_out"),
         # These say nothing of the request: something else held what it needs, or it came too early.
-        409: say.NOT_NOW,
-        425: say.NOT_NOW,
+        409: sentence("not_now"),
+        425: sentence("not_now"),
         429: _limited,
-        504: say.TIMED_OUT,
+        504: sentence("timed_out"),
     }
 )
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:
     if say.cause(error, HalfCall, IncompleteToolCall):
-        return say.HALF_CALLS(error, model)
+        return sentence("half_calls")(error, model)
     if tool := _TOOL.search(str(error)):
-        return say.WRONG_CALLS(error, model, tool=say.plain(tool[1]))
+        return sentence("wrong_calls")(error, model, tool=say.plain(tool[1]))
     text = full_text(error)
     if _CUT_AT_ONCE.search(text):
-        return say.CUT_AT_ONCE(error, model)
-    return (say.EMPTY if _SAID_NOTHING.search(text) else say.UNUSABLE)(error, model)
+        return sentence("cut_at_once")(error, model)
+    return sentence("empty" if _SAID_NOTHING.search(text) else "unusable")(error, model)
 
 
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (
-    (ModelQuotaExceededError, say.OUT_OF_CREDIT),
+    (ModelQuotaExceededError, sentence("out_of_credit")),
     (ModelRateLimitError, _limited),
     (ModelAuthenticationError, say.wrong_key),
     (ModelNotFoundError, say.unknown_model),
     ((ModelUnavailableError, ModelServerError), say.provider_down),
     (ModelRequestRejectedError, _refused),
-    ((ModelTimeoutError, ModelRequestTimeout), say.TIMED_OUT),
+    ((ModelTimeoutError, ModelRequestTimeout), sentence("timed_out")),
     (ModelConnectionError, say.unreachable),
-    (ServerRequired, say.SERVER_REQUIRED),
-    (AnswerCutOff, say.CUT_OFF),
-    (AnswerTooLong, say.ENDLESS),
-    (GoesInCircles, say.WENT_IN_CIRCLES),
+    (ServerRequired, sentence("server_required")),
+    (AnswerCutOff, sentence("cut_off")),
+    (AnswerTooLong, sentence("endless")),
+    (GoesInCircles, sentence("went_in_circles")),
     (UsageLimitExceeded, say.limit_reached),
-    (ContentFilterError, say.FILTERED),
+    (ContentFilterError, sentence("filtered")),
     (UnexpectedModelBehavior, _bad_answer),
     (UnknownModel, say.no_model),
     (UserError, say.misconfigured),
     (ImportError, say.not_installed),
-    (JSONDecodeError, say.GARBLED),
+    (JSONDecodeError, sentence("garbled")),
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
-    (TimeoutError, say.TIMED_OUT),
+    (TimeoutError, sentence("timed_out")),
 )
 """What to say by kind of exception, most telling first; a plain HTTP error is told by its status."""
