@@ -5,7 +5,9 @@ where no error comes at all, from how the answer ended.
 """
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -13,13 +15,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from tui_app.records import frozen
 from tui_app.wires.answer_end import FULL, why_not_whole
 from tui_app.wires.error_text import chain, full_text, own_words, status_of, url_of, values_of
-
-# How providers say that a request is too long, as data.
-#
-# Each signal is a pattern over the whole text of an error. Named groups give the numbers: ``limit``;
-# ``requested`` for the input, plus ``answer`` where a provider counts the room for the answer apart;
-# ``total`` for input and that room in one number. The more telling signals come first. The wordings come from
-# public error reports about each provider, and from running llama.cpp.
 
 NUMBER = r"\d[\d,_]*(?:[km]\b)?"
 """A number of tokens as providers write it: ``8192``, ``8,192``, ``8k``."""
@@ -32,119 +27,6 @@ class Signal:
     name: str
     pattern: re.Pattern[str]
 
-
-_NUMBERED: tuple[tuple[str, str], ...] = (
-    ("anthropic", r"prompt is too long: <requested> tokens > <limit> maximum"),
-    ("anthropic", r"exceeds? context limit: <requested> \+ <answer> > <limit>"),
-    (
-        "vllm",
-        r"is too large: <answer>\. This model's maximum context length is <limit> tokens"
-        r" and your request has <requested> input tokens",
-    ),
-    (
-        "vllm",
-        r"passed <requested> input tokens(?: and requested <answer> output tokens)?"
-        r".{0,120}?context length is only <limit>",
-    ),
-    ("vllm", r"prompt \(length <requested>\) is longer than the maximum model length of <limit>"),
-    (
-        "openai",
-        r"maximum context length is <limit> tokens.{0,40}?"
-        r"(?:resulted in(?: over)?|your request has)(?: about)? <requested>",
-    ),
-    (
-        "openai",
-        r"maximum context length (?:is|of) <limit> tokens.{0,40}?requested(?: about| a total of)? <total>",
-    ),
-    ("openai", r"input tokens exceed the configured limit of <limit> tokens.{0,40}?resulted in <requested>"),
-    ("openai", r"maximum context (?:length|limit|window|size) (?:is|of) <limit>"),
-    ("openai", r"input tokens exceed the configured limit of <limit>"),
-    (
-        "google",
-        r"input token count \(?<requested>\)? exceeds the maximum number of tokens allowed \(?<limit>",
-    ),
-    ("google", r"input token count.{0,40}? exceeds the maximum number of tokens allowed \(?<limit>"),
-    ("google", r"input token count is <requested> but (?:the )?model only supports up to <limit>"),
-    (
-        "mistral",
-        r"prompt contains <requested> tokens.{0,80}?too large for model with <limit> maximum context length",
-    ),
-    ("mistral", r"too large for model with <limit> maximum context length"),
-    ("cerebras", r"current length is <requested> while limit is <limit>"),
-    ("xai", r"maximum prompt length is <limit> but the request contains <requested>"),
-    ("xai", r"maximum prompt length is <limit>"),
-    ("tgi", r"`max_new_tokens` must be <= <limit>\. Given: <requested> `inputs` tokens and <answer>"),
-    ("tgi", r"`inputs` must have less than <limit> tokens\. Given: <requested>"),
-    ("tgi", r"`inputs` (?:tokens \+ `max_new_tokens` )?must (?:be <=|have less than) <limit>"),
-    ("sglang", r"\(<requested> tokens\) is longer than the model'?s context length \(<limit> tokens"),
-    ("llama.cpp", r"\(<requested> tokens\) exceeds the available context size \(<limit> tokens"),
-    ("llama-cpp-python", r"requested tokens(?: \(<requested>\))? exceed context window of <limit>"),
-    ("lm-studio", r"n_keep:? \(?<requested>\)?\s*>=\s*n_ctx:? \(?<limit>"),
-    ("lm-studio", r"first <requested> tokens when context.{0,120}?length of only <limit> tokens"),
-    ("lm-studio", r"(?:context length of only|reached context length of) <limit> tokens"),
-    (
-        "tensorrt",
-        r"prompt length \(<requested>(?:\.0)?\) and query length \([\d.]+\) max_tokens \(<answer>\)"
-        r" should not exceed max_\w+ \(<limit>",
-    ),
-    ("tabby", r"(?:prompt|context) length <requested> is greater than max_seq_len <limit>"),
-    ("mlc", r"prompt has <requested> tokens in total, larger than the model input length limit <limit>"),
-    ("ds4", r"prompt has <requested> tokens?, but the configured context size is <limit>"),
-    (
-        "openai-compatible",
-        r"input length \(?<requested>\)? exceeds (?:the )?(?:model'?s )?(?:maximum )?"
-        r"(?:context|input|allowed input) length(?: of)? \(?<limit>",
-    ),
-    (
-        "openai-compatible",
-        r"prompt tokens?(?: and max_tokens)? \(?<total>\)? (?:must not |cannot )?exceeds? .{0,40}?<limit>",
-    ),
-    ("kimi", r"exceeded model token limit: <limit>(?: \(requested: <total>)?"),
-    ("copilot", r"prompt token count(?: of <requested>)? exceeds the limit of <limit>"),
-    ("fireworks", r"prompt is too long: <requested>, model maximum context length: <limit>"),
-    ("github-models", r"request body too large for .{1,80}? model\. Max size: <limit> tokens"),
-    (
-        "openai-compatible",
-        r"total (?:number of )?tokens?(?: \([^)]*\))? \(?<total>\)? exceeds? .{0,40}?<limit>",
-    ),
-    ("cloudflare", r"tokens \(<total>\) exceeded this model context window limit \(<limit>"),
-    ("cohere", r"tokens in the prompt cannot exceed <limit>(?: - received <requested>)?"),
-    ("cohere", r"size limit exceeded by \d[\d,]* tokens.{0,80}?limit for this model is <limit>"),
-    ("watsonx", r"input tokens <requested> cannot exceed the total tokens limit <limit>"),
-    ("bedrock", r"max input tokens: <limit>, request input token count: <requested>"),
-    ("dashscope", r"range of input length should be \[\d+, ?<limit>\]"),
-    ("dashscope", r"message token length exceed model limit \(<limit>"),
-)
-
-_WORDED: tuple[tuple[str, str], ...] = (
-    ("vllm", r"longer than the maximum model length"),
-    ("vllm", r"max_tokens must be at least 1, got -"),
-    ("sglang", r"is longer than the model'?s context length"),
-    ("llama.cpp", r"exceeds the available context size|context size has been exceeded|kv cache is full"),
-    ("lm-studio", r"greater than the context length|cannot truncate prompt with n_keep"),
-    ("kimi", r"exceeded model token limit"),
-    ("ollama", r"prompt too long; exceeded (?:max )?context length"),
-    ("ollama", r"input length.{0,40}? exceeds (?:the )?(?:model'?s )?(?:maximum )?context length"),
-    ("bedrock", r"input is too long for requested model|input tokens exceeded"),
-    ("bedrock", r"number of input tokens exceeds|too many input tokens"),
-    ("minimax", r"context window exceeds limit"),
-    ("openai", r"exceeds? (?:\w+ )?(?:model'?s )?(?:maximum )?context (?:window|length|limit)"),
-    (
-        "openai-compatible",
-        r"context(?: window| length| size)?(?: limit)? (?:is |was |has been )?(?:exceeded|overflow)",
-    ),
-    ("anthropic", r"prompt is too long|exceeds? context limit|request_too_large"),
-    ("groq", r"reduce the (?:length|number|size) of (?:the |your )?(?:input )?messages"),
-    ("google", r"request payload size exceeds the limit"),
-    ("z.ai", r"model_context_window_exceeded|tokens in request more than max tokens allowed"),
-    ("z.ai", r"prompt (?:exceeds max(?:imum)? length|超长)"),
-    ("dashscope", r"message token length exceed model limit|input length exceeds the maximum length"),
-    ("volcengine", r"exceed max message tokens"),
-    ("qianfan", r"prompt tokens too long"),
-    ("chinese", r"(?:超出|超过)了?.{0,20}?(?:上下文|最大长度|最大\s?token)|上下文.{0,10}?(?:超出|超过|过长)"),
-    ("litellm", r"ContextWindowExceededError"),
-    ("code", r"context[_ ](?:length|window)[_ ]exceeded|exceed_context_size_error"),
-)
 
 # Wordings of servers that nobody knows: one sentence that says of the input that it is too long for tokens, a
 # context or a model. What limits something else, such as the answer, one field or one file, is named in it.
@@ -188,33 +70,26 @@ _UNNAMED: tuple[str, ...] = (
     _WHOLE,
 )
 
-_FOR_ONE_REQUEST: tuple[str, ...] = (
-    r"\blimit:? <limit>,? (?:used:? \d[\d,]*,? )?requested:? <requested>",
-    r"(?:extra usage|usage credits?) (?:is |are )?(?:required|needed) for (?:long|\d+[km]) context",
-    r"long context\b.{0,40}? (?:not|only) (?:yet |currently )?available for",
-    r"[\"'`]?(?:input|messages|contents)\b(?![^\s\"'`]*(?:id|name|role)\b)[^\s\"'`]*[\"'`]?:?"
-    r" string too long",
-    r"[\"'`](?:input|messages|contents)[\"'`]:? array too long|too many total text bytes",
-)
-"""Limits for a single request that come as a limit over time, or with no word of a context."""
-
 PER_REQUEST = "per-request"
-"""Signal of these."""
+"""Signal of a limit for a single request, however small the others were."""
 
 _NUMBER_OF = re.compile(r"<(limit|requested|total|answer)>")
 
 
-def _signals(*rows: tuple[str, str]) -> tuple[Signal, ...]:
+def _signals(rows: Iterable[Sequence[str]]) -> tuple[Signal, ...]:
     patterns = [
         (name, _NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text)) for name, text in rows
     ]
     return tuple(Signal(name, re.compile(pattern, re.I | re.S)) for name, pattern in patterns)
 
 
-SIGNALS = _signals(*_NUMBERED, *_WORDED)
+_TABLE: Mapping[str, Sequence[Sequence[str]]] = tomllib.loads(
+    Path(__file__).with_name("overflow.toml").read_text("utf-8")
+)
+SIGNALS = _signals([*_TABLE["numbered"], *_TABLE["worded"]])
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
-_OF_NOBODY_KNOWN = _signals(*(("no-name", text) for text in _UNNAMED))
-_OF_ONE_REQUEST = _signals(*((PER_REQUEST, text) for text in _FOR_ONE_REQUEST))
+_OF_NOBODY_KNOWN = _signals(("no-name", text) for text in _UNNAMED)
+_OF_ONE_REQUEST = _signals(_TABLE["one_request"])
 
 ANSWER_INCLUDED = re.compile(
     rf"(?P<answer>{NUMBER})(?: tokens)? (?:in|for) the (?:completion|output)", re.IGNORECASE
