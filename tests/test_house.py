@@ -24,7 +24,7 @@ ALLOWED_TAILS: set[str] = {
     # Loaded with the protocol's library, when a server is first started.
     *(
         "agent.mcp.connection",
-        "agent.mcp.supervisor",
+        "agent.mcp.program",
         "agent.diagnostics.connection",
         "agent.diagnostics.server",
     ),

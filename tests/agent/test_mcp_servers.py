@@ -21,7 +21,6 @@ from tests.servers import mcp_hostile, mcp_stdio
 from tests.servers.mcp_http import mcp_http
 from tests.servers.strict import strict_server
 from tui_app.agent.mcp import server as server_module
-from tui_app.agent.mcp import supervisor
 from tui_app.agent.mcp.offers import own_name
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.server import RESTARTS
@@ -560,16 +559,25 @@ async def test_no_process_is_left(tmp_path: Path, mode: str) -> None:
     assert all(map(gone, started))
 
 
+_STARTS = """
+import asyncio, os, sys
+from pathlib import Path
+from tui_app.agent.mcp.program import Program
+
+async def main():
+    async with Program().streams(sys.argv[1:], Path.cwd(), dict(os.environ)):
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
 async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     os.mkfifo(pids)
-    code = (
-        "import signal, subprocess, sys; p = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, "
-        "start_new_session=True); signal.pause()"
-    )
     server = program("files", "stays", str(pids))
-    words = [sys.executable, "-I", "-S", supervisor.__file__, server.command, *server.args]
-    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", code, *words)
+    words = [server.command, *server.args]
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", _STARTS, *words)
     # Reading a pipe waits for whoever writes it.
     started = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]
     assert len(started) == 2

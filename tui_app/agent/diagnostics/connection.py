@@ -21,8 +21,9 @@ from pygls.protocol.json_rpc import JsonRPCProtocol
 from pygls.uris import from_fs_path, to_fs_path
 
 from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerGone, finding_of
+from tui_app.agent.program_output import ProgramOutput, end_words
 from tui_app.agent.waits import first_of
-from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.version import __version__
 
 # What a server sends that is no message would be written out as it is, and so would the files.
@@ -36,31 +37,7 @@ _HEADER_LINES = 50
 _UNREAD_BYTES = 16 << 20
 """What waits to be read by the server at most."""
 START_S, LEAVE_S = 30.0, 0.5
-_SAID_BYTES = 2_000
 _NO_PROTOCOL = "it does not speak the protocol"
-
-
-class _Listener(Listener):
-    """Hands on what a server prints; asyncio pauses it while nobody reads."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.output = asyncio.StreamReader()
-        self.said = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self.output.set_transport(transport.get_pipe_transport(1))  # type: ignore[arg-type]
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 1:
-            self.output.feed_data(data)
-        else:
-            self.said = (self.said + data)[-_SAID_BYTES:]
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        if fd == 1:
-            self.output.feed_eof()
 
 
 class _Input:
@@ -113,7 +90,7 @@ class Connection:
     def __init__(self, published: Callable[[Path, int | None, Sequence[Finding]], None]) -> None:
         # Its own converter makes a class of each object in a message that it does not know.
         self._protocol = JsonRPCClient(_Protocol, get_converter).protocol
-        self._group: ProcessGroup[_Listener] | None = None
+        self._group: ProcessGroup[ProgramOutput] | None = None
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         """Done once the server is gone, with why."""
         self.open: dict[Path, str] = {}
@@ -138,7 +115,7 @@ class Connection:
         """
         pipes = Pipes(stdin=asyncio.subprocess.PIPE)
         try:
-            self._group, cancelled = await start_group(_Listener, words, cwd=root, env=env, pipes=pipes)
+            self._group, cancelled = await start_group(ProgramOutput, words, cwd=root, env=env, pipes=pipes)
         except NotStarted as error:
             raise ServerGone(f"it cannot be started: {error.why}") from error
         if cancelled:
@@ -208,7 +185,7 @@ class Connection:
         if (error := answer.exception()) is not None:
             raise ServerGone(f"it answered with an error: {error}")
 
-    async def _read(self, listener: _Listener) -> str:
+    async def _read(self, listener: ProgramOutput) -> str:
         """Read to the end; why it came."""
         reading = asyncio.ensure_future(run_async(threading.Event(), _Input(listener.output), self._protocol))
         try:
@@ -220,9 +197,7 @@ class Connection:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         assert self._group is not None
-        code = self._group.transport.get_returncode()
-        how = "it closed its output" if code is None else f"it exited with status {code}"
-        return f"{how}: {listener.said.decode('utf-8', 'replace').strip()}".rstrip(": ")
+        return f"{end_words(self._group.transport.get_returncode())}: {listener.said}".rstrip(": ")
 
 
 _CAPABILITIES = {

@@ -6,21 +6,16 @@ That library is loaded with this file, when a server is first started.
 import asyncio
 import base64
 import json
-import os
-import sys
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from time import monotonic
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import httpx2
-from mcp import ClientSession, MCPError, StdioServerParameters
+from mcp import ClientSession, MCPError
 from mcp.client.session import ElicitationFnT
-from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
@@ -34,9 +29,9 @@ from mcp_types import (
 from pydantic import ValidationError
 from pydantic_ai.messages import ToolReturnPart
 
-from tui_app.agent.mcp import supervisor
 from tui_app.agent.mcp.answers import LISTS, Listing, content_of, valid_result
 from tui_app.agent.mcp.oauth import Auth
+from tui_app.agent.mcp.program import LINE_BYTES, Program, mended
 from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
 from tui_app.agent.network import Route
@@ -51,7 +46,6 @@ MOST_PAGES = 200
 FLOOD_NOTES, FLOOD_S = 5_000, 10.0
 """So many notifications in so many seconds are a flood."""
 PING_S = 5.0
-_SAID_CHARS = 2_000
 _ENDED_S = 1.0
 """Seconds in which the reason of a closed connection is known."""
 _LOST_STATUSES = (404, 410)
@@ -93,8 +87,7 @@ class Connection:
         auth: Auth | None = None,
     ) -> None:
         self._server, self._place, self._callbacks, self._auth = server, place, callbacks, auth
-        self._said: TextIO | None = None
-        self._last_said = ""
+        self._program = Program()
         self._listings = {method: Listing() for method in LISTS}
         self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._since, self._notes = 0.0, 0
@@ -120,9 +113,6 @@ class Connection:
             if not self._opened.is_set():
                 self._task.cancel()
             await asyncio.wait([self._task])
-        if self._said is not None:
-            self._last_said = self._stderr()
-            self._said.close()
 
     async def _run(self) -> None:
         # One task for all of it: what the library opens has to be closed by the same one.
@@ -155,21 +145,14 @@ class Connection:
             async with (
                 _HttpClient(headers=header_values(server, env), auth=self._auth, timeout=timeout) as client,
                 streamable_http_client(
-                    server.url, http_client=client, max_sse_event_size=supervisor.LINE_BYTES
+                    server.url, http_client=client, max_sse_event_size=LINE_BYTES
                 ) as streams,
             ):
                 yield streams
             return
         args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
-        program = StdioServerParameters(
-            command=sys.executable,
-            args=["-I", "-S", str(Path(supervisor.__file__)), server.command, *args],
-            env=program_environment(server, env),
-            cwd=self._place.start_folder(server.cwd),
-            encoding_error_handler="replace",
-        )
-        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see leave
-        async with stdio_client(program, errlog=self._said) as streams:
+        folder, own = self._place.start_folder(server.cwd), program_environment(server, env)
+        async with self._program.streams((server.command, *args), folder, own) as streams:
             yield streams
 
     @property
@@ -273,19 +256,12 @@ class Connection:
     @property
     def said(self) -> str:
         """The end of what the server's program has said on standard error."""
-        return self._stderr().partition(supervisor.END_MARK)[0].strip()[-_SAID_CHARS:]
+        return self._program.said
 
     @property
     def ended(self) -> str:
         """Why the server's program is gone, as part of a sentence; empty where it runs or we ended it."""
-        return self._stderr().partition(supervisor.END_MARK)[2].strip()
-
-    def _stderr(self) -> str:
-        if self._said is None or self._said.closed:
-            return self._last_said
-        size = os.fstat(self._said.fileno()).st_size
-        start = max(0, size - 4 * _SAID_CHARS)
-        return os.pread(self._said.fileno(), size - start, start).decode("utf-8", "replace")
+        return self._program.ended
 
     async def _answer(self, answer: Awaitable[T]) -> T:
         """Wait for an answer, no longer than the connection lasts and what comes can be read.
@@ -423,14 +399,14 @@ async def _lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for data in response.aiter_bytes():
         head, end, tail = data.rpartition(b"\n")
         if end:
-            yield supervisor.mended(bytes(line) + head + end)
+            yield mended(bytes(line) + head + end)
             line = bytearray(tail)
         else:
             line += data
         size += len(data)
-        if (len(line) if has_lines else size) > supervisor.LINE_BYTES:
-            raise httpx2.StreamError(f"it sent a message of more than {supervisor.LINE_BYTES >> 20} MB")
-    yield supervisor.mended(bytes(line))
+        if (len(line) if has_lines else size) > LINE_BYTES:
+            raise httpx2.StreamError(f"it sent a message of more than {LINE_BYTES >> 20} MB")
+    yield mended(bytes(line))
 
 
 async def _shorten_refusal(response: httpx2.Response) -> None:

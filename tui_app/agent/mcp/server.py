@@ -249,10 +249,6 @@ class Server:
 
     async def _why(self, connection: "Connection", error: Exception, *, is_lost: bool) -> str:
         """What to tell of a failed call; a connection that is lost with it is replaced."""
-        for _ in range(10):  # The end of the pipe may be seen before the reason is written.
-            if connection.ended or not connection.is_lost() or self.settings.url:
-                break
-            await asyncio.sleep(0.05)
         if is_lost or connection.is_lost():
             if connection is self._connection:
                 self._lose(f"in the middle of a call {connection.ended or _words(error)}")

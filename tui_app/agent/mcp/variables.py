@@ -26,8 +26,7 @@ def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, 
     Raises:
         MissingVariable: if one that is named is not set.
     """
-    # An empty one also takes the place of what the client library would pass on by itself.
-    needed = {name: env.get(name, "") for name in NEEDED if name in env or name in ("SHELL", "TERM")}
+    needed = {name: env[name] for name in NEEDED if name in env}
     named = {name: _value(value, env, server) for name, value in server.env.items()}
     return {**needed, **named, **server.given_env}
 

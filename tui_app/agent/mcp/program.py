@@ -1,0 +1,143 @@
+"""An MCP server's program: messages by the line over its pipes, and nobody left behind.
+
+Its process group ends with the connection, and where we are killed.
+"""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from tui_app.agent.program_output import ProgramOutput, end_words
+from tui_app.agent.waits import first_of
+from tui_app.processes import NotStarted, Pipes, ProcessGroup, start_group
+
+LINE_BYTES = 16 << 20
+"""Bytes of one message; whoever reads it keeps all of it in memory until it ends."""
+GRACE_S = 0.5
+"""Seconds a server has after its input has ended, and again after SIGTERM."""
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
+)
+"""An escape sequence of JSON; the group is half of a surrogate pair."""
+_Incoming = MemoryObjectSendStream[SessionMessage | Exception]
+_Outgoing = MemoryObjectReceiveStream[SessionMessage]
+
+
+def mended(line: bytes) -> bytes:
+    """A line of JSON with the replacement character for halves of surrogate pairs, which no parser takes."""
+    if b"\\u" not in line:
+        return line
+    return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
+
+
+class Program:
+    """Runs once; made and used on one event loop."""
+
+    def __init__(self) -> None:
+        self.ended = ""
+        """Why it is gone, as part of a sentence; empty where it runs or we ended it."""
+        self._printed = ProgramOutput(LINE_BYTES)
+        self._leaving = False
+
+    @property
+    def said(self) -> str:
+        """The end of what it has said on standard error."""
+        return self._printed.said
+
+    @asynccontextmanager
+    async def streams(
+        self, words: Sequence[str], cwd: Path, env: Mapping[str, str]
+    ) -> AsyncIterator[tuple[Any, Any]]:
+        """Start it, and end it behind what is done with its messages.
+
+        Args:
+            words: Program and arguments.
+            cwd: Its folder.
+            env: Its environment.
+
+        Raises:
+            NotStarted: if it cannot be started.
+        """
+        pipes = Pipes(stdin=subprocess.PIPE)
+        try:
+            group, cancelled = await start_group(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
+        except NotStarted as error:
+            self.ended = f"it cannot be run: {error.why}"
+            raise
+        incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+        working = [asyncio.create_task(self._read(group, incoming))]
+        working.append(asyncio.create_task(self._write(group, outgoing)))
+        try:
+            if cancelled:
+                raise asyncio.CancelledError
+            yield read, write
+        finally:
+            self._leaving = True
+            try:
+                await self._end(group)
+            finally:
+                await group.end()
+                for task in working:
+                    task.cancel()
+                await asyncio.gather(*working, return_exceptions=True)
+                for stream in (incoming, read, write, outgoing):
+                    stream.close()
+
+    async def _end(self, group: ProcessGroup[ProgramOutput]) -> None:
+        """Let it end by itself: its input ends, and a while later it is told to."""
+        pipe: Any = group.transport.get_pipe_transport(0)
+        pipe.close()
+        await first_of(self._printed.exited.wait(), timeout_s=GRACE_S)
+        if not self._printed.exited.is_set():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(group.transport.get_pid(), signal.SIGTERM)
+            await first_of(self._printed.exited.wait(), timeout_s=GRACE_S)
+
+    async def _read(self, group: ProcessGroup[ProgramOutput], incoming: _Incoming) -> None:
+        exited = self._printed.exited
+        async with incoming:
+            reading = asyncio.create_task(self._lines(incoming))
+            try:
+                await first_of(reading, exited.wait())
+                # Its last words; a child of its own may hold the pipes open.
+                await first_of(reading, timeout_s=GRACE_S)
+                await first_of(exited.wait(), timeout_s=GRACE_S)
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+            if not self._leaving:
+                self.ended = self.ended or end_words(group.transport.get_returncode())
+
+    async def _lines(self, incoming: _Incoming) -> None:
+        try:
+            while line := await self._printed.output.readline():
+                try:
+                    told = jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
+                except ValueError as error:
+                    await incoming.send(error)
+                else:
+                    await incoming.send(SessionMessage(told))
+        except ValueError:
+            self.ended = f"it sent a message of more than {LINE_BYTES >> 20} MB"
+
+    async def _write(self, group: ProcessGroup[ProgramOutput], outgoing: _Outgoing) -> None:
+        pipe: Any = group.transport.get_pipe_transport(0)
+        async with outgoing:
+            async for each in outgoing:
+                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                pipe.write(text.encode("utf-8", "replace") + b"\n")
+                if pipe.get_write_buffer_size() > LINE_BYTES:
+                    self.ended = "it does not read what it is sent"
+                    group.kill()

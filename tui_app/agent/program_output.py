@@ -1,0 +1,47 @@
+"""What a program prints, for whoever reads it: as a stream, and the end of what it says beside that."""
+
+import asyncio
+
+from tui_app.processes import Listener
+
+_SAID_BYTES = 2_000
+_STREAM_BYTES = 1 << 16
+
+
+class ProgramOutput(Listener):
+    """Hands on what a program prints; asyncio pauses it while nobody reads.
+
+    Args:
+        line_bytes: Bytes of a line that is read as one.
+    """
+
+    def __init__(self, line_bytes: int = _STREAM_BYTES) -> None:
+        super().__init__()
+        self.output = asyncio.StreamReader(line_bytes)
+        self._said = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self.output.set_transport(transport.get_pipe_transport(1))  # type: ignore[arg-type]
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 1:
+            self.output.feed_data(data)
+        else:
+            self._said = (self._said + data)[-_SAID_BYTES:]
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.output.feed_eof()
+
+    @property
+    def said(self) -> str:
+        """The end of what it has said on standard error."""
+        return self._said.decode("utf-8", "replace").strip()
+
+
+def end_words(status: int | None) -> str:
+    """How a program has ended, as part of a sentence; None is one that goes on without its output."""
+    if status is None:
+        return "it closed its output"
+    return f"it exited with status {status}" if status >= 0 else f"it was ended by signal {-status}"
