@@ -12,7 +12,7 @@ import httpx2
 from pydantic_ai.models import Model, known_model_names
 
 from tui_app.agent import model_lists as discovery
-from tui_app.agent.addresses import address_of, is_loopback, same_server
+from tui_app.agent.addresses import address_of, same_server
 from tui_app.agent.error_sentences import OTHER
 from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
@@ -133,8 +133,6 @@ class ModelChoice:
     available: bool
     why_not: str = ""
     """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
-    local: bool = False
-    """Whether it runs on this machine."""
     needs_key: str = ""
     """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
@@ -149,9 +147,7 @@ class ModelChoice:
     images: bool | None = None
 
 
-_FREE: Mapping[str, Any] = MappingProxyType(
-    {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
-)
+_FREE: Mapping[str, Any] = MappingProxyType({"price": "free", "price_in": 0.0, "price_out": 0.0})
 """What runs on this machine."""
 
 
@@ -191,12 +187,11 @@ async def list_models(
         *(_ready_choice(name, model) for name, model in ready.items()),
         *own,
         *(
-            ModelChoice(
-                name=f"{server.name}:{model.id}",
-                label=f"{model.id} · {server.name}, this machine",
-                window=model.window,
-                window_source=_source(model.window, "server"),
-                available=True,
+            _choice(
+                f"{server.name}:{model.id}",
+                f"{model.id} · {server.name}, this machine",
+                model.window,
+                "server",
                 **_FREE,
             )
             for server in servers
@@ -207,18 +202,19 @@ async def list_models(
     ]
 
 
+def _choice(
+    name: str, label: str, window: int | None, source: str, why_not: str = "", **facts: Any
+) -> ModelChoice:
+    return ModelChoice(
+        name, label, window, source if window else "default", not why_not, why_not=why_not, **facts
+    )
+
+
 def _ready_choice(name: str, model: Model) -> ModelChoice:
     prefix, _, short = name.partition(":")
-    window = model.context_window
     free = model.profile.get("price_in") == model.profile.get("price_out") == 0.0
-    return ModelChoice(
-        name=name,
-        label=f"{short} · {prefix}",
-        window=window,
-        window_source=_source(window, "model"),
-        available=True,
-        **(_FREE if free else {}),
-    )
+    facts = _FREE if free else {}
+    return _choice(name, f"{short} · {prefix}", model.context_window, "model", **facts)
 
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:
@@ -231,12 +227,11 @@ def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> 
     return (Endpoint(name=OPENAI_CHAT, base_url=url, key_env=key if env.get(key) else ""),)
 
 
-_OFFLINE_CHOICE = ModelChoice(
-    name=OFFLINE_MODEL,
-    label="extractive · built in, finds and quotes passages",
-    window=CONTEXT_WINDOW,
-    window_source="model",
-    available=True,
+_OFFLINE_CHOICE = _choice(
+    OFFLINE_MODEL,
+    "extractive · built in, finds and quotes passages",
+    CONTEXT_WINDOW,
+    "model",
     tools=True,
     thinking=False,
     images=False,
@@ -261,54 +256,40 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
             if endpoint.name == OPENAI_CHAT:
                 where = f"set {PROVIDERS[OPENAI_CHAT].keys[0]}"
         return [_closed(endpoint, f"{error}: {where}")]
+    prices = _prices(endpoint.price_in, endpoint.price_out)
+    source = "setting" if endpoint.window else "server"
     return [
-        ModelChoice(
-            name=f"{endpoint.name}:{model.id}",
-            label=f"{model.id} · {endpoint.name}",
-            window=endpoint.window or model.window,
-            window_source="setting" if endpoint.window else _source(model.window, "server"),
-            available=True,
-            local=is_loopback(endpoint.base_url),
-            price=price_words(endpoint.price_in, endpoint.price_out),
-            price_in=endpoint.price_in,
-            price_out=endpoint.price_out,
+        _choice(
+            f"{endpoint.name}:{model.id}",
+            f"{model.id} · {endpoint.name}",
+            endpoint.window or model.window,
+            source,
+            **prices,
         )
         for model in models
     ]
 
 
 def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelChoice:
-    return ModelChoice(
-        name=f"{endpoint.name}:",
-        label=endpoint.name,
-        window=endpoint.window,
-        window_source=_source(endpoint.window, "setting"),
-        available=False,
-        why_not=reason,
-        needs_key=needs_key,
-        local=is_loopback(endpoint.base_url),
-    )
+    name, window = endpoint.name, endpoint.window
+    return _choice(f"{name}:", name, window, "setting", reason, needs_key=needs_key)
 
 
 def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
     prefix, _, model = name.partition(":")
-    reason = why_not(prefix, env)
     window, price_in, price_out = _facts(prefix, model)
     can = capabilities(prefix, model)
-    return ModelChoice(
-        name=name,
-        label=f"{model} · {prefix}",
-        window=window,
-        window_source=_source(window, "model"),
-        available=not reason,
-        why_not=reason,
+    return _choice(
+        name,
+        f"{model} · {prefix}",
+        window,
+        "model",
+        why_not(prefix, env),
         needs_key=missing_key(name, env, {}),
-        price=price_words(price_in, price_out),
-        price_in=price_in,
-        price_out=price_out,
         tools=can.tools,
         thinking=can.thinking,
         images=can.images,
+        **_prices(price_in, price_out),
     )
 
 
@@ -341,8 +322,8 @@ def price_words(price_in: float | None, price_out: float | None) -> str:
     return "${} in, ${} out".format(*dollars)
 
 
-def _source(window: int | None, source: str) -> str:
-    return source if window else "default"
+def _prices(price_in: float | None, price_out: float | None) -> dict[str, Any]:
+    return {"price": price_words(price_in, price_out), "price_in": price_in, "price_out": price_out}
 
 
 # The models of a conversation: built when first used, with the window their server lists.

@@ -1,7 +1,7 @@
 """Commands as the model runs them, to their end or in the background."""
 
 import asyncio
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -81,36 +81,26 @@ class CommandTool:
         with told():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
-            await asyncio.to_thread(prepare)
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
-            kept = await asyncio.to_thread(self.confinement)
-            inside = kept if kept is not None and kept.is_kept_in and not outside else None
-            if self.required and inside is None:
-                raise ToolProblem(_NO_SANDBOX.format(INSTALL))
-            leaves = outside and kept is not None and kept.is_kept_in
-            where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
             longer = f"at most {limit:g} s" if limit > self.timeout_s else ""
             longer = "in the background" if background else longer
-            action = Action(
+            wanted = Action(
                 tool=ctx.tool_name or RUN_COMMAND.name,
                 kind="command",
                 subject=command,
-                note=", ".join(filter(None, (where, longer))),
-                guarded="always asked: it leaves the sandbox" if leaves else "",
+                note=longer,
                 call=call,
             )
-            if declined := await self.gate(action):
-                return ToolDenied(declined)
-            inside = await asyncio.to_thread(inside.found) if inside is not None else None
-            words = shell_words(command)
-            wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+            admitted = await self.admitted(wanted, outside=outside)
+            if isinstance(admitted, str):
+                return ToolDenied(admitted)
+            action, inside, wrapped = admitted
             if background and self.tasks is not None:
                 task = await self.tasks.start(command, wrapped, call)
                 if inside is not None:
                     # Its call is over when somebody asks about that.
-                    by = "a background command"
-                    made = _made(self, inside, replace(action, call="", note=""), by)
-                    self.tasks.made[task.id] = made
+                    asked = replace(action, call="", note="")
+                    self.tasks.made[task.id] = self.made(inside, asked, "a background command")
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
                 return f"{left}{await read_task(task)}"
             try:
@@ -121,37 +111,65 @@ class CommandTool:
                 raise
             result = command_result(ended, limit)
             if inside is not None:
-                result = "\n".join([result, *await _made(self, inside, action, "the command").ask()])
+                result = "\n".join([result, *await self.made(inside, action, "the command").ask()])
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
 
+    async def admitted(
+        self, wanted: Action, *, outside: bool = False
+    ) -> tuple[Action, Confinement | None, Sequence[str]] | str:
+        """Ask whether a command may run.
+
+        Args:
+            wanted: The command, with what else there is to know of it.
+            outside: Whether it is to run without the sandbox.
+
+        Returns:
+            What was asked about, how it is kept in and what is run; why it must not run, for the model.
+
+        Raises:
+            ToolProblem: if it cannot be kept in and must be.
+        """
+        await asyncio.to_thread(prepare)
+        kept = await asyncio.to_thread(self.confinement)
+        has_sandbox = kept is not None and kept.is_kept_in
+        inside, leaves = kept if has_sandbox and not outside else None, has_sandbox and outside
+        if self.required and inside is None:
+            raise ToolProblem(_NO_SANDBOX.format(INSTALL))
+        where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
+        guarded = "always asked: it leaves the sandbox" if leaves else ""
+        note = ", ".join(filter(None, (where, wanted.note)))
+        action = replace(wanted, note=note, guarded=guarded)
+        if declined := await self.gate(action):
+            return declined
+        inside = await asyncio.to_thread(inside.found) if inside is not None else None
+        words = shell_words(action.subject)
+        wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+        return action, inside, wrapped
+
+    def made(self, inside: Confinement, action: Action, by: str) -> MadePlaces:
+        """What a command makes that programs obey."""
+        made = MadePlaces(gate=self.gate, inside=inside, command=action, by=by)
+        if self.tasks is not None:
+            made.answered, made.written = self.tasks.answered, self.tasks.written
+        return made
+
 
 async def run_check(tool: CommandTool, command: str) -> Ended | str:
     """Run a command that no call of the model asks for, under the same rules; or why it may not run."""
-    await asyncio.to_thread(prepare)
-    kept = await asyncio.to_thread(tool.confinement)
-    inside = kept if kept is not None and kept.is_kept_in else None
-    if tool.required and inside is None:
-        return _NO_SANDBOX.format(INSTALL)
-    note = ", ".join(filter(None, ("checks the goal", "" if kept is None else kept.limits)))
-    action = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note=note)
-    if declined := await tool.gate(action):
-        return declined
-    inside = await asyncio.to_thread(inside.found) if inside is not None else None
-    words = shell_words(command)
-    wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+    wanted = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note="checks the goal")
+    try:
+        admitted = await tool.admitted(wanted)
+    except ToolProblem as problem:
+        return str(problem)
+    if isinstance(admitted, str):
+        return admitted
+    action, inside, wrapped = admitted
     ended = await tool.runner.run(wrapped, tool.timeout_s, lambda _text: None)
     if inside is not None:
-        await _made(tool, inside, action, "the check").ask()
+        await tool.made(inside, action, "the check").ask()
     return ended
-
-
-def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
-    made = MadePlaces(gate=tool.gate, inside=inside, command=action, by=by)
-    if tool.tasks is not None:
-        made.answered, made.written = tool.tasks.answered, tool.tasks.written
-    return made
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:

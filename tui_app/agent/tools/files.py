@@ -37,20 +37,14 @@ NOTHING_LISTED = "has nothing to show]"
 _SNIFFED_BYTES = 8192
 
 
-def lines_of(path: Path, stop: Stop) -> Iterator[str]:
+def _lines_in(file: BinaryIO, stop: Stop, kept: int = LINE_BYTES) -> Iterator[str]:
     r"""Yield the lines of a file without their line ends; only ``\n`` and ``\r\n`` end a line, as in editors.
 
     Bytes that are not UTF-8 become replacement characters. Ends early once ``stop`` is late.
 
     Raises:
-        ToolProblem: if the file cannot be read.
         Cancelled: if the turn was cancelled meanwhile.
     """
-    with open_regular(path) as file:
-        yield from _lines_in(file, stop)
-
-
-def _lines_in(file: BinaryIO, stop: Stop, kept: int = LINE_BYTES) -> Iterator[str]:
     number = 0
     while raw := file.readline(kept):
         number += 1
@@ -74,7 +68,6 @@ def clip(text: str, limit: int) -> str:
 
 MAX_FILES = 50_000
 """Files one walk looks at; a larger tree is reported as cut."""
-WITHHELD = "files left out by rules of the user: {:,}; name one to ask for it"
 ShowsFile = Callable[[Path], bool]
 """Whether a tool may show anything of a resolved path that it came across."""
 _IGNORE_FILE_BYTES = 256 * 1024
@@ -303,15 +296,23 @@ class _Hits(_Rows):
     withheld: int = 0
 
     def render(self, pattern: str, cut: str) -> str:
-        rows = self.rows or [f"[no line matches {pattern!r:.200} in {self.files:,} files]"]
-        notes = [
+        return _noted(
+            self.rows or [f"[no line matches {pattern!r:.200} in {self.files:,} files]"],
             "more hits exist: narrow the pattern or the path" if self.more else "",
             f"{self.large:,} files over 5 MB were skipped" if self.large else "",
             f"the end of {self.long:,} long lines was not searched" if self.long else "",
-            WITHHELD.format(self.withheld) if self.withheld else "",
+            _left_out(self.withheld),
             cut,
-        ]
-        return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
+        )
+
+
+def _noted(rows: Iterable[str], *notes: str) -> str:
+    """Rows, and behind them what there is to know of them."""
+    return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
+
+
+def _left_out(files: int) -> str:
+    return f"files left out by rules of the user: {files:,}; name one to ask for it" if files else ""
 
 
 def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop, found: _Hits) -> Iterator[str]:
@@ -337,9 +338,13 @@ def _searchable(file: BinaryIO, *, named: bool, found: _Hits) -> bool:
     if not named and os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
         found.large += 1
         return False
-    binary = b"\0" in file.read(_SNIFFED_BYTES)
+    return not _is_binary(file)
+
+
+def _is_binary(file: BinaryIO) -> bool:
+    found = b"\0" in file.read(_SNIFFED_BYTES)
     file.seek(0)
-    return not binary
+    return found
 
 
 def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
@@ -404,24 +409,21 @@ def read_file(ws: Workspace, path: str, start: int = 1, lines: int = 400, *, sto
         Cancelled: if the turn was cancelled meanwhile.
     """
     real = ws.file(path)
+    name = ws.display(real)
+    first, stop = max(1, start), stop or Stop()
+    page = _Rows(min(max(1, lines), MAX_LINES))
     with open_regular(real) as file:
-        if b"\0" in file.read(_SNIFFED_BYTES):
+        if _is_binary(file):
             size = os.fstat(file.fileno()).st_size
-            name = ws.display(real)
             raise ToolProblem(f"{name} is a binary file of {size:,} bytes and has no lines to read.")
-    first, wanted = max(1, start), min(max(1, lines), MAX_LINES)
-    stop = stop or Stop()
-    page = _Rows(wanted)
-    for number, text in enumerate(lines_of(real, stop), 1):
-        if number >= first and not page.add(f"{number}\t{clip(text, SHOWN_LINE_CHARS)}"):
-            break
+        for number, text in enumerate(_lines_in(file, stop), 1):
+            if number >= first and not page.add(f"{number}\t{clip(text, SHOWN_LINE_CHARS)}"):
+                break
     if not page.rows and first > 1:
-        raise ToolProblem(f"{ws.display(real)} ends before line {first}; start at 1 or lower.")
-    if page.more:
-        page.rows.append(f"[more lines follow; read on with start={first + len(page.rows)}]")
-    elif stop.late():
-        page.rows.append("[reading took too long and was stopped here]")
-    return "\n".join(page.rows) if page.rows else f"[{ws.display(real)} is empty]"
+        raise ToolProblem(f"{name} ends before line {first}; start at 1 or lower.")
+    end = "reading took too long and was stopped here" if stop.late() else ""
+    more = f"more lines follow; read on with start={first + len(page.rows)}" if page.more else end
+    return _noted(page.rows, more) or f"[{name} is empty]"
 
 
 def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
@@ -441,11 +443,10 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
             rows = [_row(entry) for entry in entries[:MAX_ENTRIES]]
     except OSError as error:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
-    if len(entries) > MAX_ENTRIES:
-        rows.append(f"[{len(entries) - MAX_ENTRIES:,} more entries; narrow them down with {GLOB.name}]")
-    if withheld := len(present) - len(entries):
-        rows.append(f"[{WITHHELD.format(withheld)}]")
-    return "\n".join(rows) if rows else f"[{ws.display(folder)} {NOTHING_LISTED}"
+    more = len(entries) - MAX_ENTRIES
+    cut = f"{more:,} more entries; narrow them down with {GLOB.name}" if more > 0 else ""
+    left_out = _left_out(len(present) - len(entries))
+    return _noted(rows, cut, left_out) or f"[{ws.display(folder)} {NOTHING_LISTED}"
 
 
 def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsFile = shows_all) -> str:
@@ -473,13 +474,7 @@ def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsF
             walk.cut = f"only the first {MAX_ENTRIES} are listed; narrow the pattern"
             break
         rows.append(ws.display(path))
-    if not rows:
-        rows.append(f"[no file matches {pattern!r:.200}]")
-    if withheld:
-        rows.append(f"[{WITHHELD.format(withheld)}]")
-    if walk.cut:
-        rows.append(f"[{walk.cut}]")
-    return "\n".join(rows)
+    return _noted(rows or [f"[no file matches {pattern!r:.200}]"], _left_out(withheld), walk.cut)
 
 
 def _split_base(ws: Workspace, pattern: str) -> tuple[Path, str]:
