@@ -1,7 +1,7 @@
 """Agents that a user or a project has written as Markdown files: the model sends them out as sub-agents."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -107,12 +107,7 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | Non
         return None
     document = read_document(read.text)
     values = document.values
-    name = values.get("name", "") or file.stem
-    if not _NAME.fullmatch(name):
-        raise Refused("its name may only have letters, digits, dashes and underscores")
-    description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
-    if not description:
-        raise Refused("it has no description, so the model cannot tell when to use it")
+    name, description = heading(values, file.stem, _NAME, "dashes and underscores")
     if not document.body:
         raise Refused("it has no instructions")
     tools, unknown = _tools(values.get("tools", ""))
@@ -137,7 +132,32 @@ def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:
     return (*LOOKS, *works), [f"{each:.40}" for each in unknown[:5]]
 
 
+def heading(values: Mapping[str, str], own: str, letters: re.Pattern[str], signs: str) -> tuple[str, str]:
+    """Name and description of what a file describes.
+
+    Args:
+        values: Of its head.
+        own: The name it has without one there.
+        letters: What names are made of.
+        signs: The same in words, letters and digits apart.
+
+    Raises:
+        Refused: if they are of no use; says why.
+    """
+    name = values.get("name", "") or own
+    if not letters.fullmatch(name):
+        raise Refused(f"its name may only have letters, digits, {signs}")
+    description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
+    if not description:
+        raise Refused("it has no description, so the model cannot tell when to use it")
+    return name, description
+
+
+def listed_text(tag: str, intro: str, found: Iterable[tuple[str, str]]) -> str:
+    """Names and descriptions as the model reads them, which cannot end the list; empty without any."""
+    lines = [f"- {name}: {description.replace(f'</{tag}', f'< /{tag}')}" for name, description in found]
+    return "\n".join([f"<{tag}>", intro, *lines, f"</{tag}>"]) if lines else ""
+
+
 def agents_text(agents: Iterable[AgentFile]) -> str:
-    """Names and descriptions as the model reads them; empty when there are none."""
-    lines = [f"- {each.name}: {each.description.replace('</agents', '< /agents')}" for each in agents]
-    return "\n".join(["<agents>", _INTRO, *lines, "</agents>"]) if lines else ""
+    return listed_text("agents", _INTRO, ((each.name, each.description) for each in agents))

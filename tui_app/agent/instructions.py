@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from tui_app.agent.agent_files import find_agents
+from tui_app.agent.agent_files import find_agents, heading, listed_text
 from tui_app.files import (
     MayRead,
     NearestFiles,
@@ -418,7 +418,6 @@ def brought_by(
 FILE = "SKILL.md"
 FOLDERS = (".plimsoll/skills", ".claude/skills")
 MOST = 64
-DESCRIPTION_CHARS = 500
 BODY_CHARS = 50_000
 _SHOWN_FILES = 40
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -468,23 +467,12 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
     if read is None:
         return None
     values = read_document(read.text).values
-    name = values.get("name", "") or file.parent.name
-    if not _NAME.fullmatch(name):
-        raise Refused("its name may only have letters, digits, dots, dashes and underscores")
-    description = " ".join(values.get("description", "").split())[:DESCRIPTION_CHARS]
-    if not description:
-        raise Refused("it has no description, so the model cannot tell when to use it")
+    name, description = heading(values, file.parent.name, _NAME, "dots, dashes and underscores")
     return Skill(name, description, file, "user" if root is None else "project", root, may_read)
 
 
 def skills_text(skills: Skills) -> str:
-    """Names and descriptions as the model reads them; empty when there are none."""
-    if not skills.found:
-        return ""
-    lines = [
-        f"- {skill.name}: {skill.description.replace('</skills', '< /skills')}" for skill in skills.found
-    ]
-    return "\n".join(["<skills>", _SKILLS_INTRO, *lines, "</skills>"])
+    return listed_text("skills", _SKILLS_INTRO, ((each.name, each.description) for each in skills.found))
 
 
 def skill_body(skill: Skill) -> str:

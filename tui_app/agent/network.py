@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,19 +24,12 @@ from tui_app.agent.addresses import is_loopback
 CONNECT_S = 10.0
 _TIMEOUT = httpx2.Timeout(600.0, connect=5.0)
 _LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
-TRUST_VARIABLES: Mapping[str, bool] = MappingProxyType(
-    {
-        "SSL_CERT_FILE": True,
-        "SSL_CERT_DIR": True,
-        "REQUESTS_CA_BUNDLE": True,
-        "CURL_CA_BUNDLE": True,
-        "PIP_CERT": True,
-        "AWS_CA_BUNDLE": True,
-        "NODE_EXTRA_CA_CERTS": False,
-        "CODEX_CA_CERTIFICATE": False,
-    }
+_ADDING = ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE")
+_REPLACING = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "AWS_CA_BUNDLE"),
 )
-"""Variables that name files or folders of certificates, and whether they take the place of the system's."""
+TRUST_VARIABLES = (*_REPLACING, *_ADDING)
+"""Variables that name files or folders of certificates, in the place of the system's or beside them."""
 
 
 _NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
@@ -229,7 +221,7 @@ def trusted() -> ssl.SSLContext:
 
 @lru_cache(maxsize=4)
 def _trusted(named: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
-    if any(TRUST_VARIABLES[name] for name, _ in named):
+    if any(name in _REPLACING for name, _ in named):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     else:
         context = httpx2.create_ssl_context(trust_env=False)

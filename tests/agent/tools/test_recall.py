@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.agent.tools.history import HistoryHit, page_of, read_message, search_history
+from tui_app.agent.tools.history import HistoryHit, named_message, page_of, read_message, search_history
 from tui_app.agent.tools.lookup import recall_toolset
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.policy import NormaliseLimits
@@ -91,17 +91,18 @@ def test_beyond_the_end() -> None:
     )
     assert search_history(talk, "#7", start=1, offset=4) == "#7 run_command: lines 2-2 of 2\ntwo"
     with pytest.raises(ToolProblem, match="#7 ends before line 3"):
-        read_message(talk, "#7", 3, 400)
+        read_message(talk.hit, 3, 400)
 
 
 def test_read_file_takes_a_handle_and_numbers_its_lines() -> None:
     talk = Said("one\ntwo\nthree\n")
-    assert read_message(talk, " #7 ", 2, 1) == (
+    assert named_message(talk, " #7 ") is talk.hit
+    assert read_message(talk.hit, 2, 1) == (
         '2\ttwo\n[more lines follow, 3 in all; read on with read_file(path="#7", start=3)]'
     )
-    assert read_message(talk, "#7", 1, 400) == "1\tone\n2\ttwo\n3\tthree"
+    assert read_message(talk.hit, 1, 400) == "1\tone\n2\ttwo\n3\tthree"
     for path in ("7", "#8", "#7.txt", "src/#7", ""):
-        assert read_message(talk, path, 1, 400) is None
+        assert named_message(talk, path) is None
 
 
 def test_a_hit_tells_the_line_to_read_from() -> None:

@@ -86,15 +86,14 @@ def _why_long(entry: Any) -> str:
 
 def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
     """Why the one entry of a page is not of the protocol's form; empty where it is."""
-    from mcp_types import ListPromptsResult, ListResourcesResult, ListToolsResult
+    import mcp_types
     from mcp_types.methods import validate_server_result
 
-    kinds = (ListToolsResult, ListResourcesResult, ListPromptsResult)
-    models: dict[str, Any] = dict(zip(LISTS, kinds, strict=True))
+    model: Any = getattr(mcp_types, f"List{LISTS[method].title()}Result")
     try:
         with suppress(KeyError):  # a version without a schema of its own
             validate_server_result(method, version, page)
-        models[method].model_validate(page, by_name=False)
+        model.model_validate(page, by_name=False)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(each) for each in first["loc"] if each not in (LISTS[method], 0))

@@ -21,7 +21,7 @@ from tui_app.agent.mcp.variables import MissingVariable, secrets_of
 from tui_app.agent.waits import first_of
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
-from tui_app.text import count, plain_text
+from tui_app.text import count, cut, plain_text
 from tui_app.trust import NotTrusted, ProgramPlace
 
 if TYPE_CHECKING:
@@ -88,6 +88,10 @@ def load_client() -> tuple[Any, ...]:
     return tuple(importlib.import_module(f"tui_app.agent.mcp.{name}") for name in ("connection", "oauth"))
 
 
+def first_status(server: McpServer) -> McpStatus:
+    return McpStatus(name=server.name, where=server.where, state="starting" if server.enabled else "off")
+
+
 class Server:
     """Starts a server and keeps it; all methods belong to one event loop.
 
@@ -115,9 +119,7 @@ class Server:
         self._asking = self._declined = 0
         """Questions that wait for the user: no call ends for its length meanwhile."""
         self.offer = Offer()
-        self.status = McpStatus(
-            name=settings.name, where=settings.where, state="starting" if settings.enabled else "off"
-        )
+        self.status = first_status(settings)
         self.settled = asyncio.Event()
         """Set once it is ready, or is not going to be."""
         self._place, self._changed = place, changed
@@ -393,66 +395,47 @@ class Server:
             listed, malformed = await connection.tools()
         if self._stop.is_set() or self._lost:
             return
-        resources, prompts = await self._other_lists(connection)
+        resources = await self._extras(connection, "resources")
+        prompts = await self._extras(connection, "prompts")
         # Off the loop, which goes on while schemas are checked.
         made = await asyncio.to_thread(offer, self.settings.name, listed, self.settings.tools)
         self.offer = replace(made, left_out=(*malformed, *made.left_out))
-        # What went wrong before it was started again stays to be read.
-        error = self.status.error if self.status.restarts else ""
-        said = plain_text(connection.instructions).strip() if self.settings.instructions else ""
+        name, said = self.settings.name, ""
+        if self.settings.instructions:
+            said = cut(plain_text(connection.instructions).strip(), INSTRUCTION_CHARS)
         self.status = replace(
             self.status,
             state="ready",
-            error=error,
+            # What went wrong before it was started again stays to be read.
+            error=self.status.error if self.status.restarts else "",
             left_out=self.offer.left_out,
-            resources=resources,
-            prompts=prompts,
-            instructions=said if len(said) <= INSTRUCTION_CHARS else f"{said[:INSTRUCTION_CHARS]}…",
+            resources=tuple(
+                McpResource(server=name, uri=str(each.uri), about=each.description or each.name or "")
+                for each in resources
+            ),
+            prompts=tuple(_prompt(name, each) for each in prompts if _PROMPT_NAME.fullmatch(each.name)),
+            instructions=said,
         )
         self.settled.set()
         self._changed(self)
 
-    async def _other_lists(
-        self, connection: "Connection"
-    ) -> tuple[tuple[McpResource, ...], tuple[McpPrompt, ...]]:
-        """What it has beside tools; a list that cannot be read is none, and the tools stay."""
-        name = self.settings.name
-        found: dict[str, list[Any]] = {"resources": [], "prompts": []}
-        for field in found:
-            with suppress(Exception):  # whatever a foreign server makes the client raise
-                async with asyncio.timeout(self.settings.timeout):
-                    found[field] = list(await connection.listed(field))[:MOST_LISTED]
-        resources = (
-            McpResource(server=name, uri=str(each.uri), about=each.description or each.name or "")
-            for each in found["resources"]
-        )
-        prompts = (
-            McpPrompt(
-                server=name,
-                name=each.name,
-                about=each.description or "",
-                arguments=tuple(
-                    one.name if one.required else f"[{one.name}]" for one in each.arguments or ()
-                ),
-            )
-            for each in found["prompts"]
-            if _PROMPT_NAME.fullmatch(each.name)
-        )
-        return tuple(resources), tuple(prompts)
+    async def _extras(self, connection: "Connection", field: str) -> list[Any]:
+        """A list beside that of tools; one that cannot be read is none, and the tools stay."""
+        with suppress(Exception):  # whatever a foreign server makes the client raise
+            async with asyncio.timeout(self.settings.timeout):
+                return list(await connection.listed(field))[:MOST_LISTED]
+        return []
 
     async def read(self, uri: str) -> str | bytes:
         """A resource: text, or a file as it is. Raises ``CallFailed``."""
         pieces = await self._asked(lambda connection, _: connection.read(uri))
-        if sum(len(piece) for piece in pieces) > RESOURCE_BYTES * (40 if len(pieces) == 1 else 1):
+        files = [piece for piece in pieces if isinstance(piece, bytes)]
+        is_file = len(pieces) == len(files) == 1
+        if sum(map(len, pieces)) > RESOURCE_BYTES * (40 if is_file else 1):
             raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
-        if len(pieces) == 1 and isinstance(pieces[0], bytes):
-            return pieces[0]
-        if any(isinstance(piece, bytes) for piece in pieces):
+        if files and not is_file:
             raise CallFailed("it contains several files")
-        text = "\n\n".join(piece for piece in pieces if isinstance(piece, str))
-        if len(text) > RESOURCE_BYTES:
-            raise CallFailed(f"it is larger than {RESOURCE_BYTES >> 10} KB")
-        return text
+        return files[0] if is_file else "\n\n".join(map(str, pieces))
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of one of its prompts. Raises ``CallFailed``."""
@@ -493,6 +476,11 @@ class Server:
         for value in (*self._secrets, *(self._tokens.secrets if self._tokens is not None else ())):
             text = text.replace(value, "(hidden)")
         return text
+
+
+def _prompt(server: str, listed: Any) -> McpPrompt:
+    args = tuple(each.name if each.required else f"[{each.name}]" for each in listed.arguments or ())
+    return McpPrompt(server=server, name=listed.name, about=listed.description or "", arguments=args)
 
 
 def _words(error: BaseException) -> str:

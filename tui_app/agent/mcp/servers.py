@@ -11,7 +11,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.mcp.offers import Offer, without_clashes
 from tui_app.agent.mcp.seen_tools import SeenTools
-from tui_app.agent.mcp.server import Server
+from tui_app.agent.mcp.server import Server, first_status
 from tui_app.agent.mcp.status import (
     CallFailed,
     Consent,
@@ -19,7 +19,6 @@ from tui_app.agent.mcp.status import (
     McpStatus,
     McpTool,
     ServerRequired,
-    ServerState,
 )
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.files import Refused
@@ -152,16 +151,13 @@ class McpServers:
 
     def instructions(self) -> str:
         """What the servers that are ready say of how they are to be used, told as what it is."""
-        said = {
-            name: self._servers[name].status.instructions for name in self.defined if self._is_ready(name)
-        }
+        said = {name: server.status.instructions for name, server in self._ready().items()}
         texts = [f"{name}:\n{text}" for name, text in said.items() if text]
         searched = self.searched()
         numbers = Counter(server.settings.name for server, _ in self.offered())
         named = ", ".join(f"{name} ({count(numbers[name], 'tool')})" for name in numbers if name in searched)
-        return "\n\n".join(
-            [*([_SEARCHED.format(named)] if named else []), *([_SAID_BY_SERVERS, *texts] if texts else [])]
-        )
+        found = [_SEARCHED.format(named)] if named else []
+        return "\n\n".join([*found, *([_SAID_BY_SERVERS, *texts] if texts else [])])
 
     async def read(self, mention: str) -> str | bytes | None:
         """What ``SERVER:URI`` names; None where no server is called so. Raises ``CallFailed``."""
@@ -177,7 +173,7 @@ class McpServers:
             raise CallFailed(f"The MCP server {name} is not running.")
         server.revive()
         # A moment more than its own limit: then it says itself what went wrong.
-        await self._settled([server], server.settings.timeout + 1.0)
+        await self.settle(server.settings.timeout + 1.0, server)
         return server
 
     async def prompt_text(self, prompt: McpPrompt, words: Sequence[str]) -> str:
@@ -217,7 +213,7 @@ class McpServers:
         self._announce[name] = announce
         await self.reload([name])
         server = self._servers[name]
-        await self._settled([server], server.start_s + 1.0)
+        await self.settle(server.start_s + 1.0, server)
         return next(status for status in self.statuses() if status.name == name)
 
     async def close(self) -> None:
@@ -235,36 +231,37 @@ class McpServers:
         self.start()
         for server in self._servers.values():
             server.revive()
-        limits = [server.settings.timeout for server in self._servers.values() if server.settings.enabled]
+        enabled = [server for server in self._servers.values() if server.settings.enabled]
         # A moment more than its own limit: then it says itself what went wrong.
-        await self.settle(max(limits, default=0.0) + 1.0 if self.patient else WAIT_S)
-        for server in self._servers.values():
-            if server.settings.required and server.settings.enabled and not server.ready:
+        longest = max((server.settings.timeout for server in enabled), default=0.0) + 1.0
+        await self.settle(longest if self.patient else WAIT_S)
+        for server in enabled:
+            if server.settings.required and not server.ready:
                 if server.status.state == "starting":
-                    await self._settled([server], server.settings.timeout)
+                    await self.settle(server.settings.timeout, server)
                 if not server.ready:
                     why = server.status.error or "It has not started yet."
                     raise ServerRequired(f"The MCP server {server.settings.name} is required. {why}")
-        late = [server.status for server in self._servers.values() if not server.settled.is_set()]
-        if late:
+        if late := [server.status for server in self._servers.values() if not server.settled.is_set()]:
             self.host.without(late)
 
-    async def settle(self, timeout_s: float = WAIT_S) -> None:
-        """Wait for those that are starting, for a while."""
-        await self._settled(list(self._servers.values()), timeout_s)
-
-    async def _settled(self, servers: Sequence[Server], timeout_s: float) -> None:
+    async def settle(self, timeout_s: float = WAIT_S, *servers: Server) -> None:
+        """Wait for some that are starting, else for all of them, for a while."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                for server in servers:
+                for server in servers or tuple(self._servers.values()):
                     await server.settled.wait()
 
     def offered(self) -> list[tuple[Server, ToolDefinition]]:
         """Every tool that can be called now, in the order of the settings."""
         return [(self._servers[name], tool) for name, each in self._offers().items() for tool in each.tools]
 
+    def _ready(self) -> dict[str, Server]:
+        servers = {name: self._servers[name] for name in self.defined if name in self._servers}
+        return {name: server for name, server in servers.items() if server.ready}
+
     def _offers(self) -> dict[str, Offer]:
-        ready = {name: self._servers[name].offer for name in self.defined if self._is_ready(name)}
+        ready = {name: server.offer for name, server in self._ready().items()}
         return without_clashes(ready, self.host.other_names)
 
     def searched(self) -> frozenset[str]:
@@ -283,10 +280,8 @@ class McpServers:
         searched, sent, kept = self.searched(), self.host.sent(), self._offers()
         found = []
         for name, settings in self.defined.items():
-            state: ServerState = "starting" if settings.enabled else "off"
-            status = McpStatus(name=settings.name, where=settings.where, state=state)
-            if name in self._servers:
-                status = self._servers[name].status
+            server = self._servers.get(name)
+            status = server.status if server is not None else first_status(settings)
             if name in kept:
                 tools = tuple(
                     McpTool(
@@ -312,9 +307,6 @@ class McpServers:
             self.host.ask,
         )
         server.start()
-
-    def _is_ready(self, name: str) -> bool:
-        return name in self._servers and self._servers[name].ready
 
     def _changed(self, server: Server) -> None:
         if self._closed or self._servers.get(server.settings.name) is not server:

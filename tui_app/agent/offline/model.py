@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -99,7 +99,7 @@ class OfflineModel(Model[None]):
             model_request_parameters=parameters,
             parts=self.respond(messages, parameters),
             input_tokens=input_tokens(messages, parameters),
-            written_by=self.model_name,
+            model_name=self.model_name,
             pause_s=self.pause_s(parameters),
         )
 
@@ -135,12 +135,14 @@ class OfflineStream(StreamedResponse):
 
     parts: list[ModelResponsePart]
     input_tokens: int
-    written_by: str = MODEL_NAME
     pause_s: float = 0.0
-    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    model_name: str = MODEL_NAME
+    provider_name: str = OFFLINE
+    provider_url: None = None
 
     def __post_init__(self) -> None:
         self._usage = RequestUsage(input_tokens=self.input_tokens)
+        self._created = datetime.now(UTC)
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         for index, part in enumerate(self.parts):
@@ -166,20 +168,8 @@ class OfflineStream(StreamedResponse):
         """Nothing is open; the iterator sees the cancel at its next piece."""
 
     @property
-    def model_name(self) -> str:
-        return self.written_by
-
-    @property
-    def provider_name(self) -> str:
-        return OFFLINE
-
-    @property
-    def provider_url(self) -> None:
-        return None
-
-    @property
     def timestamp(self) -> datetime:
-        return self.created
+        return self._created
 
 
 def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:

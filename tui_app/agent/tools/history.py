@@ -226,32 +226,23 @@ def listed(hits: Sequence[HistoryHit]) -> str:
     return "\n\n".join(shown)
 
 
-def names_message(history: HistorySearch, path: str) -> bool:
-    """Whether a path is the handle of a message, such as ``#142``."""
-    return _named(history, path) is not None
+def named_message(history: HistorySearch | None, path: str) -> HistoryHit | None:
+    """The message that a path such as ``#142`` stands for; None where it is no handle of one."""
+    if history is None or "#" not in path or not (handle := handle_of(path)):
+        return None
+    return history.fetch(handle[1], handle[0])
 
 
-def read_message(history: HistorySearch, path: str, start: int, lines: int) -> str | None:
-    """Return numbered lines of the message that a path such as ``#142`` stands for.
-
-    Returns:
-        The lines as a file's; None where the path is no handle of a message.
+def read_message(hit: HistoryHit, start: int, lines: int) -> str:
+    """Return lines of a message numbered as those of a file.
 
     Raises:
         ToolProblem: if the message ends before ``start``.
     """
-    hit = _named(history, path)
-    if hit is None:
-        return None
     page = page_of(hit.text, start, lines, numbered=True)
     if page is None:
         raise ToolProblem(f"{hit.handle} ends before line {start}; start at 1 or lower.")
     return "\n".join([*page.rows, *_footer(hit, page, f"{READ_FILE.name}(path")])
-
-
-def _named(history: HistorySearch, path: str) -> HistoryHit | None:
-    handle = handle_of(path) if "#" in path else None
-    return history.fetch(handle[1], handle[0]) if handle else None
 
 
 def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:

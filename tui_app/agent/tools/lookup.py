@@ -18,11 +18,10 @@ from tui_app.agent.tools.commands import (
 from tui_app.agent.tools.files import ShowsFile
 from tui_app.agent.tools.history import (
     PAGE_LINES,
-    HistoryHit,
     HistorySearch,
     ProjectSearch,
     Scope,
-    names_message,
+    named_message,
     read_message,
     search_history,
     search_project,
@@ -121,7 +120,8 @@ class ReadTools:
     that is told to stop when the turn is cancelled.
     """
 
-    history: HistorySearch
+    history: HistorySearch | None
+    """None where there is no conversation to search."""
     looking: Looking
     project: ProjectSearch | None = None
     """The sessions of the repository; None where only this conversation can be searched."""
@@ -141,12 +141,13 @@ class ReadTools:
             start: First line, counted from 1.
             lines: How many lines, at most 1900.
         """
-        like = (SEARCH_HISTORY.name,) if names_message(self.history, path) else ()
+        message = named_message(self.history, path)
+        like = () if message is None else (SEARCH_HISTORY.name,)
         if declined := await self.looking.declined(ctx, path, *like):
             return ToolDenied(declined)
-        with told():
-            if (message := read_message(self.history, path, start, lines)) is not None:
-                return message
+        if message is not None:
+            with told():
+                return read_message(message, start, lines)
 
         def noted(_: Stop) -> Picture | None:
             seen_files(ctx, self._files).remember(self._files.file(path))
@@ -235,6 +236,7 @@ class ReadTools:
             scope: `project` searches earlier sessions of this repository for messages with all words.
         """
         if scope == "session" or self.project is None:
+            assert self.history is not None
             return search_history(self.history, query, limit, start, lines, offset)
         call = ctx.tool_call_id or ""
         return await search_project(self.project, query, limit, start, lines, offset, call=call)
@@ -262,7 +264,7 @@ def build_toolset(
 
 def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
     """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
-    return _toolset(*_looks(ReadTools(_NothingSaid(), looking)))
+    return _toolset(*_looks(ReadTools(None, looking)))
 
 
 def _looks(tools: ReadTools) -> list[Callable[..., Any]]:
@@ -271,16 +273,6 @@ def _looks(tools: ReadTools) -> list[Callable[..., Any]]:
 
 def _toolset(*tools: Callable[..., Any]) -> FunctionToolset[Any]:
     return FunctionToolset(tools, max_retries=MAX_RETRIES, docstring_format="google")
-
-
-class _NothingSaid:
-    """A conversation in which nothing was said."""
-
-    def search(self, words: str, limit: int = 8) -> list[HistoryHit]:
-        return []
-
-    def fetch(self, seq: int, session: str = "") -> None:
-        return
 
 
 def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
