@@ -150,18 +150,11 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     """
     sizes = f" ({requested:,} tokens)" if requested else ""
     window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
-    message = f"The conversation{sizes} is longer than {window}."
-    if limit and requested and requested <= limit:
-        fits = f"{requested:,} of {limit:,} tokens would fit by the numbers known here"
-        message = f"The provider says the conversation is too long for {model}, although {fits}."
-    return Error(
-        kind="context_overflow",
-        message=message,
-        hint="Compact it, or use a larger model.",
-        actions=("compact", "context", "models"),
-        limit=limit,
-        requested=requested,
+    fits = limit is not None and requested is not None and 0 < requested <= limit
+    told = sentence("too_long_by_its_word" if fits else "too_long")(
+        Exception(), model, sizes=sizes, window=window, requested=requested or 0, limit=limit or 0
     )
+    return replace(told, limit=limit, requested=requested)
 
 
 def only_thought(model: str, written: int) -> Error:
@@ -233,54 +226,32 @@ def connection_trouble(
     Returns:
         A sentence, the beginning of another, and whether a later try may pass.
     """
-    text, server, fault = full_text(error), _server(error, model), tls_error(error)
-    passes = fault is None
     if (no_way := cause(error, NoWay)) is not None:
-        message, hint, passes = plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
-    elif isinstance(fault, ssl.SSLCertVerificationError):
-        message, hint = _untrusted(fault, server, address)
+        return plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
+    text, fault, reason, start = full_text(error), tls_error(error), "", ""
+    if isinstance(fault, ssl.SSLCertVerificationError):
+        name = _CERTIFICATES.get(fault.verify_code, "untrusted_with" if named_trust() else "untrusted")
+        reason = plain(fault.verify_message or str(fault))
     elif cause(error, NotHttp) is not None:
-        message, hint, passes = (
-            f"What answers at {server} does not speak HTTP.",
-            _CHECK_SCHEME.format(address),
-            False,
-        )
-    elif fault is not None and fault.reason in _PLAIN_ANSWERS:
-        message, hint = f"{server} does not speak HTTPS.", _CHECK_SCHEME.format(address)
+        name = "no_http"
     elif fault is not None:
+        name = "no_https" if fault.reason in _PLAIN_ANSWERS else "not_secure"
         reason = plain((fault.reason or str(fault)).replace("_", " ").lower())
-        message = f"No secure connection to {server} could be made: {reason}."
-        hint = "Check its address and any proxy"
     elif _UNKNOWN_HOST.search(text):
-        message, hint = f"The address of {server} could not be found.", f"Check the network and the {address}"
+        name = "unknown_host"
     elif is_absent(error):
-        start = how_to_start(model, urlsplit(url_of(error)).port)
-        message, hint = f"Nothing answers at {server}.", start or f"Start the server, or check its {address}"
-    elif _REFUSED.search(text):
-        message, hint = f"{server} refused the connection.", f"Check that the server runs and its {address}"
+        name, start = "nothing_answers", how_to_start(model, urlsplit(url_of(error)).port)
     else:
-        message, hint = f"The connection to {server} broke.", f"Check the network and the {address}"
-    return message, hint, passes
+        name = "connection_refused" if _REFUSED.search(text) else "connection_broke"
+    row, server = sentence(name), _server(error, model)
+    facts = {"server": server, "address": address, "reason": reason, "trust": named_trust()}
+    return row.message.format(**facts), start or row.hint.format(**facts), row.retryable
 
 
-_CHECK_SCHEME = "Check whether its {} begins with http:// or https://"
 _PLAIN_ANSWERS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"})
 """What OpenSSL makes of an answer that is not encrypted."""
-# Results of OpenSSL's check of a certificate (X509_V_ERR_...).
-_NOT_YET, _EXPIRED, _OTHER_NAME, _OTHER_NUMBER = 9, 10, 62, 64
-
-
-def _untrusted(fault: ssl.SSLCertVerificationError, server: str, address: str) -> tuple[str, str]:
-    if fault.verify_code in (_NOT_YET, _EXPIRED):
-        when = "has expired" if fault.verify_code == _EXPIRED else "is not valid yet"
-        return f"The certificate of {server} {when}.", "Have it renewed, or check the clock of this machine"
-    if fault.verify_code in (_OTHER_NAME, _OTHER_NUMBER):
-        return f"The certificate of {server} is for another host.", f"Check the host in its {address}"
-    reason = plain(fault.verify_message or str(fault))
-    message = f"The certificate of {server} is not trusted here: {reason}."
-    if named := named_trust():
-        return message, f"Add its issuer to the certificates that {named} names, restart"
-    return message, "Set SSL_CERT_FILE to a PEM file with its issuer (of your company, say), restart"
+_CERTIFICATES = {9: "not_yet", 10: "expired", 62: "other_host", 64: "other_host"}
+"""What is told by result of OpenSSL's check of a certificate (X509_V_ERR_...)."""
 
 
 def is_absent(error: BaseException) -> bool:
