@@ -4,6 +4,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -98,21 +99,17 @@ def is_loopback(url: str) -> bool:
     """Whether an address names this machine."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".")
-        if not host or host == "localhost" or host.endswith(".localhost"):
-            return bool(host)
-        address = ipaddress.ip_address(host)
     except ValueError:
-        return _is_short_loopback(url)
-    plain = getattr(address, "ipv4_mapped", None) or address
-    return bool(plain.is_loopback or plain.is_unspecified)
-
-
-def _is_short_loopback(url: str) -> bool:
-    """Forms that the system reads as an address all the same, such as ``127.1``."""
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(urlsplit(url).hostname or "")).is_loopback
-    except (OSError, ValueError):
         return False
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    # The system reads other forms as an address all the same, such as ``127.1``.
+    for read in (ipaddress.ip_address, lambda short: ipaddress.IPv4Address(socket.inet_aton(short))):
+        with suppress(OSError, ValueError):
+            address = read(host)
+            plain = getattr(address, "ipv4_mapped", None) or address
+            return bool(plain.is_loopback or plain.is_unspecified)
+    return False
 
 
 def same_server(one: str, other: str) -> bool:

@@ -48,23 +48,16 @@ class AnswerSchema:
             raise BadSchema(f"it is not JSON ({error})") from error
         if not isinstance(schema, dict):
             raise BadSchema("a JSON Schema must be an object")
+        if fault := schema_fault(schema):
+            raise BadSchema(fault)
+        found = cls(schema)
         try:
-            validators.validator_for(schema, default=Draft202012Validator).check_schema(schema)
-            found = cls(schema)
             Agent(None, output_type=found.output_type())
-            resource = DRAFT202012.create_resource(schema)
-            resolver = Registry().with_resource("", resource).resolver()
-            for reference in references(schema):
-                resolver.lookup(reference)
-        except SchemaError as error:
-            raise BadSchema(f"{error.json_path}: {error.message[:_FAULT_CHARS]}") from error
         except (UserError, RecursionError) as error:
             raise BadSchema("its definitions are recursive, which providers do not accept") from error
         except KeyError as error:
             why = f"it refers to {error.args[0]!r:.100}, which is missing from its $defs or recursive"
             raise BadSchema(why) from error
-        except Unresolvable as error:
-            raise BadSchema(f"it refers to {error.ref!r:.100}, which it does not define") from error
         return found
 
     @property
@@ -112,7 +105,23 @@ class AnswerSchema:
         return output[_WRAPPED] if self.is_wrapped else output
 
 
-def references(schema: object) -> Iterator[str]:
+def schema_fault(schema: Mapping[str, Any]) -> str:
+    """Why a schema is none, or refers to what is not in it; empty where nothing is wrong."""
+    try:
+        validators.validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
+        resolver = Registry().with_resource("", DRAFT202012.create_resource(dict(schema))).resolver()
+        for reference in _references(schema):
+            resolver.lookup(reference)
+    except SchemaError as error:
+        return f"{error.json_path}: {' '.join(error.message.split())[:_FAULT_CHARS]}"
+    except Unresolvable as error:
+        return f"it refers to {error.ref!r:.100}, which it does not define"
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""
+
+
+def _references(schema: object) -> Iterator[str]:
     """Every ``$ref`` in a schema."""
     waiting = [schema]
     while waiting:

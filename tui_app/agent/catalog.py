@@ -278,7 +278,6 @@ def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelCho
 def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
     prefix, _, model = name.partition(":")
     window, price_in, price_out = _facts(prefix, model)
-    can = capabilities(prefix, model)
     return _choice(
         name,
         f"{model} · {prefix}",
@@ -286,9 +285,7 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
         "model",
         why_not(prefix, env),
         needs_key=missing_key(name, env, {}),
-        tools=can.tools,
-        thinking=can.thinking,
-        images=can.images,
+        **capabilities(prefix, model),
         **_prices(price_in, price_out),
     )
 

@@ -498,17 +498,8 @@ _SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o
 """Beginnings of the names of models whose makers say that they take pictures."""
 
 
-@frozen
-class Capabilities:
-    """What is known about a model; None where nothing is."""
-
-    tools: bool | None = None
-    thinking: bool | None = None
-    images: bool | None = None
-
-
-def capabilities(prefix: str, model: str) -> Capabilities:
-    """Look up what a vendor's model can do.
+def capabilities(prefix: str, model: str) -> dict[str, bool | None]:
+    """Look up what a vendor's model can do: tools, thinking and images; nothing where that is not known.
 
     Args:
         prefix: The vendor, as in front of the model's name.
@@ -517,6 +508,6 @@ def capabilities(prefix: str, model: str) -> Capabilities:
     family = _FAMILIES.get(prefix.partition("-")[0])
     profile = family(model) if family is not None else None
     if profile is None:
-        return Capabilities()
-    images = True if model.startswith(_SEEING) else None
-    return Capabilities(profile.get("supports_tools", True), profile.get("supports_thinking", False), images)
+        return {}
+    tools, thinking = profile.get("supports_tools", True), profile.get("supports_thinking", False)
+    return {"tools": tools, "thinking": thinking, "images": True if model.startswith(_SEEING) else None}

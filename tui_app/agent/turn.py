@@ -112,7 +112,6 @@ class Journal(Protocol):
 
     def take_distrust(self) -> bool:
         """Whether the answer that just came belongs to a request that was cut."""
-        ...
 
 
 class Recorder(AbstractCapability[Any]):

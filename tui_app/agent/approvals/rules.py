@@ -73,7 +73,6 @@ class Gate(Protocol):
         Returns:
             Why the action must not be done, for the model to read; empty when it may.
         """
-        ...
 
 
 LOOKS = "it is read-only, and no rule covers it"
@@ -107,7 +106,6 @@ class Judge(Gate, Protocol):
 
     def judged(self, action: Action) -> Verdict:
         """What the rules say of an action as things are. May be called from any thread."""
-        ...
 
 
 @frozen

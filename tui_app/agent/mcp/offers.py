@@ -88,29 +88,11 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     """
     if len(json.dumps(schema)) > left:
         return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT202012
-
-    from tui_app.agent.answer_schema import references
+    from tui_app.agent.answer_schema import schema_fault
 
     # A provider would refuse it, and with it the whole request.
-    try:
-        Draft202012Validator.check_schema(schema)
-        registry = Registry().with_resource("", DRAFT202012.create_resource(dict(schema)))
-        for target in references(schema):
-            registry.resolver().lookup(target)
-    except SchemaError as error:
-        said = " ".join(error.message.split())[:120]
-    except Unresolvable as error:
-        said = f"{error.ref} leads nowhere"[:120]
-    except RecursionError:
-        said = "it is nested too deeply"
-    else:
-        return ""
-    return f"its schema is not a JSON schema ({said})"
+    said = schema_fault(schema)
+    return f"its schema is not a JSON schema ({said[:120]})" if said else ""
 
 
 def own_name(tool: ToolDefinition) -> str:

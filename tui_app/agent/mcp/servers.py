@@ -41,25 +41,20 @@ class McpHost(Protocol):
 
     def heard(self, status: McpStatus) -> None:
         """A server has become ready, has failed or was stopped."""
-        ...
 
     def without(self, servers: Sequence[McpStatus]) -> None:
         """A request goes out although these are still starting."""
-        ...
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """Have the user answer a question of a server; None where there is no answer."""
-        ...
 
     def weigh(self, tool: ToolDefinition) -> int: ...
 
     def room(self) -> int:
         """Tokens that the tools of all servers may take of each request; 0 for no limit."""
-        ...
 
     def sent(self) -> Collection[str]:
         """Names of the tools that the newest request held."""
-        ...
 
 
 MOST_TOOLS = 128

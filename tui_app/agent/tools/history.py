@@ -120,11 +120,9 @@ class HistorySearch(Protocol):
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
         """Return the messages that fit the words best, at most ``limit`` of them, best first."""
-        ...
 
     def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         """Return one message, of another session only where that was handed over to this one."""
-        ...
 
 
 class ProjectSearch(Protocol):
@@ -138,11 +136,9 @@ class ProjectSearch(Protocol):
             limit: How many at most.
             call: Id of the tool call.
         """
-        ...
 
     async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
         """Return one message; why it may not be shown; None where there is none in this repository."""
-        ...
 
 
 def handle_of(query: str) -> tuple[str, int] | None:

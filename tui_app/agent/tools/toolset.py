@@ -47,7 +47,6 @@ class Keeper(Protocol):
         Raises:
             OSError: if the disk refuses; the file must not be changed then.
         """
-        ...
 
 
 @frozen
@@ -206,7 +205,6 @@ class Asker(Protocol):
         Returns:
             What the model reads of it, whatever came of the question.
         """
-        ...
 
 
 @frozen

@@ -34,15 +34,8 @@ from tui_app.tool_specs import WEB_FETCH
 def search_tool(ctx: RunContext[Any]) -> WebSearchTool | None:
     """The search of the provider that answers; None where it has none."""
     model: Any = ctx.model
-    while (inner := getattr(model, "wrapped", None)) is not None:
-        model = inner
-    profile = model.profile
-    if WebSearchTool not in profile.get("supported_native_tools", ()):
-        return None
-    # By name: whoever uses another vendor does not wait for this one's SDK.
-    kinds = {each.__name__ for each in type(model).__mro__}
-    is_chat = "OpenAIChatModel" in kinds and "OpenRouterModel" not in kinds
-    return None if is_chat and not profile.get("openai_chat_supports_web_search") else WebSearchTool()
+    known = model.profile.get("supported_native_tools", ())
+    return WebSearchTool() if WebSearchTool in known else None
 
 
 @dataclass
