@@ -109,7 +109,7 @@ async def test_local_servers_come_before_vendors(server: int) -> None:
     choices = await list_models(env={}, endpoints={}, ports={"vllm": server})
     assert [choice.name for choice in choices[:3]] == ["vllm:big", "vllm:odd", "offline:extractive"]
     big, odd = choices[:2]
-    assert (big.window, big.window_source, big.available) == (64_000, "server", True)
+    assert (big.window, big.window_source, big.local, big.available) == (64_000, "server", True, True)
     assert (odd.window, odd.window_source) == (None, "default")
 
 
@@ -162,7 +162,7 @@ async def test_the_server_behind_openai_base_url_lists_its_models(server: int) -
         "offline:extractive",
     ]
     big, odd = choices[:2]
-    assert (big.window, big.window_source, big.available) == (64_000, "server", True)
+    assert (big.window, big.window_source, big.available, big.local) == (64_000, "server", True, True)
     assert (odd.window, odd.window_source) == (None, "default")
 
 

@@ -17,6 +17,7 @@ from pydantic_ai.toolsets import ExternalToolset
 import tui_app
 from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool
 from tui_app.agent.mcp.toolset import mcp_tool_search
+from tui_app.agent.prompts import PROMPTS
 from tui_app.agent.subagents import delegate_toolset, explore_toolset
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool
 from tui_app.agent.tools.lookup import ReadTools, skill_toolset
@@ -115,3 +116,8 @@ async def test_a_tool_that_is_switched_off_is_neither_sent_nor_found() -> None:
     agent = Agent(FunctionModel(answer), toolsets=[tools], capabilities=[off, mcp_tool_search()])
     await agent.run("Where to?")
     assert sent == [{"search_tools"}, {"search_tools", "tide"}]
+
+
+def test_texts_for_models_name_tools_that_there_are() -> None:
+    named = {name for text in PROMPTS.values() for name in re.findall(r"`([a-z_]+)`", text)}
+    assert named - {"start"} <= set(TOOLS), "of arguments there is only that one"

@@ -432,7 +432,7 @@ CHOICES = [
     ModelChoice(MODEL, "", 128_000, "setting", available=True),
     ModelChoice("openai:gpt-5-nano", "", 32_000, "model", available=True),
     ModelChoice("openai:gpt-5-mini", "", 400_000, "model", available=True),
-    ModelChoice("ollama:qwen3-coder", "", 64_000, "server", available=True, price="free"),
+    ModelChoice("ollama:qwen3-coder", "", 64_000, "server", available=True, local=True, price="free"),
     ModelChoice("offline:extractive", "extractive", 32_000, "model", available=True, price="free"),
     ModelChoice("google:gemini-3-pro", "", 1_000_000, "model", False, "needs GEMINI_API_KEY"),
 ]

@@ -12,7 +12,7 @@ import httpx2
 from pydantic_ai.models import Model, known_model_names
 
 from tui_app.agent import model_lists as discovery
-from tui_app.agent.addresses import address_of, same_server
+from tui_app.agent.addresses import address_of, is_loopback, same_server
 from tui_app.agent.error_sentences import OTHER
 from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
@@ -133,6 +133,8 @@ class ModelChoice:
     available: bool
     why_not: str = ""
     """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
+    local: bool = False
+    """Whether it runs on this machine."""
     needs_key: str = ""
     """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
     price: str = ""
@@ -147,7 +149,9 @@ class ModelChoice:
     images: bool | None = None
 
 
-_FREE: Mapping[str, Any] = MappingProxyType({"price": "free", "price_in": 0.0, "price_out": 0.0})
+_FREE: Mapping[str, Any] = MappingProxyType(
+    {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
+)
 """What runs on this machine."""
 
 
@@ -264,6 +268,7 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
             f"{model.id} · {endpoint.name}",
             endpoint.window or model.window,
             source,
+            local=is_loopback(endpoint.base_url),
             **prices,
         )
         for model in models
@@ -271,8 +276,8 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
 
 
 def _closed(endpoint: Endpoint, reason: str, *, needs_key: str = "") -> ModelChoice:
-    name, window = endpoint.name, endpoint.window
-    return _choice(f"{name}:", name, window, "setting", reason, needs_key=needs_key)
+    name, local = endpoint.name, is_loopback(endpoint.base_url)
+    return _choice(f"{name}:", name, endpoint.window, "setting", reason, needs_key=needs_key, local=local)
 
 
 def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:

@@ -239,10 +239,10 @@ def rows(table):
 
 CHOICES = [
     ModelChoice(MODEL, "scripted · harbour", 128_000, "setting", available=True),
-    ModelChoice("dinghy:scripted", "scripted · dinghy", 32_000, "server", available=True),
+    ModelChoice("dinghy:scripted", "scripted · dinghy", 32_000, "server", available=True, local=True),
     ModelChoice("offline:extractive", "extractive", 32_000, "model", available=True, price="free"),
     *(
-        ModelChoice(f"ollama:model-{number}", "", 64_000, "server", available=True, price="free")
+        ModelChoice(f"ollama:model-{number}", "", 64_000, "server", available=True, local=True, price="free")
         for number in range(6)
     ),
     ModelChoice("anthropic:claude-sonnet-5-5", "", 1_000_000, "model", False, "needs ANTHROPIC_API_KEY"),

@@ -11,6 +11,7 @@ from pydantic_core import SchemaValidator, core_schema
 
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import CallFailed
+from tui_app.agent.prompts import PROMPTS
 
 MAX_RETRIES = 8
 """Times a model may get the arguments of one tool wrong in a row before the turn fails."""
@@ -68,9 +69,4 @@ def mcp_tool_search() -> ToolSearch[Any]:
     The search is by words, in this process: so the log holds the same calls and results whoever is asked, and
     a provider that can hide a definition shows it once it is found, with all in front of it unchanged.
     """
-    return ToolSearch(
-        strategy="keywords",
-        tool_description="Find tools that are not loaded, of MCP servers or for plans, todo lists, "
-        "questions, background tasks, web pages and sub-agents, by words of their names and what they do. "
-        "Those found can be called from the next step on. What finds nothing is not there.",
-    )
+    return ToolSearch(strategy="keywords", tool_description=PROMPTS["search_tools"])

@@ -91,7 +91,7 @@ class CommandTool:
                 note=longer,
                 call=call,
             )
-            admitted = await self.admitted(wanted, outside=outside)
+            admitted = await _admitted(self, wanted, outside=outside)
             if isinstance(admitted, str):
                 return ToolDenied(admitted)
             action, inside, wrapped = admitted
@@ -100,7 +100,7 @@ class CommandTool:
                 if inside is not None:
                     # Its call is over when somebody asks about that.
                     asked = replace(action, call="", note="")
-                    self.tasks.made[task.id] = self.made(inside, asked, "a background command")
+                    self.tasks.made[task.id] = _made(self, inside, asked, "a background command")
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
                 return f"{left}{await read_task(task)}"
             try:
@@ -111,56 +111,59 @@ class CommandTool:
                 raise
             result = command_result(ended, limit)
             if inside is not None:
-                result = "\n".join([result, *await self.made(inside, action, "the command").ask()])
+                result = "\n".join([result, *await _made(self, inside, action, "the command").ask()])
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result
 
-    async def admitted(
-        self, wanted: Action, *, outside: bool = False
-    ) -> tuple[Action, Confinement | None, Sequence[str]] | str:
-        """Ask whether a command may run.
 
-        Args:
-            wanted: The command, with what else there is to know of it.
-            outside: Whether it is to run without the sandbox.
+async def _admitted(
+    tool: CommandTool, wanted: Action, *, outside: bool = False
+) -> tuple[Action, Confinement | None, Sequence[str]] | str:
+    """Ask whether a command may run.
 
-        Returns:
-            What was asked about, how it is kept in and what is run; why it must not run, for the model.
+    Args:
+        tool: What runs it.
+        wanted: The command, with what else there is to know of it.
+        outside: Whether it is to run without the sandbox.
 
-        Raises:
-            ToolProblem: if it cannot be kept in and must be.
-        """
-        await asyncio.to_thread(prepare)
-        kept = await asyncio.to_thread(self.confinement)
-        has_sandbox = kept is not None and kept.is_kept_in
-        inside, leaves = kept if has_sandbox and not outside else None, has_sandbox and outside
-        if self.required and inside is None:
-            raise ToolProblem(_NO_SANDBOX.format(INSTALL))
-        where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
-        guarded = "always asked: it leaves the sandbox" if leaves else ""
-        note = ", ".join(filter(None, (where, wanted.note)))
-        action = replace(wanted, note=note, guarded=guarded)
-        if declined := await self.gate(action):
-            return declined
-        inside = await asyncio.to_thread(inside.found) if inside is not None else None
-        words = shell_words(action.subject)
-        wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
-        return action, inside, wrapped
+    Returns:
+        What was asked about, how it is kept in and what is run; why it must not run, for the model.
 
-    def made(self, inside: Confinement, action: Action, by: str) -> MadePlaces:
-        """What a command makes that programs obey."""
-        made = MadePlaces(gate=self.gate, inside=inside, command=action, by=by)
-        if self.tasks is not None:
-            made.answered, made.written = self.tasks.answered, self.tasks.written
-        return made
+    Raises:
+        ToolProblem: if it cannot be kept in and must be.
+    """
+    await asyncio.to_thread(prepare)
+    kept = await asyncio.to_thread(tool.confinement)
+    has_sandbox = kept is not None and kept.is_kept_in
+    inside, leaves = kept if has_sandbox and not outside else None, has_sandbox and outside
+    if tool.required and inside is None:
+        raise ToolProblem(_NO_SANDBOX.format(INSTALL))
+    where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
+    guarded = "always asked: it leaves the sandbox" if leaves else ""
+    note = ", ".join(filter(None, (where, wanted.note)))
+    action = replace(wanted, note=note, guarded=guarded)
+    if declined := await tool.gate(action):
+        return declined
+    inside = await asyncio.to_thread(inside.found) if inside is not None else None
+    words = shell_words(action.subject)
+    wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+    return action, inside, wrapped
+
+
+def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
+    """What a command makes that programs obey."""
+    made = MadePlaces(gate=tool.gate, inside=inside, command=action, by=by)
+    if tool.tasks is not None:
+        made.answered, made.written = tool.tasks.answered, tool.tasks.written
+    return made
 
 
 async def run_check(tool: CommandTool, command: str) -> Ended | str:
     """Run a command that no call of the model asks for, under the same rules; or why it may not run."""
     wanted = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note="checks the goal")
     try:
-        admitted = await tool.admitted(wanted)
+        admitted = await _admitted(tool, wanted)
     except ToolProblem as problem:
         return str(problem)
     if isinstance(admitted, str):
@@ -168,7 +171,7 @@ async def run_check(tool: CommandTool, command: str) -> Ended | str:
     action, inside, wrapped = admitted
     ended = await tool.runner.run(wrapped, tool.timeout_s, lambda _text: None)
     if inside is not None:
-        await tool.made(inside, action, "the check").ask()
+        await _made(tool, inside, action, "the check").ask()
     return ended
 
 

@@ -10,6 +10,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.instructions import Skills, use_skill
+from tui_app.agent.prompts import PROMPTS
 from tui_app.agent.tools import files
 from tui_app.agent.tools.calls import search_on_thread, told
 from tui_app.agent.tools.commands import (
@@ -106,10 +107,6 @@ def _action(
 
 MAX_RETRIES = 8
 """Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
-_RECALL = (
-    "Search this whole conversation, also what is no longer in your context. A handle such as `#142` as the "
-    "query gives that message back; of a long one a part from line `start` on, and how to read on."
-)
 
 
 @frozen
@@ -284,13 +281,11 @@ def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
         return search_history(search, query, limit, start, lines, offset)
 
     return FunctionToolset(
-        [Tool(look, name=SEARCH_HISTORY.name, description=_RECALL)], max_retries=MAX_RETRIES
+        [Tool(look, name=SEARCH_HISTORY.name, description=PROMPTS["recall"])], max_retries=MAX_RETRIES
     )
 
 
 # The tool that loads a skill.
-
-_ABOUT = "Load the instructions of a skill by its name, as listed under skills, and follow them."
 
 
 def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
@@ -302,5 +297,5 @@ def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
         except Refused as refused:
             raise ModelRetry(f"{refused}.") from refused
 
-    tools = [Tool(use, name=USE_SKILL.name, description=_ABOUT)] if skills().found else []
+    tools = [Tool(use, name=USE_SKILL.name, description=PROMPTS["load_skill"])] if skills().found else []
     return FunctionToolset(tools, max_retries=4)
