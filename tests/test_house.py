@@ -36,6 +36,7 @@ ALLOWED_TAILS: set[str] = {
     "editors.session",
     "events.conversation",
     "events.rewrites",
+    "events.session",
     "memory.evidence",
     "process_guard",
     "ui.app",
@@ -71,20 +72,20 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 8_986,
+    "agent": 8_555,
     "cli": 3_994,  # doctor reads every row
-    "context": 12_038,  # one reader of shell lines, for rules too
-    "conversation": 7_726,  # own tools can be switched off
+    "context": 12_032,  # one reader of shell lines, for rules too
+    "conversation": 7_730,  # own tools can be switched off
     "demo": 340,  # each day of the tour has its rule
     "editors": 1_049,
-    "events": 1_229,  # events name what can be done next
+    "events": 1_146,  # events name what can be done next
     "memory": 779,
-    "session": 8_758,
-    "settings": 1_419,  # own tools can be switched off
+    "session": 8_647,
+    "settings": 1_323,  # own tools can be switched off
     "ui": 17_698,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,
     "the ground floor": 3_167,  # places that programs obey, hosts of rules, steps that errors offer
-    "wires": 2_102,  # a refusal that names nothing is believed the second time
+    "wires": 1_986,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""
 NO_CODE = {
@@ -255,7 +256,10 @@ def test_public_methods_have_exact_names() -> None:
     protocols = {name for name, above in bases.items() if "Protocol" in above}
     owners: dict[str, set[str]] = {}
     for name in methods.keys() - protocols:
-        inherited = set.union(set(), *(methods.get(base, set()) for base in bases[name]))
+        above = list(bases[name])
+        for base in above:
+            above += bases.get(base, set()) - set(above)
+        inherited = set.union(set(), *(methods.get(base, set()) for base in above))
         for method in methods[name] - inherited - LIBRARY_METHODS:
             owners.setdefault(method, set()).add(name)
     assert {name for name, classes in owners.items() if len(classes) > MOST_OWNERS} == ALLOWED_METHODS
