@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace
 from functools import cache
 from string import Formatter
+from sys import maxsize
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from tui_app.records import frozen
@@ -26,7 +27,7 @@ class Bounds(NamedTuple):
     whole: bool = False
 
 
-_MOST = 100_000_000
+_MOST = maxsize
 SMALLEST_HEAD_TAIL = 4
 """Lines that head, mark, tail and notice of a cut result take together."""
 
@@ -47,8 +48,95 @@ SummaryShare = Annotated[float, Bounds(0.01, 0.5, "a share of the window from 0.
 _FROM_0 = Bounds(0, _MOST, "a whole number from 0", whole=True)
 Count = Annotated[int, _FROM_0]
 Size = Annotated[int, Bounds(1, _MOST, "a whole number from 1", whole=True)]
+Inner = None
+"""Marks a field that is checked and that a user cannot set."""
 Lines = Annotated[int, Bounds(SMALLEST_HEAD_TAIL, _MOST, "a whole number of lines from 4", whole=True)]
 Tokens = Annotated[int, Bounds(0, _MOST, "a whole number of tokens from 0", whole=True)]
+
+
+class Key(NamedTuple):
+    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
+
+    name: str
+    bounds: Bounds | None = None
+    words: tuple[str, ...] = ()
+    """What a word may be."""
+    longest: int = 0
+    """Characters of a text; 0 where it is none."""
+    owner: type = object
+    """The class whose field it sets."""
+    field: str = ""
+    optional: bool = False
+
+
+def _wrong(key: Key, value: object) -> str:
+    """What a field may be, where a value is not that; empty where it is."""
+    if value is None and key.optional:
+        return ""
+    if key.words:
+        return "" if value in key.words else " or ".join(key.words)
+    if key.longest:
+        fits = isinstance(value, str) and len(value) <= key.longest
+        return "" if fits else f"a text of at most {key.longest:,} characters"
+    if key.bounds is None:
+        return "" if isinstance(value, bool) else "true or false"
+    number = isinstance(value, int if key.bounds.whole else int | float) and not isinstance(value, bool)
+    return "" if number and key.bounds.low <= value <= key.bounds.high else key.bounds.allowed  # type: ignore[operator]
+
+
+@cache
+def _keys_in(cls: Any) -> tuple[Key, ...]:
+    return tuple(_found_keys(cls))
+
+
+def _found_keys(cls: Any) -> Iterator[Key]:
+    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
+    sizes: list[Key] = []
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        inner = [key for part in (plain, *get_args(plain)) if is_dataclass(part) for key in _found_keys(part)]
+        if not extras:
+            yield from inner
+            continue
+        bounds = next((each for each in extras if isinstance(each, Bounds)), None)
+        called = (
+            "" if Inner in extras else next((each for each in extras if isinstance(each, str)), "") or name
+        )
+        words = get_args(plain) if get_origin(plain) is Literal else ()
+        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
+        optional = type(None) in get_args(plain)
+        yield Key("" if Inner in extras else called, bounds, words, longest, cls, name, optional)
+        sizes.extend(inner)
+    yield from sizes
+
+
+class _Checked:
+    """Checks every field that has bounds when it is made.
+
+    Raises:
+        ValueError: if one is out of its range; the message names it and what is allowed.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        own: Any = type(self)
+        for key in _keys_in(own):
+            if key.owner is own and (wrong := _wrong(key, value := getattr(self, key.field))):
+                raise ValueError(f"{own.__name__}.{key.field} is {value!r}; allowed: {wrong}.")
+
+
+def _check(template: str, allowed: frozenset[str]) -> None:
+    try:
+        named = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+        if named <= allowed:
+            template.format(**dict.fromkeys(allowed, 0))
+    except ValueError as error:
+        raise ValueError(f"{template!r} is no template: {error}.") from None
+    if unknown := named - allowed:
+        raise ValueError(
+            f"A template may name {' and '.join(sorted(allowed))}, not {', '.join(sorted(unknown))!r}."
+        )
 
 
 # Sizes of the stages, as data that a policy holds.
@@ -59,7 +147,7 @@ _FIELDS = frozenset({"length", "key"})
 
 
 @frozen(kw_only=True)
-class NormaliseLimits:
+class NormaliseLimits(_Checked):
     """The largest size of a tool result."""
 
     lines: Annotated[Lines, "tool_output_max_lines"] = 2_000
@@ -71,38 +159,18 @@ class NormaliseLimits:
     mode: Annotated[Literal["head_tail", "head"], "tool_output_mode"] = "head_tail"
     """What stays of a result that is cut as it arrives: `head_tail`, its head and its tail, or `head`."""
 
-    def __post_init__(self) -> None:
-        """Check the limits.
-
-        Raises:
-            ValueError: if a limit is below 1, or too few lines are allowed for a head and a tail.
-        """
-        if min(self.lines, self.bytes, self.chars, self.spill_chars) < 1:
-            raise ValueError("Every limit of tool output must be at least 1.")
-        if self.mode == "head_tail" and self.lines < SMALLEST_HEAD_TAIL:
-            raise ValueError(f"Mode head_tail needs a limit of at least {SMALLEST_HEAD_TAIL} lines.")
-
 
 @frozen(kw_only=True)
-class Offload:
+class Offload(_Checked):
     """Sizes for moving results to files."""
 
     tokens: Annotated[Tokens, "offload_tokens"] = 20_000
     preview_lines: Annotated[Count, "offload_preview_lines"] = 10
     """The largest result that stays, and how many lines are shown of one that does not."""
 
-    def __post_init__(self) -> None:
-        """Check the sizes.
-
-        Raises:
-            ValueError: if a size is negative.
-        """
-        if min(self.tokens, self.preview_lines) < 0:
-            raise ValueError("Sizes of offloading must not be negative.")
-
 
 @frozen(kw_only=True)
-class Superseded:
+class Superseded(_Checked):
     """When reads that something newer has superseded, and thinking of earlier turns, are left out."""
 
     start: float = 0.0
@@ -111,47 +179,28 @@ class Superseded:
     """Messages that lose outdated reads or thinking at once, so that prompt caches keep hitting; fewer where
     that frees much."""
 
-    def __post_init__(self) -> None:
-        """Check the size.
-
-        Raises:
-            ValueError: if the batch is below 1.
-        """
-        if self.batch < 1:
-            raise ValueError("A batch must be at least 1.")
-
 
 @frozen(kw_only=True)
-class Archive:
+class Archive(_Checked):
     """Sizes for archiving old tool results behind a digest."""
 
     cutoff: Annotated[Count, "tool_call_cutoff"] = 10
     """How many tool results stay visible."""
     strategy: Annotated[Literal["llm", "heuristic", "off"], "tool_summary_strategy"] = "heuristic"
     """Who writes the digest of the others: `llm`, `heuristic`, or `off`."""
-    digest_chars: int = 800
+    digest_chars: Annotated[Size, Inner] = 800
     """Longest digest that is written without a model."""
-    llm_input_chars: int = 12_000
-    llm_output_chars: int = 1_200
+    llm_input_chars: Annotated[Size, Inner] = 12_000
+    llm_output_chars: Annotated[Size, Inner] = 1_200
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is passed."""
     batch: Annotated[Size, "archive_batch"] = 4
     """Messages beyond the cutoff that are archived at once, so that prompt caches keep hitting; fewer the
     first time, and where that frees much."""
 
-    def __post_init__(self) -> None:
-        """Check the sizes.
-
-        Raises:
-            ValueError: if the cutoff is negative or a size below 1.
-        """
-        sizes = (self.digest_chars, self.llm_input_chars, self.llm_output_chars, self.batch)
-        if self.cutoff < 0 or min(sizes) < 1:
-            raise ValueError("The cutoff must not be negative, and the other sizes must be at least 1.")
-
 
 @frozen(kw_only=True)
-class Trim:
+class Trim(_Checked):
     """Sizes for trimming older tool results."""
 
     chars: Annotated[Count, "tool_output_trim_chars"] = 2_000
@@ -168,43 +217,23 @@ class Trim:
     frees much."""
 
     def __post_init__(self) -> None:
-        """Check the sizes and the marker.
-
-        Raises:
-            ValueError: if a size is negative, or the marker is no template of length and key.
-        """
-        if self.chars < 0 or (self.keep_messages or 0) < 0:
-            raise ValueError("Sizes of trimming must not be negative.")
-        unknown = {name for _, name, _, _ in Formatter().parse(self.marker) if name is not None} - _FIELDS
-        if unknown:
-            raise ValueError(f"A trim marker may name length and key, not {', '.join(sorted(unknown))!r}.")
-        self.marker.format(length=0, key=0)
+        _Checked.__post_init__(self)
+        _check(self.marker, _FIELDS)
 
 
 @frozen(kw_only=True)
-class Pointers:
+class Pointers(_Checked):
     """Sizes for replacing file bodies by pointers."""
 
     threshold: Annotated[Threshold, "pointers_threshold"] = 0.85
     """Share of the window at which file bodies become pointers."""
-    preview_chars: int = 100
-    min_chars: int = 400
+    preview_chars: Annotated[Count, Inner] = 100
+    min_chars: Annotated[Count, Inner] = 400
     """Characters below which a body stays."""
-    result_chars: int = 500
+    result_chars: Annotated[Count, Inner] = 500
     """Characters above which the result of such a call becomes a note."""
     batch: Annotated[Size, "pointers_batch"] = 4
     """Messages rewritten at once, so that prompt caches keep hitting; fewer where that frees much."""
-
-    def __post_init__(self) -> None:
-        """Check the sizes.
-
-        Raises:
-            ValueError: if a size is negative or the threshold no share of the window.
-        """
-        if min(self.preview_chars, self.min_chars, self.result_chars) < 0 or not 0 < self.threshold <= 1:
-            raise ValueError(
-                "Sizes of pointers must not be negative, and the threshold lies between 0 and 1."
-            )
 
 
 # The wording of a replacement, as data: a frame around the summary, a marker where there is none.
@@ -214,17 +243,6 @@ class Pointers:
 _SUMMARY_FIELDS = frozenset({"summary", "count"})
 _MARKER_FIELDS = frozenset({"count"})
 FORMS_MARKER = "[{count} messages that stood here are gone to make room; there are no notes on them]"
-
-
-def _check(template: str, allowed: frozenset[str]) -> None:
-    try:
-        named = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-    except ValueError as error:
-        raise ValueError(f"{template!r} is no template: {error}.") from None
-    if unknown := named - allowed:
-        raise ValueError(
-            f"A template may name {' and '.join(sorted(allowed))}, not {', '.join(sorted(unknown))!r}."
-        )
 
 
 @frozen(kw_only=True)
@@ -298,7 +316,7 @@ RELIEF = 0.80
 
 
 @frozen(kw_only=True)
-class MessageLimit:
+class MessageLimit(_Checked):
     """A compaction is due in a view of more than so many messages, counted as they are sent."""
 
     messages: Annotated[Count, "max_messages"] = 40
@@ -325,7 +343,7 @@ class MessageLimit:
 
 
 @frozen(kw_only=True)
-class TokenLimit:
+class TokenLimit(_Checked):
     """A compaction is due when fewer tokens than a reserve are left."""
 
     reserve: Annotated[Tokens, "reserve_tokens"] = 16_384
@@ -370,7 +388,7 @@ class Recent:
 
 
 @frozen(kw_only=True)
-class Policy:
+class Policy(_Checked):
     """Triggers and sizes of one way to govern a context window. Shares are of the window's limit."""
 
     name: str = "plimsoll"
@@ -445,16 +463,6 @@ class Policy:
     breaker_after: int = 2
     """Automatic compaction stops after this many in a row without progress."""
 
-    def __post_init__(self) -> None:
-        """Check every field that a user can set.
-
-        Raises:
-            ValueError: if one is out of its range; the message names it and what is allowed.
-        """
-        for key in _keys_in(Policy):
-            if key.owner is Policy and (wrong := _wrong(key, value := getattr(self, key.field))):
-                raise ValueError(f"Policy.{key.field} is {value!r}; allowed: {wrong}.")
-
     def form_of(self, *, by_hand: bool) -> Wording:
         """The wording of the replacement.
 
@@ -521,56 +529,6 @@ class Policy:
         if self.limit is not None:
             return self.limit.reached(usage)
         return usage.total >= self.background_mark(usage.window)
-
-
-class Key(NamedTuple):
-    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
-
-    name: str
-    bounds: Bounds | None = None
-    words: tuple[str, ...] = ()
-    """What a word may be."""
-    longest: int = 0
-    """Characters of a text; 0 where it is none."""
-    owner: type = object
-    """The class whose field it sets."""
-    field: str = ""
-
-
-def _wrong(key: Key, value: object) -> str:
-    """What a field may be, where a value is not that; empty where it is."""
-    if key.words:
-        return "" if value in key.words else " or ".join(key.words)
-    if key.longest:
-        fits = isinstance(value, str) and len(value) <= key.longest
-        return "" if fits else f"a text of at most {key.longest:,} characters"
-    if key.bounds is None:
-        return "" if isinstance(value, bool) else "true or false"
-    number = isinstance(value, int if key.bounds.whole else int | float) and not isinstance(value, bool)
-    return "" if number and key.bounds.low <= value <= key.bounds.high else key.bounds.allowed  # type: ignore[operator]
-
-
-@cache
-def _keys_in(cls: Any) -> tuple[Key, ...]:
-    return tuple(_found_keys(cls))
-
-
-def _found_keys(cls: Any) -> Iterator[Key]:
-    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
-    sizes: list[Key] = []
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        inner = [key for part in (plain, *get_args(plain)) if is_dataclass(part) for key in _found_keys(part)]
-        if not extras:
-            yield from inner
-            continue
-        bounds = next((each for each in extras if isinstance(each, Bounds)), None)
-        called = next((each for each in extras if isinstance(each, str)), "")
-        words = get_args(plain) if get_origin(plain) is Literal else ()
-        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
-        yield Key(called or name, bounds, words, longest, cls, name)
-        sizes.extend(inner)
-    yield from sizes
 
 
 PLIMSOLL = Policy(
@@ -675,7 +633,8 @@ def policy_keys() -> Mapping[str, Key]:
     """Every key of a policy of the user's own by its name, ``base`` first."""
     keys: dict[str, Key] = {"base": Key("base", words=tuple(PRESETS))}
     for key in _keys_in(Policy):
-        keys.setdefault(key.name, key)
+        if key.name:
+            keys.setdefault(key.name, key)
     return keys
 
 

@@ -206,7 +206,7 @@ async def test_marks_survive_a_run_that_merges_requests() -> None:
 
 @pytest.mark.parametrize("wrong", [{"cutoff": -1}, {"digest_chars": 0}, {"llm_input_chars": 0}])
 def test_sizes_are_checked(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="allowed: a whole number"):
         Archive(**wrong)
 
 

@@ -223,9 +223,8 @@ def test_lone_surrogates_do_no_harm() -> None:
 
 @pytest.mark.parametrize("wrong", [{"lines": 3}, {"lines": 0, "mode": "head"}, {"bytes": 0}, {"chars": -1}])
 def test_impossible_limits_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="limit"):
+    with pytest.raises(ValueError, match="allowed: a whole number"):
         NormaliseLimits(**wrong)
-    assert NormaliseLimits(lines=1, mode="head").lines == 1
 
 
 def test_ten_megabytes_in_one_line_are_read_through_once() -> None:

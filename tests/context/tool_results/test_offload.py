@@ -132,7 +132,7 @@ def test_a_result_with_foreign_metadata_is_moved_once() -> None:
 
 
 def test_sizes_are_checked() -> None:
-    with pytest.raises(ValueError, match="negative"):
+    with pytest.raises(ValueError, match="allowed: a whole number"):
         Offload(tokens=-1)
     assert Offload(preview_lines=0).preview_lines == 0
     items = view(said(), call("a"), result("a", rows(200)))
