@@ -83,6 +83,14 @@ class Paid(Payload):
 
 
 @frozen(kw_only=True)
+class Changed(Payload):
+    """Base of what goes on in another way from here on, also when the session is resumed."""
+
+    old: str
+    new: str
+
+
+@frozen(kw_only=True)
 class Resized(Payload):
     """Base of events that give the view another size."""
 

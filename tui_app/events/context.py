@@ -367,13 +367,12 @@ class CompactionComplete(Weighed):
         parts += [f"{counts[name]} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
         parts += answers_told(self.questions, self.unanswered, self.misread)
         parts += lines_told(self.lines, self.lines_sourced, self.claims_marked)
-        if self.calls_not_understood:
-            parts.append(f"{count(self.calls_not_understood, 'call')} not understood")
-        if self.files_restored:
-            parts.append(f"{count(len(self.files_restored), 'file')} re-attached")
-        if self.asked:
-            parts.append(f"the model: {self.asked}")
-        return " · ".join(parts) + self._writer()
+        others = (
+            (self.calls_not_understood, f"{count(self.calls_not_understood, 'call')} not understood"),
+            (self.files_restored, f"{count(len(self.files_restored), 'file')} re-attached"),
+            (self.asked, f"the model: {self.asked}"),
+        )
+        return " · ".join([*parts, *(said for told, said in others if told)]) + self._writer()
 
     def _kept(self) -> list[str]:
         """What the summary keeps of the user's words, the file that matters most, and open errors."""

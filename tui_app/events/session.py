@@ -4,7 +4,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any, Literal
 
-from tui_app.events.base import ErrorKind, Paid, Payload, Resized, Said, event
+from tui_app.events.base import Changed, ErrorKind, Paid, Payload, Resized, Said, event
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
 from tui_app.records import frozen
@@ -12,30 +12,22 @@ from tui_app.text import count, thousands, words_of
 
 
 @event("session.model_change", row="model", light={"model": "new"}, says="{0.old} → {0.new}")
-class ModelChange(Payload):
+class ModelChange(Changed):
     """The conversation goes on with another model."""
 
-    old: str
-    new: str
     limit: int = 0
     cut: bool = False
     """Whether the user chose to have each request cut to fit, instead of compacting."""
 
 
 @event("session.policy_change", row="model", says="policy {0.old} → {0.new}")
-class PolicyChange(Payload):
+class PolicyChange(Changed):
     """The conversation goes on under another policy, also when it is resumed."""
-
-    old: str
-    new: str
 
 
 @event("session.effort_change", row="model", says="effort {0.old} → {0.new}")
-class EffortChange(Payload):
+class EffortChange(Changed):
     """The model thinks more or less from here on, also when the conversation is resumed."""
-
-    old: str
-    new: str
 
 
 @event("session.tool_switch", row="model", says="tool {0.name} {0.state}")

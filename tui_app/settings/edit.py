@@ -267,7 +267,7 @@ class SettingsFile:
             StillWrong: if it is taken out, and the file is wrong without it too.
         """
         file = self.paths.config_file
-        return self._change(key, _place_in(read_file(file), key) or locate(file, key)[0], None)
+        return self._change(key, _place_in(file, key) or locate(file, key)[0], None)
 
     def put(self, path: tuple[str, ...], value: object) -> Settings:
         """Write one entry of a table that no command may write as text, such as ``("mcp", "files")``.
@@ -314,7 +314,7 @@ class SettingsFile:
         return True
 
 
-def _place_in(text: str, key: str) -> tuple[str, ...]:
+def _place_in(file: Path, key: str) -> tuple[str, ...]:
     """The place of a dotted key in the file, allowed or not; empty when it is not there."""
 
     def found(table: Mapping[str, object], rest: str) -> tuple[str, ...]:
@@ -326,10 +326,7 @@ def _place_in(text: str, key: str) -> tuple[str, ...]:
                 return (name, *path)
         return ()
 
-    try:
-        return found(tomllib.loads(text), key)
-    except tomllib.TOMLDecodeError:
-        return ()
+    return found(parsed(file, read_file(file)), key)
 
 
 def locate(file: Path, key: str) -> tuple[tuple[str, ...], Rule]:

@@ -74,6 +74,12 @@ def shown_store(address: str) -> str:
 _MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
 _WINDOW = whole(256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256")
 _PRICE = dollars("US dollars for a million tokens")
+_TRIES = whole(0, 20, "a whole number of tries, or 0 for none")
+_FOLDERS = Text(r"[^\n\0]*", "folders, separated by commas")
+_PREFIX = Text(r"/?[\w.~/-]*", "a path such as v1beta, or nothing for none")
+_ON_OFF, _CACHED = Choice(("on", "off")), Choice(("auto", "1h", "off"))
+_BUDGET = Group({"session_usd": dollars("US dollars; 0 for no limit")})
+_TIMEOUT = Number(1.0, 3_600.0, "seconds from 1 to 3600")
 _REQUESTS = "a whole number of requests, at least 1"
 _SECONDS = Number(1.0, 86_400.0, "seconds, at least 1")
 _NAME = rf"{VARIABLE}\*?"
@@ -105,9 +111,7 @@ class Endpoint:
     protocol: str = setting(OPENAI_CHAT, Choice(PROTOCOLS))
     base_url: str = setting(REQUIRED, Address())
     """Address that the protocol's own paths are appended to; as it is pasted, with or without version."""
-    path_prefix: str | None = setting(
-        None, Text(r"/?[\w.~/-]*", "a path such as v1beta, or nothing for none")
-    )
+    path_prefix: str | None = setting(None, _PREFIX)
     """In place of the protocol's version; None takes what the server knows."""
     key_env: str = setting("", held_by_variable("key", rf"({VARIABLE})?"))
     """Empty when the server wants no key."""
@@ -198,19 +202,13 @@ class Settings:
     )
     """``default`` leaves it to the models."""
     prompt_cache: str = setting(
-        "auto",
-        Choice(("auto", "1h", "off")),
-        "Ask for the provider's prompt cache: for minutes, for an hour, or not.",
+        "auto", _CACHED, "Ask for the provider's prompt cache: for minutes, for an hour, or not."
     )
     cache: Mapping[str, object] = setting(
         {}, group_of(CacheSettings), "What is asked and done before a provider's prompt cache goes cold."
     )
     """See ``CacheSettings``."""
-    retries: int = setting(
-        4,
-        whole(0, 20, "a whole number of tries, or 0 for none"),
-        "How often a failed request is retried automatically.",
-    )
+    retries: int = setting(4, _TRIES, "How often a failed request is retried automatically.")
     """0 never."""
     policy: str = setting(
         "plimsoll",
@@ -310,9 +308,7 @@ class Settings:
     )
     read_only: bool = flag(False, "Read-only: nothing is written, run or fetched.")
     add_dirs: str = setting(
-        "",
-        Text(r"[^\n\0]*", "folders, separated by commas"),
-        "Further folders in which tools and commands may read and write, in every session.",
+        "", _FOLDERS, "Further folders in which tools and commands may read and write, in every session."
     )
     """Comma-separated."""
     sandbox: str = setting(
@@ -333,9 +329,7 @@ class Settings:
     )
     web_search: bool = flag(False, "Let providers search the web for the model; they charge for each search.")
     diagnostics: str = setting(
-        "on",
-        Choice(("on", "off")),
-        "Tell the model what installed language servers find wrong after its edits.",
+        "on", _ON_OFF, "Tell the model what installed language servers find wrong after its edits."
     )
     language_servers: Mapping[str, str] = setting(
         {}, LANGUAGE_SERVERS, "Command lines of language servers, or off for those that are not to run."
@@ -358,11 +352,7 @@ class Settings:
     max_steps: int = setting(
         200, whole(1, 10_000, _REQUESTS), "Maximum model requests per turn.", section="Limits"
     )
-    command_timeout_s: float = setting(
-        120.0,
-        Number(1.0, 3_600.0, "seconds from 1 to 3600"),
-        "Seconds a command of the model may take by default.",
-    )
+    command_timeout_s: float = setting(120.0, _TIMEOUT, "Seconds a command of the model may take by default.")
     answer_timeout_s: float = setting(
         600.0, _SECONDS, "Seconds a model may be silent before the request is given up."
     )
@@ -373,9 +363,7 @@ class Settings:
         1024, _MEGABYTES, "Megabytes the process may use before it frees memory; 0 is no limit."
     )
     budget: Mapping[str, float] = setting(
-        {},
-        Group({"session_usd": dollars("US dollars; 0 for no limit")}),
-        "Cost of a session above which each prompt asks first.",
+        {}, _BUDGET, "Cost of a session above which each prompt asks first."
     )
     """``session_usd``; 0 is no limit."""
     store: str = setting(

@@ -540,10 +540,6 @@ def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, Mc
     return {name: server for name, server in servers.items() if belongs(server)}
 
 
-def build_servers(checked: Mapping[str, dict[str, object]]) -> dict[str, McpServer]:
-    return {name: McpServer(name=name, **table) for name, table in checked.items()}  # type: ignore[arg-type]
-
-
 # Colour themes that settings may name, and the colours of one of the user's own. Settings are read before the
 # screen and must not load it; a test holds the names to those that it has.
 

@@ -14,7 +14,7 @@ from tui_app.records import frozen
 from tui_app.settings.rules import Address, Choice, Effect, Flag, Number, Refused, Text, show
 from tui_app.settings.sources import Origin, SettingsError, Source, giver, merged, origin, read_sources
 from tui_app.settings.spec import SETTINGS, Endpoint, Settings, shown_store
-from tui_app.settings.tables import POLICIES, POLICY_SHARES, THEMES, build_hooks, build_servers, thresholds
+from tui_app.settings.tables import POLICIES, POLICY_SHARES, THEMES, McpServer, build_hooks, thresholds
 
 OFFLINE_WINDOW = 32_000
 """Tokens of one request to the embedded model."""
@@ -51,7 +51,7 @@ def build_settings(sources: Sequence[Source], path: Path) -> Settings:
     values = merged(sources)
     endpoints = {name: Endpoint(name=name, **entry) for name, entry in values.get("endpoints", {}).items()}
     hooks = build_hooks(values.get("hooks", {}))
-    mcp = build_servers(values.get("mcp", {}))
+    mcp = {name: McpServer(name=name, **entry) for name, entry in values.get("mcp", {}).items()}
     settings = Settings(**{**values, "endpoints": endpoints, "hooks": hooks, "mcp": mcp})
     background, blocking = _thresholds(settings)
     if background > blocking:

@@ -65,7 +65,7 @@ def _is_snapshot(message: Json) -> bool:
 
 
 def _prompt(record: Json) -> Json:
-    return {**record, "role": record["type"], "content": _files_apart(_blocks(record.get("content")))}
+    return {**record, "role": record["type"], "content": _files_apart(block_list(record.get("content")))}
 
 
 def _answer(record: Json) -> Json:
@@ -76,7 +76,7 @@ def _answer(record: Json) -> Json:
     thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
     output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
     tokens = {**object_at(record, "tokens"), "output": output}
-    content = [*thoughts, *_blocks(record.get("content"))]
+    content = [*thoughts, *block_list(record.get("content"))]
     return {**record, "role": "assistant", "content": content, "toolCalls": calls, "tokens": tokens}
 
 
@@ -97,14 +97,8 @@ def _files_apart(blocks: list[Any]) -> list[Any]:
     return [*blocks[:first], *blocks[last + 1 :], attached(read_out)]
 
 
-def _blocks(content: Any) -> list[Any]:
-    """Gemini's parts as the reader of blocks knows them."""
-    parts = content if isinstance(content, list) else [content]
-    return [part_block(part) for part in parts if part is not None]
-
-
 def part_block(part: Any) -> Any:
-    if not isinstance(part, dict):
+    if not isinstance(part, dict) or "type" in part:
         return text_block(part) if isinstance(part, str) else part
     if "text" in part:
         return text_block(part["text"])
@@ -137,7 +131,7 @@ _CHATS = (f".gemini/tmp/*/chats/session-*.{end}" for end in ("json", "jsonl"))
 GEMINI_CLI = Shape(
     name="gemini-cli", program="Gemini CLI", find=_document, title=("title", "summary"),
     signs=("type=gemini content", "sessionId projectHash", "messages.type=gemini messages.content"),
-    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, about=("!type",),
+    places=(files_in("GEMINI_CLI_HOME", "", *_CHATS),), order=_order, block=part_block, about=("!type",),
     kinds={
         "gemini": _answer, **dict.fromkeys(("user", SUMMARY), _prompt),
         **{kind: _QUIET for kind in ("info", "error", "warning", "system")},
