@@ -69,7 +69,7 @@ def spoil(path: Path, pages: list[int], seed: int = 1) -> None:
 
 def repaired(path: Path) -> list[str]:
     sessions = path.parent / "sessions"
-    return [done.text for done in mend(examine(path, sessions), path, sessions, stamp=STAMP)]
+    return mend(examine(path, sessions), path, sessions, stamp=STAMP)
 
 
 def test_nothing_to_mend(file: Path) -> None:

@@ -40,7 +40,7 @@ def repair(program: Program, *, as_json: bool) -> int:
         health = examine(file, paths.sessions_dir)
         line.update("Repairing the sessions file")
         try:
-            done += [each.text for each in mend(health, file, paths.sessions_dir, stamp=stamp)]
+            done += mend(health, file, paths.sessions_dir, stamp=stamp)
         except InUse as error:
             raise CommandFailed(f"{error} Nothing was changed.") from error
         line.update("Checking session files")

@@ -126,7 +126,7 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
         CommandFailed: if no limit is set, and more is wanted than to know what would go.
         WrongUsage: if the user cannot be asked.
     """
-    limits = Limits.of(program.settings().retention)
+    limits = Limits(**program.settings().retention)
     if not limits.any and not dry_run:
         raise CommandFailed(_NO_LIMIT)
     if not limits.any and not json:

@@ -212,14 +212,10 @@ def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:
 def orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
     """Folders of sessions that are not known."""
     for folder in sorted(sessions_dir.iterdir()) if sessions_dir.is_dir() else ():
-        ours = (
-            folder.is_dir()
-            and not folder.is_symlink()
-            and len(folder.name) == _ID
-            and is_session_id(folder.name)
-        )
+        ours = folder.is_dir() and not folder.is_symlink() and is_session_id(folder.name)
         # One that is held belongs to a session that is just beginning.
-        if ours and folder.name not in known and not holder(SessionFolder(folder).lock_file):
+        lost = ours and len(folder.name) == _ID and folder.name not in known
+        if lost and not holder(SessionFolder(folder).lock_file):
             yield folder
 
 

@@ -30,14 +30,6 @@ class Limits:
     max_bytes: int = 0
     """Bytes of all sessions together, log and files."""
 
-    @classmethod
-    def of(cls, settings: Mapping[str, float]) -> "Limits":
-        return cls(
-            days=float(settings.get("days", 0.0)),
-            max_sessions=int(settings.get("max_sessions", 0)),
-            max_bytes=int(settings.get("max_bytes", 0)),
-        )
-
     @property
     def any(self) -> bool:
         return bool(self.days or self.max_sessions or self.max_bytes)

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -42,17 +42,11 @@ from tui_app.settings.spec import SessionServer
 
 def said(payload: Payload) -> str:
     """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
-    match payload:
-        case UserMessage(text=text) | AssistantMessage(text=text) | ToolResult(text=text):
-            return text
-        case ShellCommand(text=text) | ShellResult(text=text):
-            return text
-        case CompactionComplete(summary=summary):
-            return summary
-        case ToolCall():
-            return payload.said
-        case _:
-            return ""
+    if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
+        return payload.text
+    if isinstance(payload, CompactionComplete):
+        return payload.summary
+    return payload.said if isinstance(payload, ToolCall) else ""
 
 
 def phrase(words: Iterable[str], *, begins: bool) -> str:
@@ -311,15 +305,27 @@ class PostgresStore(SqlStore):
         rows = self._ask(lambda db: db.execute(query, (wanted, session, limit)).fetchall())
         return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
 
-    def found(self, wanted: str, limit: int, sessions: Collection[str] | None = None) -> list[Found]:
-        """Messages and summaries that a ``tsquery`` fits, the best first; None names every session."""
+    def found(
+        self, terms: Iterable[tuple[Sequence[str], bool]], limit: int, sessions: Collection[str] | None = None
+    ) -> list[Found]:
+        """Messages and summaries that hold all of some phrases, the best fits first.
+
+        Args:
+            terms: Words of the index that stand side by side, and whether the last one may go on.
+            limit: How many to return at most.
+            sessions: Whole ids of those that are searched; None for all.
+
+        Raises:
+            StorageError: if the server cannot be reached.
+        """
+        wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
         of, ids = ("", ()) if sessions is None else (" AND session = ANY(?)", (list(sessions),))
         query = (
             "SELECT session, seq, type, time, title, cwd, data FROM events"
             " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"
             f" WHERE words @@ wanted{of} ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
         )
-        rows = self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall())
+        rows = self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall()) if wanted else []
         return [(*row[:6], said(payload_of(row[0], row[1], row[2], row[6]))) for row in rows]
 
     def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
@@ -413,30 +419,6 @@ class PostgresStore(SqlStore):
     def _end(self, hold: Hold, why: StorageError) -> StorageError:
         hold.lost = why
         return why
-
-
-def search(
-    server: SessionServer,
-    terms: Iterable[tuple[Sequence[str], bool]],
-    limit: int,
-    sessions: Collection[str] | None = None,
-) -> list[Found]:
-    """Messages and summaries that hold all of some phrases, the best fits first.
-
-    Args:
-        server: Where the sessions are.
-        terms: Words of the index that stand side by side, and whether the last one may go on.
-        limit: How many to return at most.
-        sessions: Whole ids of those that are searched; None for all.
-
-    Raises:
-        StorageError: if the server cannot be reached.
-    """
-    wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
-    if not wanted:
-        return []
-    with closing(PostgresStore(server, read_only=True)) as store:
-        return store.found(wanted, limit, sessions)
 
 
 # Following a session that another machine writes: the server says when there is something new.

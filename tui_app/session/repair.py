@@ -70,14 +70,7 @@ class InUse(Exception):
     """A session is open, so nothing is mended; the text says where it is open."""
 
 
-@frozen
-class Done:
-    """One thing that was mended, in a sentence."""
-
-    text: str
-
-
-def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> list[Done]:
+def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> list[str]:
     """Mend the sessions file and set aside what belongs to no session; blocks.
 
     Args:
@@ -85,6 +78,9 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
         database: The sessions file.
         sessions_dir: Parent of the sessions' folders.
         stamp: Distinguishes the names of what is kept, such as the time.
+
+    Returns:
+        What was mended, a sentence each.
 
     Raises:
         InUse: if a session is open somewhere.
@@ -94,16 +90,16 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
     """
     if used := in_use(sessions_dir):
         raise InUse(used)
-    done: list[Done] = []
+    done: list[str] = []
     if health.damage or (health.missing and database.with_name(f"{database.name}-wal").exists()):
-        done.append(Done(str(salvage(database, sessions_dir.parent / SET_ASIDE, stamp=stamp))))
+        done.append(str(salvage(database, sessions_dir.parent / SET_ASIDE, stamp=stamp)))
     else:
         done += _repair_inside(health, database)
     for orphan in health.orphans:
         target = sessions_dir.parent / SET_ASIDE / f"{orphan.name}-{stamp}"
         target.parent.mkdir(mode=0o700, exist_ok=True)
         orphan.rename(target)
-        done.append(Done(f"The folder {orphan.name} belongs to no session; it is now {target}"))
+        done.append(f"The folder {orphan.name} belongs to no session; it is now {target}")
     return done
 
 
@@ -115,20 +111,20 @@ def in_use(sessions_dir: Path) -> str:
     return ""
 
 
-def _repair_inside(health: Health, database: Path) -> list[Done]:
+def _repair_inside(health: Health, database: Path) -> list[str]:
     if not (health.unlisted or health.stale_index or health.stale):
         return []
-    done: list[Done] = []
+    done: list[str] = []
     with closing(connect(database, read_only=False)) as db, transaction(db):
         if health.unlisted:
-            done.append(Done(f"Listed again: {', '.join(list_unlisted(db))}"))
+            done.append(f"Listed again: {', '.join(list_unlisted(db))}")
         if health.stale:
             marks = ", ".join("?" * len(health.stale))
             db.execute(f"DELETE FROM snapshots WHERE session IN ({marks})", health.stale)
             db.execute(COUNT_BYTES)
-            done.append(Done(f"Sizes and views are rebuilt from the log: {', '.join(health.stale)}"))
+            done.append(f"Sizes and views are rebuilt from the log: {', '.join(health.stale)}")
         if health.stale_index:
-            done.append(Done(f"The word index is rebuilt: {count(rebuild_index(db), 'message')}"))
+            done.append(f"The word index is rebuilt: {count(rebuild_index(db), 'message')}")
     return done
 
 

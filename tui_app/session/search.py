@@ -96,16 +96,8 @@ Row = Sequence[Any]
 _PLACE = ("session", "seq", "type", "time", "title", "cwd")
 
 
-@frozen
-class Part:
-    """How far a search is."""
-
-    rows: Sequence[Row]
-    """The best fits so far."""
-    sessions: int
-    """So many sessions are looked through to their beginning."""
-    of: int
-    """Sessions there are."""
+Part = tuple[Sequence[Row], int, int]
+"""How far a search is: the best fits so far, how many sessions are looked through, and how many there are."""
 
 
 def search_parts(
@@ -169,10 +161,10 @@ class _Search:
             found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self._limit]
             above = low
             if room <= 0 or low == 1:
-                yield Part([row[2:] for row in found], sessions, sessions)
+                yield [row[2:] for row in found], sessions, sessions
             elif monotonic() - told >= _TOLD_EVERY_S:
                 first = first or sorted(row[0] for row in self._db.execute(_FIRST_ROWS))
-                yield Part([row[2:] for row in found], len(first) - bisect_left(first, low), sessions)
+                yield [row[2:] for row in found], len(first) - bisect_left(first, low), sessions
                 told = monotonic()
 
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
@@ -336,13 +328,14 @@ def searching(
     if sessions is not None and not sessions:
         return
     if terms and isinstance(database, SessionServer):
-        from tui_app.session.postgres_store import search
+        from tui_app.session.postgres_store import PostgresStore
 
-        wanted = [term.indexed() for term in terms]
-        yield Searched([_found(row, terms) for row in search(database, wanted, limit, sessions)])
+        with closing(PostgresStore(database, read_only=True)) as store:
+            rows = store.found([term.indexed() for term in terms], limit, sessions)
+        yield Searched([_found(row, terms) for row in rows])
     elif terms and isinstance(database, Path) and database.exists():
-        for part in search_parts(database, terms, limit, stopped, sessions):
-            yield Searched([_found(row, terms) for row in part.rows], part.sessions, part.of)
+        for best, *progress in search_parts(database, terms, limit, stopped, sessions):
+            yield Searched([_found(row, terms) for row in best], *progress)
 
 
 def _found(row: Row, terms: Sequence[Term]) -> Found:

@@ -164,14 +164,14 @@ def _found(db: Db, session: str, where: str, *values: object) -> list[Head]:
     return heads_of_rows(session, db.execute(query, (session, *values)).fetchall())
 
 
-def heads(db: Db, session: str, after: int, most: int = _HEADS_AT_ONCE) -> list[Head]:
+def heads(db: Db, session: str, at: int, most: int = _HEADS_AT_ONCE) -> list[Head]:
     """The next light rows behind a log number; none at the end."""
-    return _found(db, session, "seq > ? ORDER BY seq LIMIT ?", min(after, _BEHIND_ALL), most)
+    return _found(db, session, "seq > ? ORDER BY seq LIMIT ?", min(at, _BEHIND_ALL), most)
 
 
-def heads_of_type(db: Db, session: str, kind: str, before: int, most: int) -> list[Head]:
+def heads_of_type(db: Db, session: str, kind: str, at: int, most: int) -> list[Head]:
     """The newest light rows of a type in front of a log number, the newest first."""
-    return _found(db, session, "type = ? AND seq < ? ORDER BY seq DESC LIMIT ?", kind, before, most)
+    return _found(db, session, "type = ? AND seq < ? ORDER BY seq DESC LIMIT ?", kind, at, most)
 
 
 def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
@@ -378,21 +378,20 @@ class SqlStore(ABC):
         return _info_of(found[0])
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
-        most = _FEW
-        while part := self._ask(partial(heads, session=session, after=after, most=most)):
-            yield from part
-            # Who wants but the first ones does not wait for thousands.
-            after, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
+        return self._pages(partial(heads, session=session), after)
 
     def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
-        runs = [self._newest(session, kind) for kind in types]
+        runs = (
+            self._pages(partial(heads_of_type, session=session, kind=kind), _BEHIND_ALL) for kind in types
+        )
         return merge(*runs, key=attrgetter("seq"), reverse=True)
 
-    def _newest(self, session: str, kind: str) -> Iterator[Head]:
-        before, most = _BEHIND_ALL, _FEW
-        while part := self._ask(partial(heads_of_type, session=session, kind=kind, before=before, most=most)):
+    def _pages(self, read: Callable[..., list[Head]], at: int) -> Iterator[Head]:
+        most = _FEW
+        while part := self._ask(partial(read, at=at, most=most)):
             yield from part
-            before, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
+            # Who wants but the first ones does not wait for thousands.
+            at, most = part[-1].seq, min(most * 4, _HEADS_AT_ONCE)
 
     def heads_of(self, session: str, seqs: Collection[int]) -> list[Head]:
         return self._ask(lambda db: heads_of(db, session, seqs))

@@ -378,7 +378,7 @@ class Settings:
     session_files_mb: int = setting(
         512, _MEGABYTES, "Megabytes of files derived from its log that a session keeps; 0 is no limit."
     )
-    retention: Mapping[str, float] = setting(
+    retention: Mapping[str, Any] = setting(
         {},
         Group(_RETENTION),
         "What plimsoll sessions prune keeps. Nothing is deleted automatically.",
