@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -318,18 +318,12 @@ _NAMED = 5
 class Brought:
     """What counts in a folder only once the user trusts it."""
 
-    files: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-    agents: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    """Rules of the user's settings by which tools would not ask."""
+    named: Mapping[str, Sequence[str]]
+    """The names of each kind, by what it is called."""
 
     def rows(self) -> list[tuple[str, str]]:
         """Of each kind that there is its name and the names of its members."""
-        kinds = ("instructions", "skills", "commands", "agents", "your rules")
-        named = (self.files, self.skills, self.commands, self.agents, self.rules)
-        return [(kind, _some(names)) for kind, names in zip(kinds, named, strict=True) if names]
+        return [(kind, _some(names)) for kind, names in self.named.items() if names]
 
     @property
     def notice(self) -> str:
@@ -368,7 +362,8 @@ def brought_by(
     files = [file.path for file in read_instructions(folder, may_read) if file.text] if instructed else []
     skills = [skill.name for skill in find_skills(folder, config, may_read).found if skill.place == "project"]
     agents = [each.name for each in find_agents(folder, config, may_read).found if each.place == "project"]
-    return Brought(tuple(files), tuple(skills), tuple(commands), tuple(agents), tuple(rules))
+    kinds = {"instructions": files, "skills": skills, "commands": commands, "agents": agents}
+    return Brought({**kinds, "your rules": rules})
 
 
 # Skills: folders with a ``SKILL.md``; the model knows name and description, and can load the text.

@@ -132,7 +132,7 @@ class Opening:
         from tui_app.agent.instructions import Brought, brought_by
 
         if self.agent:
-            return Brought(commands=tuple(commands), rules=self.allowances)
+            return Brought({"commands": commands, "your rules": self.allowances})
         return brought_by(
             self.cwd,
             self.paths.config,

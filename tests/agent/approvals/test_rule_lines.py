@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui_app.agent.approvals.command_line import Folder
+from tui_app.agent.approvals.programs import SCRIPTS, shapes
 from tui_app.agent.approvals.rules import Action, Verdict, judge
 from tui_app.context.shell_line import read_line
 from tui_app.settings.tables import Ruling, parse_rule
@@ -84,3 +85,7 @@ def test_a_plain_line_is_read_as_a_shell_reads_it(shell: str, text: str) -> None
     program = 'shown() { printf "%s\\0" shown "$@"; }\n'
     done = subprocess.run([shell, "-c", f"{program}shown {text}"], capture_output=True, check=True)
     assert tuple(done.stdout.decode().split("\0")[:-1]) == found.commands[0].words
+
+
+def test_every_kind_of_script_has_its_shape() -> None:
+    assert shapes().keys() >= SCRIPTS

@@ -13,13 +13,13 @@ from pathlib import Path, PurePath
 
 from tui_app.agent.approvals.denials import runs_unseen
 from tui_app.agent.approvals.programs import (
-    SCRIPTS,
     Given,
     Use,
     known_programs,
     program_named,
     program_of,
     roles,
+    shapes,
 )
 from tui_app.context.shell_line import SimpleCommand, read_line
 from tui_app.obeyed_places import obeyed
@@ -282,7 +282,7 @@ def _objection(
     is_never = program.never is not None and program.never.fullmatch(word)
     if is_never or given.role in ("named", "none"):
         return _UNNAMED
-    if pattern := _SHAPES.get(given.role):
+    if pattern := shapes().get(given.role):
         return "" if pattern.fullmatch(word) else _UNNAMED
     if "remote" in program.marks and (":" in word or word.startswith("//")):
         return _OUTSIDE
@@ -378,31 +378,3 @@ def _is_folder(root: Path | None, path: str) -> bool:
     if path.endswith(("/", "/.", "/..")) or os.path.normpath(path) == ".":
         return True
     return root is not None and (root / path).is_dir()
-
-
-# What scripts and names may be. Whether a sign between square brackets ends an expression of sed is not the
-# same everywhere: there is none.
-_EXPRESSION = r"(?:(?!END)[^\\[]|\\.|\[\^?(?:(?!END)[^][\\]|\[:\w+:\])+\])*"
-_REPLACED = _EXPRESSION.replace("END", r"\1")
-_ADDRESS = rf"(?:\d+|\$|/{_EXPRESSION.replace('END', '/')}/)"
-_PLAIN_NAME = r"\w(?:[\w.+@-]|::)*"
-_SHAPES = {
-    role: re.compile(pattern, re.DOTALL)
-    for role, pattern in {
-        # Printing, deleting, substituting; not `e`, which runs, nor `w` and `r`, which write and read.
-        "sed": rf"""(?x) (?: (?: ^|; ) \s* (?: {_ADDRESS} (?: ,\s*(?:[+~]?\d+|{_ADDRESS}) )? )? \s* !?
-            (?: [pdq=] | s([/|,\#]){_REPLACED}\1(?:(?!\1)[^\\]|\\.)*\1[gpiI\d]* ) \s* )+ ;?""",
-        # A sign "greater than" compares unless something is printed before it.
-        "awk": r"(?!.*(?:system|getline|fflush|close|ARG|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|@|print.*>))"
-        r"(?:[^|]|(?<!\|)\|\|(?!\|))*",
-        "jq": r"(?!.*(?:\b(?:import|include|input_filename|modulemeta)\b|(?<!(?<!\.)\.)\benv\b|ENV|\$__)).*",
-        # Without a dash `e` shows what other programs were given.
-        "ps": r"[acfhjlrTuwx]+|[\d,]+",
-        "names": _PLAIN_NAME,
-        "resources": r"(?!.*//)(?!(?:.*/)?\.\.(?:/|$))\w[\w.,+@/:^~-]*",
-        "label": r"(?!.*/\.\./)(?:(?://|:)?[\w+-][\w./:+-]*|//\.\.\.|\.\.\.)",
-        "package": r"(?!.*\.(?:tgz|tar(?:\.\w+)?|zip|whl|gz|git)$)(?:@[\w-][\w.-]*/)?\w[\w.-]*"
-        r"(?:\[[\w,.-]+\])?(?:[@=~^<>!]+[\w.*^~-]*)?",
-    }.items()
-}  # fmt: skip
-assert _SHAPES.keys() >= SCRIPTS

@@ -24,6 +24,7 @@ from tui_app.context.shell_line import ANY_WORD, ANYTHING, GAP, Word, read_line,
 from tui_app.records import frozen
 
 Found = Literal["no", "perhaps", "surely"]
+"""Whether something is there; in the order of the alphabet, which is that of what they say."""
 _State = tuple[int, Found]
 """How many words are found, and whether the next one is the value of an option."""
 _MOST_CHARS = 200_000
@@ -34,7 +35,6 @@ _MOST_OPTIONS = 60
 """Words behind a program within which those of a rule are looked for."""
 _LONGEST_UNKNOWN = 4_000
 """Characters of one command in which unknown pieces are followed."""
-_STRENGTH: Mapping[Found, int] = {"no": 0, "perhaps": 1, "surely": 2}
 _UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
 _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
 _MEANS_MORE = re.compile(r"[\s;|&<>()$`\\\"']")
@@ -98,7 +98,7 @@ def find_in(command: str, pattern: str) -> Found:
     plain = _QUOTING.sub("", command).casefold()
     others = (each for each in _same_as(wanted) if all(word in plain for word in each))
     for each in (wanted, *others):
-        found = _stronger(found, _find_words(command, each))
+        found = max(found, _find_words(command, each))
         if found == "surely":
             break
     return found
@@ -122,8 +122,8 @@ def _find_words(command: str, wanted: Sequence[str]) -> Found:
             return "surely"
         if part.runs and (renamed := reading.aliases.get(part.words[0])):
             longer = (*renamed, *part.words[1:])
-            found = _stronger(found, _weaker(_find_spread(longer, wanted, range(1)), "perhaps"))
-        found = _stronger(found, _find_spread(part.words, wanted, part.places))
+            found = max(found, min(_find_spread(longer, wanted, range(1)), "perhaps"))
+        found = max(found, _find_spread(part.words, wanted, part.places))
         if found == "surely":
             return found
         if found == "no" and _may_begin(part, wanted):
@@ -218,15 +218,6 @@ def _nested(words: Sequence[str]) -> Iterator[str]:
             yield from dict.fromkeys((plain, _VALUE_OF.sub("", plain, count=1)))
 
 
-def _stronger(one: Found, other: Found) -> Found:
-    """Of two findings the one that says more."""
-    return max(one, other, key=_STRENGTH.__getitem__)
-
-
-def _weaker(one: Found, other: Found) -> Found:
-    return min(one, other, key=_STRENGTH.__getitem__)
-
-
 def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> Found:
     """Look for a rule's words in the words of a command, all in lower case.
 
@@ -246,16 +237,16 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
         if name == first:
             found = _behind(first, _rest(read, at), wanted[1:])
         elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
-            found = _weaker(_behind(first, _rest(read, at), wanted[1:]), "perhaps")
+            found = min(_behind(first, _rest(read, at), wanted[1:]), "perhaps")
         elif at in places and name == "-".join((first, *wanted[1:2])):
             found = _behind(first, _rest(read, at), wanted[2:])
         elif at in places and _UNKNOWN.search(name) and _may_be(name, first):
-            found = _weaker(_behind("", _rest(read, at), wanted[1:]), "perhaps")
+            found = min(_behind("", _rest(read, at), wanted[1:]), "perhaps")
         else:
             continue
         if found == "no" and renamed:
             found = "perhaps"
-        best = _stronger(best, found if at in places else _weaker(found, "perhaps"))
+        best = max(best, found if at in places else min(found, "perhaps"))
     return best
 
 
@@ -281,11 +272,11 @@ def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
         split = [piece for pair in pairs for piece in pair]
     found = _in_order(program, split, names)
     for option in options:
-        found = _weaker(found, _has(option, split))
+        found = min(found, _has(option, split))
     for path in paths:
         # Among the operands, wherever it stands there and however it is written.
         if posixpath.normpath(path) not in map(posixpath.normpath, words):
-            found = _weaker(found, "perhaps" if any(_may_be(word, path) for word in words) else "no")
+            found = min(found, "perhaps" if any(_may_be(word, path) for word in words) else "no")
     return found
 
 
@@ -297,15 +288,15 @@ def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found
         after: dict[_State, Found] = {}
         for (at, value), how in states.items():
             if ANYTHING in word:
-                best = _stronger(best, "perhaps")
+                best = max(best, "perhaps")
             for state, sure in _read(program, word, names, at, value):
-                reached = _weaker(how, sure)
+                reached = min(how, sure)
                 if state[0] == len(names):
-                    best = _stronger(best, reached)
+                    best = max(best, reached)
                 else:
-                    after[state] = _stronger(after.get(state, "no"), reached)
+                    after[state] = max(after.get(state, "no"), reached)
         states = after
-    return _stronger(best, "perhaps") if states and len(words) > _MOST_OPTIONS else best
+    return max(best, "perhaps") if states and len(words) > _MOST_OPTIONS else best
 
 
 @cache
@@ -342,7 +333,7 @@ def _has(option: str, words: Sequence[str]) -> Found:
     """Whether an option is among words: alone, behind one dash with others, in letters or long, cut short."""
     if _SHORT.fullmatch(option):
         each = (_has_one(f"-{letter}", long_options().get(letter, ""), words) for letter in option[1:])
-        return min(each, key=_STRENGTH.__getitem__)
+        return min(each)
     letter = next((f"-{short}" for short, long in long_options().items() if long == option), "")
     return _has_one(letter or option[1:3] * option.startswith("--"), option, words, is_known=bool(letter))
 

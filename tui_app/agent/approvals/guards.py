@@ -29,8 +29,7 @@ def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
     lines = list(_lines(action))
     match guard.forbids:
         case "command":
-            found = {find_in(line, guard.what) for line in lines}
-            return "surely" if "surely" in found else "perhaps" if "perhaps" in found else "no"
+            return max((find_in(line, guard.what) for line in lines), default="no")
         case "edits":
             hit = any(_concerns(guard.what, path, folder, whole=whole) for path, whole in _changed(action))
             return "surely" if hit else "no"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tui_app.records import frozen
 
 _TABLE = Path(__file__).with_name("programs.toml")
-_LISTS = ("sets", "same", "letters")
+_LISTS = ("sets", "same", "letters", "shapes")
 _MOST_KEY = 3
 """Words that name a program with its subcommand."""
 
@@ -194,6 +194,12 @@ def same_programs() -> Mapping[str, Sequence[str]]:
 def long_options() -> Mapping[str, str]:
     """The long option that a letter stands for by convention."""
     return _rows()[1]["letters"]
+
+
+@cache
+def shapes() -> Mapping[str, re.Pattern[str]]:
+    """What an operand of some kinds has to be as a whole, by the kind."""
+    return {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _rows()[1]["shapes"].items()}
 
 
 @cache

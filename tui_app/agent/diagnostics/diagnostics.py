@@ -158,10 +158,11 @@ class Diagnostics:
         if not asked:
             where = f"{path!r:.200}" if path else "any file here"
             raise ToolProblem(f"No language server that is installed reads {where}.")
-        looked = await asyncio.gather(*(_looked(server, texts) for server, texts in asked.items()))
+        answers = await asyncio.gather(*(_looked(server, texts) for server, texts in asked.items()))
+        looked = dict(zip(asked, answers, strict=True))
         found: list[_Row] = []
         notes = [f"[only the first {REPORT_FILES} files were looked at]"] if left_out else []
-        for server, (missing, all_found) in zip(asked, looked, strict=True):
+        for server, (missing, all_found) in looked.items():
             for file, now in all_found.items():
                 # Others may be wrong as well, but only this one was asked about.
                 if not path or file in files:
@@ -175,8 +176,8 @@ class Diagnostics:
         numbers = f"{count(errors, 'error')}, {count(len(found) - errors, 'warning')}"
         answered = [
             server.name
-            for (server, texts), (missing, _) in zip(asked.items(), looked, strict=True)
-            if missing < len(texts) and not server.is_lost
+            for server, (missing, _) in looked.items()
+            if missing < len(asked[server]) and not server.is_lost
         ]
         head = f"{count(len(files), 'file')}, from {_named(answered)}: {numbers}"
         if not answered:

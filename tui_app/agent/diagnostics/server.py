@@ -140,11 +140,8 @@ class RunningServer:
         self, connection: "Connection", texts: Mapping[Path, str], limit_s: float, quiet_s: float = QUIET_S
     ) -> int:
         """Give it texts, and wait for what it finds in them; how many it says nothing of in time."""
-        times, before, end = (
-            self._times.copy(),
-            self._times.total(),
-            monotonic() + (limit_s if self._silent < MOST_SILENT else QUIET_S),
-        )
+        times, before = self._times.copy(), self._times.total()
+        end = monotonic() + (limit_s if self._silent < MOST_SILENT else QUIET_S)
         wanted: dict[Path, int] = {}
         for path, text in texts.items():
             if connection.open.get(path) == text:
