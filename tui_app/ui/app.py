@@ -227,7 +227,7 @@ class PlimsollApp(TellsFailures, Host):
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
         # What the disk does not take goes along where it can be seen.
-        draft = "\n".join(filter(None, (*lost, leaving.pane.prompt.editor.draft)))
+        draft = "\n".join(filter(None, (*lost, leaving.pane.draft)))
         unread = leaving.session.unread if leaving.is_ready else leaving.carried.notices
         carried = Carried(draft, unread, then)
         self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
@@ -300,7 +300,7 @@ class PlimsollApp(TellsFailures, Host):
         from tui_app.ui.chat.unsent import Unsent, kept_text
 
         first, *others = written((*self.type_ahead.take(), *(self._held or ())))
-        drafts = (f"{self.chat.pane.prompt.editor.draft}{first}", *others)
+        drafts = (f"{self.chat.pane.draft}{first}", *others)
         if not self.chat.is_ready:
             left = Unsent(self.launch.paths, self.launch.cwd)
             self.farewell = kept_text(left.keep(*drafts))

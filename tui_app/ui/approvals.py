@@ -35,13 +35,22 @@ from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
 from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, legible
-from tui_app.ui.type_ahead import QUIET_S, LoneLetter, in_sight
-from tui_app.ui.widgets import SEPARATOR, EdgedPanel, HintRow, LongText, Wrapped, fit_hints, wrapped
+from tui_app.ui.type_ahead import QUIET_S, LoneLetter, TypeAhead, Typed, in_sight, typed_key
+from tui_app.ui.widgets import (
+    SEPARATOR,
+    EdgedPanel,
+    HintRow,
+    LongText,
+    Wrapped,
+    WrittenLine,
+    fit_hints,
+    wrapped,
+)
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
-    from tui_app.events import ApprovalRequested
+    from tui_app.events import ApprovalRequested, QuestionAsked
 
 # The words of a question about a tool. What would be done is shown as it is: nothing in it can hide.
 
@@ -489,6 +498,18 @@ _REASON = "Tell the model why (optional)"
 _NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as: {RUN_COMMAND.name} git log …"
 
 
+class AskLine(WrittenLine):
+    """The line of a box for words."""
+
+    @on(events.Key)
+    @on(events.Paste)
+    def _leave(self, event: Typed) -> None:
+        """Leave to the box what is none of the words."""
+        if isinstance(self.parent, AskBox) and self.parent.keeps(event):
+            event.stop()
+            event.prevent_default()
+
+
 class AskBox(EdgedPanel, Vertical):
     """A box that comes up while a user may be writing: for a moment keys still mean the prompt.
 
@@ -497,12 +518,17 @@ class AskBox(EdgedPanel, Vertical):
         id: Textual id.
     """
 
-    class Stray(Message):
-        """A letter of a user who was writing when the question came up: it belongs to the prompt."""
-
-        def __init__(self, key: str, character: str | None) -> None:
-            super().__init__()
-            self.key, self.character = key, character
+    DEFAULT_CSS = """
+    AskBox { height: auto; width: 1fr; margin: 0 2; padding: 0 2 0 1; display: none; background: $panel; }
+    AskBox { border-left: inner $warning; border-top: inner $panel; border-bottom: inner $panel; }
+    AskBox:focus, AskBox:focus-within {
+        background: $surface; border-top: inner $surface; border-bottom: inner $surface;
+    }
+    AskBox:nocolor, AskBox:ansi, AskBox:nocolor:focus, AskBox:ansi:focus {
+        border-top: blank; border-bottom: blank;
+    }
+    AskBox.-asking { display: block; }
+    """
 
     class Replied(Message):
         """The user has answered in words; an empty text is no answer."""
@@ -514,24 +540,43 @@ class AskBox(EdgedPanel, Vertical):
     def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
         super().__init__(id=id)
         self._clock = clock
+        self.question: ApprovalRequested | QuestionAsked | None
         self._came = float("-inf")
-        self._typed = float("-inf")
         self._hidden = False
         """Whether it could not be seen as a whole when its size changed last."""
-        self._lone = LoneLetter(self)
+        self.lone = LoneLetter(self)
+        self._line: AskLine | None = None
+        self.type_ahead: TypeAhead | None = None
 
-    def typed(self) -> None:
-        self._typed = self._clock()
+    def strays(self, event: Typed) -> tuple[Typed, ...]:
+        """What belongs to the prompt of what is typed here, looked at before any widget has it.
+
+        In the queue of a widget it would be overtaken by keys that act at once, and by what is typed behind
+        it once the prompt has the focus.
+        """
+        is_text = isinstance(event, events.Paste) or event.is_printable
+        return (event,) if self._early and is_text and self.screen.focused is self.keys_to else ()
+
+    def take_written(self) -> str:
+        """Take what was written for a question that has gone before it was answered."""
+        written = self.written + self.lone.take()
+        if self._line is not None:
+            self._line.value = ""
+        return written
 
     @property
-    def may_take_focus(self) -> bool:
-        """Whether the user has not typed for a moment."""
-        return self._clock() - self._typed >= QUIET_S
+    def written(self) -> str:
+        """What the user has written in the line."""
+        return self._line.value if self._line is not None else ""
+
+    def keeps(self, event: Typed) -> bool:
+        """Whether what is typed in the line is none of its words."""
+        return self.type_ahead is not None and self.type_ahead.hold(event)
 
     @property
     def asks(self) -> bool:
         """Whether there is a question."""
-        return False
+        return self.question is not None
 
     def take_keys(self) -> None:
         """Take the focus from the prompt; for a moment letters still go there."""
@@ -558,25 +603,19 @@ class AskBox(EdgedPanel, Vertical):
         was_hidden, self._hidden = self._hidden, not in_sight(self)
         if was_hidden and not self._hidden:
             self._came = self._clock()
+        self._explain()
+
+    def _explain(self) -> None:
+        """Show the question as there is room for it."""
 
 
 class ApprovalBox(AskBox, can_focus=True):
-    """Shows one question at a time. Attributes down, :class:`Answered` and :class:`Stray` up."""
+    """Shows one question at a time. Attributes down, :class:`Answered` up."""
 
     HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
     BINDINGS = place_bindings("question")
     DEFAULT_CSS = """
-    ApprovalBox { height: auto; width: 1fr; margin: 0 2; padding: 0 2 0 1; }
-    ApprovalBox { display: none; background: $panel; }
-    ApprovalBox { border-left: inner $warning; border-top: inner $panel; border-bottom: inner $panel; }
-    ApprovalBox:focus, ApprovalBox:focus-within {
-        background: $surface; border-top: inner $surface; border-bottom: inner $surface;
-    }
     ApprovalBox:focus > ApprovalDetail { background: $surface; }
-    ApprovalBox:nocolor, ApprovalBox:ansi, ApprovalBox:nocolor:focus, ApprovalBox:ansi:focus {
-        border-top: blank; border-bottom: blank;
-    }
-    ApprovalBox.-asking { display: block; }
     ApprovalBox > #approval-title { height: 1; width: 1fr; }
     ApprovalBox > ApprovalDetail { height: auto; width: 1fr; min-height: 1; max-height: 36vh; margin: 1 0; }
     ApprovalBox > #approval-note { height: auto; max-height: 3; width: 1fr; color: $text-muted; }
@@ -604,7 +643,6 @@ class ApprovalBox(AskBox, can_focus=True):
 
     def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
         super().__init__(clock=clock, id=id)
-        self._has_keys = False
         self._detail: ApprovalDetail | None = None
         self._said = ""
         """What was wrong with the line."""
@@ -613,25 +651,19 @@ class ApprovalBox(AskBox, can_focus=True):
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
 
-    @property
-    def asks(self) -> bool:
-        return self.question is not None
-
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
         self.set_class(asked is not None, "-asking")
         if asked is None:
             self._close_line()
             return
         if self._detail is None:
-            from tui_app.ui.widgets import WrittenLine
-
-            self._detail = ApprovalDetail(id="approval-detail")
+            self._detail, self._line = ApprovalDetail(id="approval-detail"), AskLine(compact=True)
             self.watch(self._detail, "scroll_y", self._count, init=False)
             self.mount(
                 Static(id="approval-title", markup=False),
                 self._detail,
                 Static(id="approval-note", markup=False),
-                WrittenLine(id="approval-line", compact=True),
+                self._line,
                 HintRow((), id="approval-keys"),
             )
         if before is None or before.id != asked.id:
@@ -649,8 +681,8 @@ class ApprovalBox(AskBox, can_focus=True):
         detail.ask(asked, named=whole)
         keys = self.query_one("#approval-keys", HintRow)
         keys.hints = question_hints(
-            asked, typing=self.has_class("-typing"), editing=self._editing, focused=self._has_keys,
-            below=not detail.end_seen, width=width,
+            asked, typing=self.has_class("-typing"), editing=self._editing, below=not detail.end_seen,
+            focused=self.screen.focused is self, width=width,
         )  # fmt: skip
         wide = f'always "{rule_text(asked, asked.prefix)}"'
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
@@ -671,34 +703,26 @@ class ApprovalBox(AskBox, can_focus=True):
             self._detail.refresh(layout=True)
             self.call_after_refresh(self._explain)
 
-    def on_focus(self) -> None:
-        self._has_keys = True
-        self._explain()
+    on_focus = on_blur = _explain
 
-    def on_blur(self) -> None:
-        """Say how to come back; a letter that still waits was meant for where the keys are now."""
-        if began := self._lone.take():
-            self.post_message(self.Stray(began, began))
-        self._has_keys = False
-        self._explain()
+    def strays(self, event: Typed) -> tuple[Typed, ...]:
+        if self.screen.focused is not self:
+            return ()
+        if isinstance(event, events.Key) and not event.is_printable:
+            if event.key == "enter":
+                self.lone.act()
+            elif event.key == "backspace":
+                self.lone.take()
+            return ()
+        if begun := self.lone.take():
+            self._came = self._clock()  # more of the word is on its way
+            return typed_key(begun, begun), event
+        acts = isinstance(event, events.Key) and event.key in self.screen.active_bindings
+        return () if acts else (event,)
 
-    def on_key(self, event: events.Key) -> None:
-        """Pass keys that were meant for the prompt on to it."""
-        if event.key == "enter":
-            self._lone.act()
-        elif event.key == "backspace":
-            self._lone.take()
-        elif self.has_focus and event.is_printable:
-            began = self._lone.take()
-            if began:
-                self._came = self._clock()  # more of the word is on its way
-                self.post_message(self.Stray(began, began))
-            # A key that would answer comes here only if it did not when it was pressed.
-            bound = self.screen.active_bindings.get(event.key)
-            if began or self._early or (bound is not None and bound.node is self):
-                event.stop()
-                event.prevent_default()
-                self.post_message(self.Stray(event.key, event.character))
+    @property
+    def written(self) -> str:
+        return "" if self._editing else super().written
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters answer only where nothing else is written with them."""
@@ -707,7 +731,7 @@ class ApprovalBox(AskBox, can_focus=True):
         if action == "origin" and (self.question is None or not self.question.origin_seq):
             return False
         if action in {"once", "always", "widen", "edit", "refuse", "origin"}:
-            return not (self._early or self._lone.waits or self.has_class("-typing"))
+            return not (self._early or self.lone.waits or self.has_class("-typing"))
         return super().check_action(action, parameters)
 
     def action_once(self) -> None:
@@ -744,7 +768,7 @@ class ApprovalBox(AskBox, can_focus=True):
         keys = self.screen.active_bindings.items()
         binding = f"approval.{key}"
         letter = next((each for each, active in keys if active.binding.id == binding and len(each) == 1), "")
-        self._lone.press(letter, answer)
+        self.lone.press(letter, answer)
 
     def action_refuse(self) -> None:
         """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
@@ -758,13 +782,9 @@ class ApprovalBox(AskBox, can_focus=True):
         """Scroll to the first or the last row."""
         self.query_one(ApprovalDetail).action_scroll_ends(end)
 
-    def on_resize(self) -> None:
-        super().on_resize()
-        self._explain()
-
     async def action_back(self) -> None:
         """Leave the line; elsewhere do what Esc does in the chat."""
-        self._lone.take()
+        self.lone.take()
         if self.has_class("-typing"):
             self._close_line()
             self.focus()
@@ -792,20 +812,24 @@ class ApprovalBox(AskBox, can_focus=True):
     ) -> None:
         from tui_app.conversation.approvals import Decision
 
-        if self.question is not None:
+        if self.question is not None and self._line is not None:
+            self._line.value = ""
             decision = Decision(answer, pattern=pattern, reason=reason)
             self.post_message(self.Answered(self.question.id, decision))
 
     def _open_line(self, text: str, *, editing: bool) -> None:
+        if (line := self._line) is None:
+            return
         self._editing = editing
-        line = self.query_one(Input)
         line.value, line.placeholder = text, _RULE if editing else _REASON
         self.add_class("-typing")
         self.screen.set_focus(line)  # at once: what comes next is typed there
         self._explain()
 
     def _close_line(self) -> None:
-        self._lone.take()
-        self._said = ""
+        self.lone.take()
+        self._said, self._editing = "", False
+        if self._line is not None:
+            self._line.value = ""
         self.remove_class("-typing")
         self._explain()

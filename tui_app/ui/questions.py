@@ -10,15 +10,15 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui_app.ui.approvals import ApprovalBox, AskBox
+from tui_app.ui.approvals import ApprovalBox, AskBox, AskLine
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.text import UNICODE, Glyphs, clean, one_line
-from tui_app.ui.widgets import HintRow, WrittenLine
+from tui_app.ui.type_ahead import TypeAhead, Typed
+from tui_app.ui.widgets import HintRow
 
 if TYPE_CHECKING:
     from tui_app.events import ApprovalRequested, QuestionAsked
 
-Stray = AskBox.Stray
 _LEAST_ROWS, _SHARE = 2, 5
 """Choices in sight: at most a fifth of the screen, those around the marked one."""
 _WORDS, _OR_WORDS = "your answer", "or an answer in words"
@@ -46,32 +46,12 @@ def choice_rows(
     return rows
 
 
-class AnswerLine(WrittenLine):
-    """The line for an answer in words; a number that stands alone in it chooses."""
-
-    @on(events.Key)
-    def _leave(self, event: events.Key) -> None:
-        """Leave to the box what is no part of an answer in words."""
-        box = self.parent
-        if isinstance(box, QuestionBox) and box.keeps(event, empty=not self.value):
-            event.stop()
-            event.prevent_default()
-
-
 class QuestionBox(AskBox):
-    """Shows one question at a time. Attributes down, :class:`AskBox.Replied` and :class:`AskBox.Stray` up."""
+    """Shows one question at a time. Attributes down, :class:`AskBox.Replied` up."""
 
     HELP = "The model asks. A number or enter chooses, words and enter answer, esc gives no answer."
     BINDINGS = place_bindings("asked")
     DEFAULT_CSS = """
-    QuestionBox { height: auto; width: 1fr; margin: 0 2; padding: 0 2 0 1; }
-    QuestionBox { display: none; background: $panel; }
-    QuestionBox { border-left: inner $warning; border-top: inner $panel; border-bottom: inner $panel; }
-    QuestionBox:focus-within {
-        background: $surface; border-top: inner $surface; border-bottom: inner $surface;
-    }
-    QuestionBox:nocolor, QuestionBox:ansi { border-top: blank; border-bottom: blank; }
-    QuestionBox.-asking { display: block; }
     QuestionBox > #asked-title { height: auto; max-height: 20vh; width: 1fr; overflow-y: auto; }
     QuestionBox > #asked-choices { height: auto; width: 1fr; }
     QuestionBox > Input { height: 1; border: none; padding: 0 1; margin-top: 1; background: $panel; }
@@ -83,23 +63,16 @@ class QuestionBox(AskBox):
     marked: reactive[int] = reactive(0, init=False)
     """Index of the choice that enter takes on an empty line."""
 
-    _line: AnswerLine | None = None
-
-    @property
-    def asks(self) -> bool:
-        return self.question is not None
-
     @property
     def keys_to(self) -> Widget:
         return self if self._line is None else self._line
 
     def watch_question(self, before: "QuestionAsked | None", asked: "QuestionAsked | None") -> None:
         self.set_class(asked is not None, "-asking")
-        self._lone.take()
         if asked is None:
             return
         if self._line is None:
-            self._line = AnswerLine(id="asked-line", compact=True)
+            self._line = AskLine(id="asked-line", compact=True)
             self.mount(
                 Static(id="asked-title", markup=False),
                 Static(id="asked-choices", markup=False),
@@ -107,26 +80,9 @@ class QuestionBox(AskBox):
                 HintRow((), id="asked-keys"),
             )
         if before is None or before.id != asked.id:
-            self._line.value = ""
             self._line.placeholder = _OR_WORDS if asked.choices else _WORDS
             self._came = self._clock()
             self.marked = 0
-        self._explain()
-
-    def watch_marked(self) -> None:
-        self._explain()
-
-    def on_resize(self) -> None:
-        super().on_resize()
-        self._explain()
-
-    def on_descendant_focus(self) -> None:
-        self._explain()
-
-    def on_descendant_blur(self) -> None:
-        """Say how to come back; a number that still waits was meant for where the keys are now."""
-        if began := self._lone.take():
-            self.post_message(self.Stray(began, began))
         self._explain()
 
     def _explain(self) -> None:
@@ -150,36 +106,27 @@ class QuestionBox(AskBox):
             hints = (*number, Hint("enter", send, 0), Hint("esc", "no answer", 0, "none"))
         self.query_one("#asked-keys", HintRow).hints = hints
 
-    def keeps(self, event: events.Key, *, empty: bool) -> bool:
-        """Whether a key of the line is none of its words.
+    watch_marked = on_descendant_focus = on_descendant_blur = _explain
 
-        Args:
-            event: The key.
-            empty: Whether nothing is written yet.
-        """
-        if event.key == "enter":
-            return self._lone.act()
-        if not event.is_printable or self._line is None:
-            if event.key == "backspace":
-                return bool(self._lone.take())
-            return False
-        began = self._lone.take()
-        if self._early:
-            for key in filter(None, (began, event.character)):
-                self.post_message(self.Stray(event.key if key == event.character else key, key))
+    def keeps(self, event: Typed) -> bool:
+        """Whether what is typed in the line is none of its words: a number that stands alone chooses."""
+        if super().keeps(event) or self._line is None:
             return True
-        if began:
+        if isinstance(event, events.Key) and not event.is_printable:
+            return (event.key == "enter" and self.lone.act()) or (
+                event.key == "backspace" and bool(self.lone.take())
+            )
+        if begun := self.lone.take():
             # More follows a number: it is the beginning of an answer in words.
-            self._line.insert_text_at_cursor(began)
+            self._line.insert_text_at_cursor(begun)
+        asked, letter = self.question, event.character if isinstance(event, events.Key) else None
+        if asked is None or not letter or self._line.value or self._early:
             return False
-        asked = self.question
-        signs = "123456789"[: len(asked.choices)] if asked is not None and empty else ""
-        number = signs.find(event.character) if event.character else -1
-        if number < 0:
-            return False
-        self.marked = number
-        self._lone.press(event.character or "", self._choose)
-        return True
+        number = "123456789"[: len(asked.choices)].find(letter)
+        if number >= 0:
+            self.marked = number
+            self.lone.press(letter, self._choose)
+        return number >= 0
 
     def action_move(self, step: int) -> None:
         """Mark another choice."""
@@ -188,7 +135,7 @@ class QuestionBox(AskBox):
 
     def action_none(self) -> None:
         """Give no answer; first what is written goes."""
-        self._lone.take()
+        self.lone.take()
         if self._line is not None and self._line.value:
             self._line.value = ""
         elif self.question is not None:
@@ -208,7 +155,8 @@ class QuestionBox(AskBox):
             self._reply(self.question.choices[self.marked])
 
     def _reply(self, text: str) -> None:
-        if self.question is not None:
+        if self.question is not None and self._line is not None:
+            self._line.value = ""
             self.post_message(self.Replied(self.question.id, text))
 
 
@@ -219,10 +167,12 @@ class AskPlace(Vertical):
     AskPlace { height: auto; width: 1fr; }
     """
     glyphs: reactive[Glyphs] = reactive(UNICODE, init=False)
+    type_ahead: TypeAhead | None = None
 
     def compose(self) -> ComposeResult:
         approval, asked = ApprovalBox(id="approval"), QuestionBox(id="asked")
         approval.glyphs = asked.glyphs = self.glyphs
+        approval.type_ahead = asked.type_ahead = self.type_ahead
         yield approval
         yield asked
 
@@ -234,16 +184,18 @@ class AskPlace(Vertical):
     @property
     def has_keys(self) -> bool:
         """Whether the focus is in one of the boxes."""
-        return any(box.has_focus or box.has_focus_within for box in self.query(AskBox))
+        focused = self.screen.focused
+        return focused is not None and self in focused.ancestors
 
-    def show(self, question: "ApprovalRequested | None", asked: "QuestionAsked | None") -> bool:
-        """Show what is asked, or nothing; whether it is something new."""
+    def show(self, question: "ApprovalRequested | None", asked: "QuestionAsked | None") -> tuple[bool, str]:
+        """Show what is asked, or nothing.
+
+        Returns:
+            Whether it is something new, and what was written for a question that has gone unanswered.
+        """
         approval, words = self.query_one(ApprovalBox), self.query_one(QuestionBox)
-        before = {box.question.id for box in (approval, words) if box.question is not None}
+        before = {box.question.id: box for box in (approval, words) if box.question is not None}
+        now = {each.id for each in (question, asked) if each is not None}
+        written = "".join(box.take_written() for id, box in before.items() if id not in now)
         approval.question, words.question = question, asked
-        return any(each is not None and each.id not in before for each in (question, asked))
-
-    def typed(self) -> None:
-        """Note that the user writes in the prompt."""
-        for box in self.query(AskBox):
-            box.typed()
+        return bool(now - {*before}), written

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textual import events, on
 from textual.app import ComposeResult
 from textual.message import Message
+from textual.widgets import Input
 
 from tui_app.ui.chat.pane import (
     HIGH,
@@ -40,7 +41,7 @@ from tui_app.ui.slash import (
 )
 from tui_app.ui.slash_commands import answer_server, built_in_words, offer_served, run_command
 from tui_app.ui.text import clean
-from tui_app.ui.type_ahead import Flow
+from tui_app.ui.type_ahead import Flow, Typed
 from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)
         self._session.at = self._at
-        self.work(self._session.unsent.write_down(lambda: self.pane.prompt.editor.draft), group="unsent")
+        self.work(self._session.unsent.write_down(lambda: self.pane.draft), group="unsent")
         follow_rows(self)
         self.work(self._session.show_older(), group="older")
         if self._launch.stage is None:
@@ -271,7 +272,13 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     on_transcript_nothing_to_do = on_transcript_opened = on_transcript_asked = _act_on_rows
     on_transcript_undo_requested = on_transcript_compact_requested = _act_on_rows
 
-    def heed(self, event: events.Key | events.Paste) -> None:
+    def holds_back(self, event: Typed) -> bool:
+        if not self.pane.holds_back(event):
+            return False
+        self.heed(event)
+        return True
+
+    def heed(self, event: Typed) -> None:
         """Take what answered the key before off the status row, where what is typed now writes or acts here.
 
         Args:
@@ -281,6 +288,12 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             return
         if isinstance(event, events.Paste) or event.is_printable or event.key in self.active_bindings:
             self.session.move_on()
+
+    @on(Input.Changed)
+    def note_words(self) -> None:
+        """Keep what is written in a line as drafts are kept."""
+        if self.is_ready:
+            self.session.unsent.changed()
 
     def take_text(self, text: str) -> None:
         # At once: the draft may be about to go along to another session.

@@ -13,6 +13,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+Typed = events.Key | events.Paste
 Flow = Callable[[], Coroutine[Any, Any, Any]]
 """Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
 _TEXT = frozenset({"Zs", "Cf", "Cn", "Co"})
@@ -49,7 +50,7 @@ class TypeAhead:
 
     def __init__(self, app: App[Any], prompt: Callable[[], Widget]) -> None:
         self._app, self._prompt = app, prompt
-        self._held: list[events.Key | events.Paste] = []
+        self._held: list[Typed] = []
         self._opening: object | None = None
         """What is awaited; None while keys are acted on at once."""
         self._opens = False
@@ -109,7 +110,7 @@ class TypeAhead:
 
     def hold(self, event: events.Event) -> bool:
         """Keep an event for later; returns whether it has to wait."""
-        if self._opening is None or not isinstance(event, events.Key | events.Paste):
+        if self._opening is None or not isinstance(event, Typed):
             return False
         if isinstance(event, events.Key) and (
             event.key in _NEVER_HELD or (event.key == "escape" and len(self._app.screen_stack) == 1)
@@ -119,7 +120,7 @@ class TypeAhead:
         insort(self._held, event, key=attrgetter("time"))
         return True
 
-    def take(self) -> list[events.Key | events.Paste]:
+    def take(self) -> list[Typed]:
         """End the hold and return what was held."""
         held, self._held, self._opening = self._held, [], None
         return held
@@ -141,7 +142,7 @@ class TypeAhead:
 # What is typed while there is no session to act on it.
 
 
-def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
+def is_text(event: Typed, *, empty: bool) -> bool:
     """Whether an event only writes into the prompt, so that it need not wait for a session.
 
     Args:
@@ -153,7 +154,7 @@ def is_text(event: events.Key | events.Paste, *, empty: bool) -> bool:
     return event.is_printable and not (empty and event.character == "?")
 
 
-def written(held: Sequence[events.Key | events.Paste]) -> list[str]:
+def written(held: Sequence[Typed]) -> list[str]:
     """Return the prompts that unhandled keys were meant to write: the end of one, then more."""
     text = ""
     for event in held:

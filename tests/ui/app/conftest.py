@@ -27,6 +27,7 @@ from tui_app.conversation import project_context
 from tui_app.ui import approvals as approval_box
 from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui import type_ahead as stray_keys
+from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs import rows
 
@@ -139,3 +140,4 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     # The pause before another try is spread over the clients of a server.
     monkeypatch.setattr("random.random", lambda: 0.0)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
+    monkeypatch.setattr(chat_pane, "QUIET_S", 0.0)

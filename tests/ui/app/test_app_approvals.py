@@ -337,7 +337,7 @@ async def test_letters_of_somebody_who_still_writes_go_to_the_prompt(
     served: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(approval_box, "QUIET_S", 60.0)
-    monkeypatch.setattr(ApprovalBox, "may_take_focus", True)
+    monkeypatch.setattr(chat_pane, "QUIET_S", 0.0)
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:
         await deck.ready()

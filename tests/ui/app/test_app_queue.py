@@ -7,14 +7,17 @@ import pytest
 from textual import events
 from textual.widgets import OptionList
 
-from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, Tool
+from tests.conversation.test_questions import ask
+from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.session.prompts import lines_of, unsent
+from tui_app.ui import approvals
 from tui_app.ui.app import end_by_signal
+from tui_app.ui.chat import pane
 from tui_app.ui.chat import unsent as window
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.unsent import Kept, Unsent
@@ -633,6 +636,42 @@ async def test_a_kill_loses_neither_what_waits_nor_the_draft(
         await deck.says("Here.")
         await deck.until(lambda: kept(served) == ["draft"], "one less")
         await deck.until(lambda: written() == [], "nothing on its way")
+
+
+@pytest.mark.parametrize(
+    ("asks", "keys", "kept"),
+    [
+        (ask("Which port?", "8080", "3000"), "the old one", ["the old one"]),
+        (tool("run_command", command="make"), "not yet", ["ot yet"]),
+        (tool("run_command", command="make"), "/goal no waits", ["/goal no waits"]),
+        (tool("run_command", command="make"), "/goal", []),
+    ],
+    ids=["answer", "reason", "command", "its name alone"],
+)
+async def test_a_kill_while_something_is_asked_loses_no_words(
+    served: Desk,
+    fake_openai: FakeOpenAI,
+    monkeypatch: pytest.MonkeyPatch,
+    asks: Tool,
+    keys: str,
+    kept: list[str],
+) -> None:
+    monkeypatch.setattr(window, "GATHER_S", 0.0)
+    for module in (approvals, pane):
+        monkeypatch.setattr(module, "QUIET_S", 0.0)
+    fake_openai.add(asks, Text("Thanks."))
+    served.change(read_only=False)
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        chat = deck.app.chat.pane
+        await deck.send("Do it.")
+        await deck.until(lambda: chat.questions is not None and chat.questions.has_keys, "the question")
+        await deck.press(*(each if each != " " else "space" for each in keys))
+        folder = served.paths.unsent_dir
+        await deck.until(
+            lambda: [text for file in folder.glob("*.jsonl") for _, text in lines_of(file)] == kept,
+            "the words, on disk",
+        )
 
 
 async def test_what_has_arrived_is_not_written_down(

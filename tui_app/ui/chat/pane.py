@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Literal
 
 from textual import events, on, work
@@ -37,7 +38,7 @@ from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
 from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
-from tui_app.ui.type_ahead import QUIET_S, Flow, typed_key
+from tui_app.ui.type_ahead import QUIET_S, Flow, Typed, typed_key
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.widgets import HintRow, TellsFailures
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.launch import Launch
-    from tui_app.ui.questions import AskPlace, Stray
+    from tui_app.ui.questions import AskPlace
     from tui_app.ui.row_bodies import LateBodies
     from tui_app.ui.timeline import Timeline
     from tui_app.ui.todo import TodoItem
@@ -203,6 +204,8 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.editor.vim_keys = settings.vim_keys
         self._place: Callable[[], str] | None = None
         """Looks where the conversation takes place; None until the folder's trust is settled."""
+        self._typed = float("-inf")
+        """When a key was pressed in the prompt last."""
         self._was_busy = False
         self.type_ahead: TypeAhead | None = None
         """Takes what is typed behind something that opens."""
@@ -260,6 +263,7 @@ class ChatPane(TellsFailures, Vertical):
         todo.glyphs = todo_low.glyphs = self.glyphs
         questions = AskPlace(id="questions")
         questions.set_reactive(AskPlace.glyphs, self.glyphs)
+        questions.type_ahead = self.type_ahead
         above = (OutputTail(id="output", markup=False), todo_low, questions)
         with self.app.batch_update():
             side = Vertical(self.timeline, todo, id="side")
@@ -269,6 +273,13 @@ class ChatPane(TellsFailures, Vertical):
             await self.mount(QueueView(id="queue"), before=self.prompt)
             await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
         self.questions = questions
+        self.watch(self.screen, "focused", self._keep_begun, init=False)
+
+    @property
+    def draft(self) -> str:
+        """What is written in the prompt and for a question."""
+        box = self.questions.box if self.questions is not None else None
+        return "\n".join(filter(None, (self.prompt.editor.draft, box.written if box is not None else "")))
 
     def show(self, state: "ChatState") -> None:
         """Hand each widget its part of the state."""
@@ -301,12 +312,16 @@ class ChatPane(TellsFailures, Vertical):
         # The keys go to what is asked where the user is not writing, and back when it is answered.
         place = self.questions
         assert place is not None
-        had_keys = place.has_keys
+        had_keys, focused, editor = place.has_keys, self.screen.focused, self.prompt.editor
         self.set_class(state.waits_for_user, "-asking")
-        is_new = place.show(state.question, state.asked)
+        is_new, written = place.show(state.question, state.asked)
+        if written:
+            editor.call_later(editor.insert, written)
+        if had_keys and focused is not None and (is_new or not state.waits_for_user):
+            self._wait_for(focused)
         if had_keys and not state.waits_for_user:
             # At once: the next question looks who has the keys.
-            self.screen.set_focus(self.prompt.editor)
+            self.screen.set_focus(editor)
         elif is_new:
             self._offer_keys()
         self._name_timeline()
@@ -338,7 +353,7 @@ class ChatPane(TellsFailures, Vertical):
         there = self.screen.focused is editor or place.has_keys
         if (box := place.box) is None or not editor.is_empty or not there:
             return
-        if box.may_take_focus:
+        if monotonic() - self._typed >= QUIET_S:
             box.take_keys()
         else:
             self.set_timer(QUIET_S, self._offer_keys)
@@ -405,8 +420,6 @@ class ChatPane(TellsFailures, Vertical):
     def follow_draft(self) -> None:
         """Say what the keys do with this draft."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
-        if self.questions is not None:
-            self.questions.typed()
         self._offer_keys()
 
     @on(PromptEditor.Submitted)
@@ -445,9 +458,28 @@ class ChatPane(TellsFailures, Vertical):
         """Say in the bottom row what can be done with marked entries."""
         self.query_one(ChatHints).marked = event.count
 
-    def on_ask_box_stray(self, event: "Stray") -> None:
-        """Let a user who was writing when a question came up go on writing."""
-        self._write(typed_key(event.key, event.character))
+    def holds_back(self, event: Typed) -> bool:
+        """Let a user who was writing when a question came up go on writing; whether it is written."""
+        if (place := self.questions) is None:
+            return False
+        if self.screen.focused is self.prompt.editor:
+            self._typed = monotonic()
+        strays = box.strays(event) if (box := place.box) is not None else ()
+        for each in strays:
+            self._write(each)
+        return bool(strays)
+
+    def _keep_begun(self) -> None:
+        """Write a letter that waits to be an answer where the keys are now."""
+        place = self.questions
+        begun = place.box.lone.take() if place and place.box and not place.has_keys else ""
+        if begun:
+            self.prompt.editor.post_message(typed_key(begun, begun))
+
+    def _wait_for(self, widget: Widget) -> None:
+        """Hold what is typed behind what is on its way to a widget that has lost the keys."""
+        if (ahead := self.type_ahead) is not None and ahead.opening is None:
+            widget.call_later(ahead.end, ahead.begin(opens=False))
 
     def action_answer(self) -> None:
         if self.questions is not None and (box := self.questions.box) is not None:
@@ -475,7 +507,7 @@ class ChatPane(TellsFailures, Vertical):
         event.stop()
         self._write(events.Paste(event.text))
 
-    def _write(self, event: events.Key | events.Paste) -> None:
+    def _write(self, event: Typed) -> None:
         """Write what went elsewhere; what is typed behind it means the prompt too, from now on."""
         # At once: a call of ``focus`` waits behind keys that are here already.
         self.screen.set_focus(self.prompt.editor)

@@ -70,7 +70,7 @@ class Unsent:
         """Keep what waits, and the draft, on disk, until cancelled: the process may be killed.
 
         Args:
-            draft: What stands in the editor.
+            draft: What is written in the editor, or in the line of a question.
         """
         while True:
             await self._changed.wait()
@@ -132,7 +132,7 @@ class Unsent:
 
 
 def _worth_keeping(*texts: str) -> tuple[str, ...]:
-    return tuple(text for text in texts if text.strip() and not is_command(text))
+    return tuple(text for text in texts if text.strip() and not (is_command(text) and len(text.split()) < 2))
 
 
 def kept_text(kept: Kept) -> str:
