@@ -38,6 +38,8 @@ class Worktree:
     """Those that only it reaches."""
     uncommitted: tuple[str, ...]
     """Files that differ from its last commit, new ones included."""
+    tips: tuple[str, ...]
+    """What a merge brings: its branch, or a commit that is checked out on none; both where they part."""
 
 
 @frozen
@@ -119,22 +121,35 @@ class Worktrees:
             tips = ["HEAD", *([f"refs/heads/{own}"] if self._tip(own) else [])]
             others = (f"--exclude={own}", "--branches", "--remotes", "--tags", *self._other_heads(path))
             commits = int(git.ask("rev-list", "--count", *tips, "--not", *others, "--"))
+            wanted = tips if branch == "HEAD" else tips[1:]
+            ends = git.ask("merge-base", "--independent", *wanted).decode().split() if wanted else []
         except GitFailed as failed:
             raise NoWorktree(f"git says nothing of the worktree {name}: {failed}") from failed
-        return Worktree(name, path, "" if branch == "HEAD" else branch, commits, files)
+        tip = self._tip(own)
+        ends = [own if each == tip else each for each in ends]
+        return Worktree(name, path, "" if branch == "HEAD" else branch, commits, files, tuple(ends))
 
     def diff(self, worktree: Worktree) -> str:
-        """What a merge would bring, as one diff. Raises ``NoWorktree`` where files are not committed."""
+        """What a merge would bring, as one diff; commits by their names where they change nothing.
+
+        Raises:
+            NoWorktree: if files are not committed, or there is no one line of commits.
+        """
         if worktree.uncommitted:
             raise NoWorktree(f"{_named(worktree)} not committed: commit first. Nothing was merged.")
-        words = ("diff", "--no-color", "--no-ext-diff", "--no-textconv", f"HEAD...{BRANCHES}{worktree.name}")
+        if len(worktree.tips) != 1:
+            there = f"what is checked out in {worktree.path} and its branch {BRANCHES}{worktree.name} part"
+            raise NoWorktree(f"Nothing was merged: {there}. Bring them together there first.")
+        plain, tip = ("--no-color", "--no-ext-diff", "--no-textconv"), worktree.tips[0]
         try:
-            return self._git.ask(*words, "--").decode("utf-8", "replace")
+            diff = self._git.ask("diff", *plain, f"HEAD...{tip}", "--")
+            diff = diff or self._git.ask("log", *plain, "--no-patch", "--format=%h %s", f"HEAD..{tip}", "--")
+            return diff.decode("utf-8", "replace")
         except GitFailed as failed:
             raise NoWorktree(str(failed)) from failed
 
     def merge(self, worktree: Worktree) -> str:
-        """Merge its branch into what is checked out in the repository; the commit it comes to.
+        """Merge what it holds into what is checked out in the repository; the commit it comes to.
 
         Raises:
             NoWorktree: if it does not fit; nothing has changed then.
@@ -146,7 +161,7 @@ class Worktrees:
             )
         before = self._tip("HEAD", whole=True)
         try:
-            self._git.ask("merge", "--quiet", "--no-edit", f"{BRANCHES}{worktree.name}", own=True)
+            self._git.ask("merge", "--quiet", "--no-edit", *worktree.tips, own=True)
             return self._git.ask("log", "-1", "--format=%h %s").decode("utf-8", "replace").strip()
         except GitFailed as failed:
             if self._tip("HEAD", whole=True) == before and self._tip("MERGE_HEAD", whole=True):

@@ -1170,6 +1170,7 @@ def test_a_goal_goes_on_until_its_check_holds(plimsoll: Plimsoll, check: str, co
         ),
         (("--goal", "x", "--check", "true", "--money", "nan"), "--money nan cannot be"),
         (("--goal", "x", "--count", "-1"), "--count -1 cannot be"),
+        (("word", "--goal", "off"), "--goal off ends the goal of a session. Which one? --session ID"),
     ],
 )
 def test_a_goal_that_cannot_be_checked_is_refused(

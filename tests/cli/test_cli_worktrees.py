@@ -93,8 +93,25 @@ def test_names_are_made_kept_and_refused(repository: Path) -> None:
     assert (lost.branch, lost.commits) == ("", 1)
     with pytest.raises(NoWorktree):
         trees.remove(lost)
+    # What removing refuses to lose is what merging brings.
+    assert trees.merge(lost).endswith("On no branch")
+    trees.remove(trees.named("w2"))
     inner = Worktrees.around(trees.home / "w1", trees.env)
     assert inner == trees, "one inside a worktree is made beside the same repository"
+
+
+def test_two_lines_of_commits_are_not_merged_as_one(plimsoll: Plimsoll, repository: Path) -> None:
+    place = Worktrees.around(repository, {"PATH": "/usr/bin:/bin"}).enter("quay")
+    for branch in ("plimsoll/quay", "HEAD~"):
+        git(place, "switch", "-q", *(["--detach"] if branch == "HEAD~" else []), branch)
+        git(place, "commit", "-q", "--allow-empty", "-m", f"On {branch}")
+    for action in ("remove", "merge"):
+        refused = plimsoll("worktrees", action, "quay", *(("--yes",) if action == "merge" else ()))
+        assert refused.code == 1
+    assert "its branch plimsoll/quay part. Bring them together there first." in refused.err
+    git(place, "merge", "-q", "--no-edit", "plimsoll/quay")
+    assert plimsoll("worktrees", "merge", "quay", "--yes").code == 0
+    assert plimsoll("worktrees", "remove", "quay").code == 0
 
 
 def test_where_there_is_no_repository_it_is_said(plimsoll: Plimsoll, project: Path) -> None:

@@ -96,7 +96,8 @@ async def test_the_model_says_why_not_and_a_check_asks_like_any_command(
         await done(opened.conversation, Pursue(GoalSet(text="x", check="true", most_turns=5)))
         assert ends(opened) == ["goal given up · No quay is there."]
         await done(opened.conversation, Pursue(GoalSet(text="x", check="make all", most_turns=5)))
-        assert ends(opened)[1].startswith("goal not checked · Not done: no rule allows it")
+        why = "make all may not run: no rule allows it, and there is no user to ask"
+        assert ends(opened)[1] == f"goal not checked · {why}", "in words for the user, not for the model"
         log = [record.data for record, _ in opened.store.records(opened.conversation.session)]
         [decided] = [each for each in log if isinstance(each, ApprovalDecided)]
         assert (decided.tool, decided.subject, decided.decision) == ("run_command", "make all", "denied")

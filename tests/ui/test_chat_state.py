@@ -7,6 +7,8 @@ import pytest
 from tui_app.context.compaction.guards import Veto
 from tui_app.conversation.hooks import Run, before_compaction
 from tui_app.events import (
+    ApprovalDecided,
+    ApprovalDecision,
     ApprovalRequested,
     AssistantDelta,
     CompactionAwaited,
@@ -15,6 +17,8 @@ from tui_app.events import (
     CompactionProposed,
     CompactionStart,
     Error,
+    GoalChecked,
+    GoalEnded,
     HookOutcome,
     HookRan,
     MemoryPressure,
@@ -354,3 +358,22 @@ def test_commands_in_the_background_are_counted_also_those_of_an_earlier_visit()
     two = after(TaskStarted(id="t2", command="make serve"), state=kept)
     assert len(two.tasks) == 2
     assert after(TaskEnded(id="t1", command="make watch"), state=two).tasks == {"t2"}
+
+
+CHECK = ApprovalRequested(id="q", tool_call_id="", tool="run_command", kind="command", subject="make")
+
+
+@pytest.mark.parametrize("decision", ["allowed", "denied", "cancelled"])
+@pytest.mark.parametrize(
+    "end", [GoalEnded(goal=1, outcome="off"), GoalChecked(goal=1, turn=1, held=True, exit_code=0)]
+)
+def test_nothing_counts_on_once_a_check_that_was_asked_about_is_over(
+    decision: ApprovalDecision, end: Payload
+) -> None:
+    decided = ApprovalDecided(
+        id="q", tool_call_id="", tool="run_command", subject="make", decision=decision, by="person"
+    )
+    state = after(TurnStart(text="x"), TurnEnd(outcome="done"), CHECK, decided)
+    assert state.status.busy is (decision == "allowed")
+    ended = after(end, state=state)
+    assert (ended.status.busy, ended.status.text) == (False, end.headline())

@@ -360,7 +360,9 @@ _GOAL = (
 def add_goal(parser: argparse.ArgumentParser) -> None:
     """``--goal`` with what it is checked by and what it may take."""
     goal = parser.add_argument_group("a goal: turns go on until it is reached")
-    goal.add_argument("--goal", metavar="TEXT", help="what to reach, in place of a prompt; off ends one")
+    goal.add_argument(
+        "--goal", metavar="TEXT", help="what to reach, in place of a prompt; off ends one of --session"
+    )
     for name, value, what in _GOAL:
         goal.add_argument(f"--{name}", metavar=value, default="", help=what)
 
@@ -375,6 +377,8 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
     if not args.goal or args.goal == "off":
         if options:
             raise WrongUsage(f"--{next(iter(options))} is for --goal TEXT.")
+        if args.goal and not args.session:
+            raise WrongUsage("--goal off ends the goal of a session. Which one? --session ID")
         return None
     if args.prompt is not None:
         raise WrongUsage("The goal is the prompt: give either.")

@@ -228,6 +228,11 @@ class Approvals:
         self.ahead = CallsAhead(self.report, self.attended)
 
     async def __call__(self, action: Action) -> str:
+        why = await self.refusal(action)
+        return _NOT_DONE.format(why) if why else ""
+
+    async def refusal(self, action: Action) -> str:
+        """Wait for a decision; why the action must not be done, without what the model is to do then."""
         # A tool that changes a file may look at it first: that it may look lets it change nothing.
         only_looks = action.looks and self.ahead.holds(action.call)
         declined = await self._answer(action)
@@ -247,15 +252,15 @@ class Approvals:
         if not self.attended:
             if action.reaches:
                 self._note(action, "denied", "unattended", reason=verdict.because)
-                return _NOT_DONE.format(_NOT_YOURS.format(_first_stood(action)))
+                return _NOT_YOURS.format(_first_stood(action))
             if verdict.firm:
                 self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
-                return _NOT_DONE.format(_PERHAPS_DENIED.format(verdict.rule or verdict.because))
+                return _PERHAPS_DENIED.format(verdict.rule or verdict.because)
             if self.yes:
                 self._note(action, "allowed", "unattended", reason="--yes")
                 return ""
             self._note(action, "denied", "unattended", reason=verdict.because)
-            return _NOT_DONE.format(_NOBODY)
+            return _NOBODY
         self.ahead.hold(action.call)
         place = self.ahead.arrive(action.call, first=action.looks)
         try:
@@ -326,7 +331,7 @@ class Approvals:
             return ""
         rule = self.guards[verdict.guard].words if verdict.guard else rule
         self._note(action, "denied", by, id=id, scope="rule", rule=rule, reason=why, guard=verdict.guard)
-        return _NOT_DONE.format(why or f'the rule "{rule}" forbids it')
+        return why or f'the rule "{rule}" forbids it'
 
     async def _ask(self, action: Action, verdict: Verdict) -> str:
         self._count += 1
@@ -365,10 +370,10 @@ class Approvals:
         reason = decision.reason.strip()[:_REASON_CHARS]
         if decision.answer == "nobody":
             self._note(action, "denied", "unattended", id=id, reason=reason)
-            return _NOT_DONE.format(_NOT_ASKED.format(reason))
+            return _NOT_ASKED.format(reason)
         if decision.answer == "no":
             self._note(action, "denied", "person", id=id, reason=reason)
-            return _NOT_DONE.format(f"{_NO}, because: {reason}" if reason else _NO)
+            return f"{_NO}, because: {reason}" if reason else _NO
         is_rule = decision.answer == "always" and bool(pattern)
         rule = session_rule(action, decision.pattern, self.folder) if is_rule else None
         if rule is None:

@@ -386,7 +386,8 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)
     known = chosen_effort(place.store, history.session) or settings.thinking
-    goals = Goals(history, tooling.command)
+    check = tooling.command
+    goals = Goals(history, None if check is None else replace(check, gate=tooling.approvals.refusal))
     setup = AgentSetup(
         opening=opening,
         goals=goals,

@@ -25,7 +25,7 @@ from tui_app.hosts import origin_of, parse_host_rule
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
-from tui_app.tool_specs import FILE_CHANGERS, PLAN, ActionKind
+from tui_app.tool_specs import FILE_CHANGERS, ActionKind
 
 # What a call of a tool would do.
 
@@ -79,10 +79,7 @@ LOOKS = "it is read-only, and no rule covers it"
 READ_ONLY = "read-only mode: nothing is written, run or fetched"
 PERHAPS = "which may apply: the full command is not known before it runs"
 UNKNOWN = "read-only mode: no rule marks this tool as read-only"
-PLANNING = (
-    "plan mode: nothing is written or run before the user accepts the plan. Keep it with the "
-    f"`{PLAN.name}` tool"
-)
+PLANNING = "plan mode: nothing is written or run before the user accepts the plan"
 EDITING = "edit mode: edits inside the workspace go ahead"
 
 

@@ -462,7 +462,9 @@ def _between(state: ChatState, nothing: Status) -> ChatState:
 
 
 def _waiting(state: ChatState) -> Status:
-    return Status(kind="connecting", started=state.turn_started, model=state.model)
+    """The model is waited for, or nobody: a goal's check asks between two turns."""
+    busy = Status(kind="connecting", started=state.turn_started, model=state.model)
+    return busy if state.turn else Status()
 
 
 def _unless_compacting(state: ChatState, status: Status) -> Status:
@@ -571,6 +573,9 @@ def _goal(state: ChatState, payload: GoalSet | GoalChecked | GoalEnded, now: flo
             state = replace(state, goal=f"goal {turn}{of}{most}")
         case GoalEnded():
             state = replace(state, goal="")
+    if not (state.turn or state.shell or isinstance(payload, GoalSet)):
+        # The check that was asked about runs no longer.
+        state = replace(state, status=_unless_compacting(state, Status()))
     return answering(state, payload.headline())
 
 
