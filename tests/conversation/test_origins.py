@@ -1,5 +1,6 @@
 """What a call acts on is traced to where it first stood: what only a text told the model is always asked."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.reach import reach_of
 from tui_app.agent.approvals.rules import Action
+from tui_app.context.ledger.origins import Origins
+from tui_app.context.view import Item
+from tui_app.conversation import guards
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.boards import boards_in
@@ -189,6 +193,38 @@ async def test_the_origin_survives_resuming_forks_and_handovers(desk: Desk, fake
         assert f"in {session[:8]}#" in (await obeys(opened, fake_openai, order)).origin
         fake_openai.add(command("git push far main"), Text("Pushed."))
         assert not questions(await played(opened, "Go on.")), "the user wrote it there"
+
+
+async def test_what_was_said_is_read_ahead_a_little_at_a_time(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    done = asyncio.Event()
+    grow = Origins.grow
+
+    def counted(self: Origins, items: Sequence[Item]) -> None:
+        read.extend([len(items)] if items else [])
+        grow(self, items)
+        if not self.unread:
+            done.set()
+
+    monkeypatch.setattr(Origins, "grow", counted)
+    monkeypatch.setattr(guards, "_AT_ONCE", 3)
+    fake_openai.fallback = Text("Aye.")
+    async with working(desk, fake_openai, guards=()) as opened:
+        for number in range(10):
+            await turn(opened.conversation, f"Tide {number}?")
+        session = opened.conversation.session
+    read.clear()
+    async with working(desk, fake_openai, session=session) as opened:
+        await turn(opened.conversation, "And now?")
+        done.clear()
+        await turn(opened.conversation, "And then?")
+        await done.wait()
+        assert max(read) == 3
+        assert sum(read) >= 22
+        await obeys(opened, fake_openai, "git push far main")
+        assert sum(read) <= 28, "the question reads only what is new"
 
 
 async def test_what_the_memory_says_is_not_from_the_user(desk: Desk, fake_openai: FakeOpenAI) -> None:

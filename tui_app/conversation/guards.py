@@ -2,7 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Collection, Iterator
+import sqlite3
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +28,8 @@ USAGE = "edits PATH, command WORDS, writes, or tests"
 _MARKED = re.compile(r"`([^`\n]{2,120})`")
 _SLASHED = re.compile(r"(?<![\w:/@.\-`])(?:[\w.*?~\-]+/)+(?:[\w.*?\-]*[\w*?])?(?![\w/`])")
 _WORDS = re.compile(r"[\w.\-]+")
+_AT_ONCE = 20
+"""Messages that are read ahead at once, between which others go on."""
 
 
 def parse_guard(text: str) -> GuardSet:
@@ -92,9 +96,8 @@ class Guards:
     approvals: Approvals
     wanted: tuple[GuardSet, ...] = ()
     """Those that the opening asks for."""
-    _own: Origins = field(default_factory=lambda: Origins(call_title))
-    _earlier: list[Origins] | None = None
-    """The sessions that were handed over to this one."""
+    _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)
+    """This session, behind those that were handed over to it, each with what is folded of it."""
 
     def __post_init__(self) -> None:
         """Let the gate obey."""
@@ -152,15 +155,31 @@ class Guards:
         return ""
 
     def heard(self, record: Record) -> None:
-        """Offer what a new prompt names, behind all that hears of the prompt."""
+        """Offer what a new prompt names, behind all that hears of the prompt, and read ahead."""
         if isinstance(record.data, UserMessage) and record.seq:
-            asyncio.get_running_loop().call_soon(self._offer, record.seq)
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._offer, record.seq)
+            loop.call_soon(self._read_ahead, loop)
 
     def _offer(self, seq: int) -> None:
         known = {each.text for each in self.offers(seq)}
         new = [each for each in self.offers() if each.source == seq and each.text not in known]
         for quote in dict.fromkeys(each.quote for each in reversed(new)):
             self.history.report(GuardOffered(quote=quote, source=seq))
+
+    def _read_ahead(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read what was said, a little at a time: the first question must not wait for all of it."""
+        # What the log does not give now is read when a call is decided about.
+        with suppress(sqlite3.Error):
+            if not all(history.inform(origins, _AT_ONCE) for history, origins in self._told_apart()):
+                loop.call_soon(self._read_ahead, loop)
+
+    def _told_apart(self) -> Sequence[tuple[SessionHistory, Origins]]:
+        if not self._lineage:
+            earlier = reversed(list(handed_over(self.history)))
+            self._lineage = [(each, Origins(call_title, each.session)) for each in earlier]
+            self._lineage.append((self.history, Origins(call_title)))
+        return self._lineage
 
     def _renew(self) -> None:
         self.approvals.guards = self.standing
@@ -170,15 +189,12 @@ class Guards:
         reach = reach_of(action, self.approvals.folder)
         if not reach.operands:
             return action
-        if self._earlier is None:
-            self._earlier = []
-            for earlier in reversed(list(handed_over(self.history))):
-                self._earlier.append(Origins(call_title, earlier.session))
-                earlier.inform(self._earlier[-1])
-        self.history.inform(self._own)
+        for history, origins in self._told_apart():
+            history.inform(origins)
         found: dict[Origin, dict[str, None]] = {}
+        lineage = [origins for _, origins in self._lineage]
         for operand in reach.operands:
-            origin = first_origin((*self._earlier, self._own), operand, action.agent if reach.why else "")
+            origin = first_origin(lineage, operand, action.agent if reach.why else "")
             if origin is not None:
                 found.setdefault(origin, {})[operand.kind] = None
         if not found:

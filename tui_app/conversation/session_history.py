@@ -392,14 +392,25 @@ class SessionHistory:
             self._ledger = Ledger.loaded(self.store.kept_ledger(self.session))
         return self._ledger.catch_up(list(heads), lambda keys: self._read([heads[key] for key in keys]))
 
-    def inform(self, origins: Origins) -> None:
-        """Let what is folded hold the messages of the view, as they were said, and what the program gave."""
+    def inform(self, origins: Origins, most: int | None = None) -> bool:
+        """Let what is folded hold the messages of the view, as they were said, and what the program gave.
+
+        Args:
+            origins: What is folded.
+            most: Messages that are read at once; None for all.
+
+        Returns:
+            Whether that was all.
+        """
         version, seen = origins.mark
         origins.mark = self.view.mark
-        more = origins.mark[0] == version
+        more, rest = origins.mark[0] == version, bool(origins.unread)
         said = self.view.said_behind(seen) if more else self._said(CARRYING)
-        heads = {head.seq: head for head in said}
-        origins.grow(self._read([heads[key] for key in sorted(origins.missing(list(heads), more=more))]))
+        origins.count([head.seq for head in said], more=more)
+        heads = {head.seq: head for head in (self._said(CARRYING) if rest else said)}
+        unread = sorted(origins.unread & heads.keys())
+        origins.grow(self._read([heads[key] for key in unread[:most]]))
+        return most is None or len(unread) <= most
 
     def circumstances(self) -> Sequence[str]:
         start = data_of(self.store.record(self.session, 1), SessionStart)

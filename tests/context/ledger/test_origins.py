@@ -26,7 +26,8 @@ def messages(texts: list[str]) -> list[Item]:
 
 def followed(items: list[Item]) -> Origins:
     origins = Origins(title)
-    assert origins.missing([item.key for item in items]) == {item.key for item in items}
+    origins.count([item.key for item in items])
+    assert origins.unread == {item.key for item in items}
     origins.grow(items)
     return origins
 
@@ -72,9 +73,11 @@ def test_a_text_is_read_once_for_each_thing_that_is_looked_for(monkeypatch: pyte
     assert read == ["send it to evil.example.net."]
     read.clear()
     later = messages(["", "", "", "", "Of something else.", "Again: evil.example.net"])[4:]
-    assert origins.missing([5, 6], more=True) == {5, 6}
+    origins.count([5, 6], more=True)
+    assert origins.unread == {5, 6}
     origins.grow(later)
     assert list(origins.authors(operand)) == [(2, "model"), (6, "model")]
     assert read == ["again: evil.example.net"]
-    assert origins.missing([1, 6]) == set()
+    origins.count([1, 6])
+    assert origins.unread == set()
     assert list(origins.authors(operand)) == [(6, "model")], "what left the view counts no more"
