@@ -9,6 +9,7 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,12 @@ _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 _KEYBOARD = re.compile(rb"\x1b\[([<>])[0-9]*u")
 _ON_AT_START = frozenset({7, 25})
 """Wrapping at the margin, and the cursor."""
+_MOST_COUNTED = 4_000
+"""Bytes that wait of which a terminal knows how many there are, about."""
+
+
+def _unread(file: int) -> int:
+    return int.from_bytes(fcntl.ioctl(file, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 class Child:
@@ -139,6 +146,24 @@ class Child:
             assert monotonic() < until, f"not written within {limit_s:g} s: {marker!r}"
             self.read(0.25)
         return monotonic()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the program can write nothing more before some of it is read."""
+        return not select.select([], [self._slave], [], 0)[1]
+
+    def fill(self, *keys: str) -> None:
+        """Press keys, again and again, and read nothing until the terminal takes nothing more."""
+        until = monotonic() + PATIENCE_S
+        while not self.is_full:
+            before = _unread(self._master)
+            os.write(self._master, "".join(keys).encode())
+            # Behind the first pages only the whole of it is known.
+            while _unread(self._slave) or (
+                _unread(self._master) == before < _MOST_COUNTED and not self.is_full
+            ):
+                assert monotonic() < until, "the program paints nothing"
+                select.select([], [], [], 0.01)
 
     def kill(self, number: signal.Signals) -> None:
         """Send the program a signal."""

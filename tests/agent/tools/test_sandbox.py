@@ -29,16 +29,18 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="made of what Linux h
 ROOT = Path(__file__).parents[3]
 LANDLOCK = Sandbox("landlock", abi=landlock_abi() if sys.platform == "linux" else 0)
 LEAVES = (
-    "import os, signal, time\n"
+    "import os, signal\n"
+    "heard, said = os.pipe()\n"
     "if os.fork() == 0:\n"
     "    os.setsid()\n"
     "    if os.fork() == 0:\n"
     "        os.setpgid(0, 0)\n"
-    "        open('left', 'w').write(os.readlink('/proc/self'))\n"
+    "        with open('left', 'w') as file:\n"
+    "            file.write(os.readlink('/proc/self'))\n"
+    "        os.write(said, b'.')\n"
     "        signal.pause()\n"
     "    os._exit(0)\n"
-    "while not os.path.exists('left') or not open('left').read():\n"
-    "    time.sleep(0.01)\n"
+    "os.read(heard, 1)\n"
 )
 """Starts a process that leaves its parent, its group and its session, and writes down its number."""
 
@@ -274,12 +276,12 @@ async def test_what_leaves_its_parent_ends_with_the_call(
 
 @linux
 def test_what_leaves_its_parent_ends_when_the_program_is_killed(tmp_path: Path) -> None:
-    command = (sys.executable, "-c", f"{LEAVES}signal.pause()")
+    command = (sys.executable, "-c", f"{LEAVES}print('left', flush=True)\nsignal.pause()")
     code = (
-        "import subprocess, sys, os, time\nfrom tui_app.command_parent import parented\n"
-        f"subprocess.Popen(parented({command!r}), cwd={str(tmp_path)!r})\n"
-        f"left = {str(tmp_path / 'left')!r}\n"
-        "while not (os.path.exists(left) and os.path.getsize(left)): time.sleep(0.01)\n"
+        "import subprocess, os\nfrom tui_app.command_parent import parented\n"
+        f"command = parented({command!r})\n"
+        f"begun = subprocess.Popen(command, cwd={str(tmp_path)!r}, stdout=subprocess.PIPE)\n"
+        "begun.stdout.readline()\n"
         "os.kill(os.getpid(), 9)\n"
     )
     killed = subprocess.run([sys.executable, "-c", code], check=False, timeout=LIMIT_S)
