@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from tui_app.events import GoalSet, QueueChanged
 from tui_app.modes import Mode
@@ -21,7 +21,19 @@ SwitchWay = Literal["plain", "compact", "anyway"]
 
 
 @frozen
-class Prompt:
+class Work:
+    """Something that a conversation does."""
+
+    LABEL: ClassVar[str] = ""
+    """How the queue shows it, as a form for its values."""
+
+    @property
+    def label(self) -> str:
+        return self.LABEL.format(self)
+
+
+@frozen
+class Prompt(Work):
     """Something to say to the model."""
 
     text: str
@@ -34,9 +46,7 @@ class Prompt:
     brought: "tuple[AttachedFile, ...]" = ()
     """What is sent along as it is: no file of this machine, such as a picture out of an editor."""
 
-    @property
-    def label(self) -> str:
-        return self.text
+    LABEL = "{0.text}"
 
 
 SHELL, PRIVATE = "!", "!!"
@@ -44,7 +54,7 @@ SHELL, PRIVATE = "!", "!!"
 
 
 @frozen
-class Shell:
+class Shell(Work):
     """Run a command of the user's own."""
 
     command: str
@@ -65,7 +75,7 @@ def asked_command(text: str) -> Shell | None:
 
 
 @frozen
-class Compact:
+class Compact(Work):
     """Compact the conversation now."""
 
     focus: str = ""
@@ -126,7 +136,7 @@ def asked_compaction(argument: str) -> Compact | str:
 
 
 @frozen
-class Restate:
+class Restate(Work):
     """Undo the newest compaction or exclusion, or redo the one undone last."""
 
     undo: bool
@@ -139,19 +149,17 @@ class Restate:
 
 
 @frozen
-class Restore:
+class Restore(Work):
     """Give the messages that a stage has rewritten their old form back."""
 
     rewrite: int
     """Log number of the rewrite."""
 
-    @property
-    def label(self) -> str:
-        return f"undo #{self.rewrite}"
+    LABEL = "undo #{0.rewrite}"
 
 
 @frozen
-class Pin:
+class Pin(Work):
     """Keep a message word for word whatever else leaves, or no longer."""
 
     seq: int
@@ -164,7 +172,7 @@ class Pin:
 
 
 @frozen
-class Exclude:
+class Exclude(Work):
     """Exclude messages from the context, or bring them back."""
 
     seqs: tuple[int, ...]
@@ -180,7 +188,7 @@ class Exclude:
 
 
 @frozen
-class Relieve:
+class Relieve(Work):
     """Archive the results of a message, or move them to files."""
 
     seq: int
@@ -195,7 +203,7 @@ class Relieve:
 
 
 @frozen
-class Rewind:
+class Rewind(Work):
     """Go on from before a prompt, as if it and all that followed had not been said."""
 
     to: int
@@ -213,7 +221,7 @@ class Rewind:
 
 
 @frozen
-class EditSummary:
+class EditSummary(Work):
     """Change the words of a summary."""
 
     compaction: int
@@ -226,19 +234,17 @@ class EditSummary:
 
 
 @frozen
-class VerifySummary:
+class VerifySummary(Work):
     """Have a model read a summary against the messages it cites."""
 
     compaction: int = 0
     """Log number of its compaction; 0 is the newest."""
 
-    @property
-    def label(self) -> str:
-        return "verify the summary"
+    LABEL = "verify the summary"
 
 
 @frozen
-class BringBack:
+class BringBack(Work):
     """Put a fact below the summary that lost it."""
 
     compaction: int
@@ -246,117 +252,80 @@ class BringBack:
     fact: str
     """Text of the fact."""
 
-    @property
-    def label(self) -> str:
-        return f"bring back: {self.fact}"
+    LABEL = "bring back: {0.fact}"
 
 
 @frozen
-class RestoreFiles:
+class RestoreFiles(Work):
     """Take back what a rewind did to files."""
 
     restored: int
     """Log number of that step."""
 
-    @property
-    def label(self) -> str:
-        return f"undo restored files of #{self.restored}"
+    LABEL = "undo restored files of #{0.restored}"
 
 
 @frozen
-class Clear:
+class Clear(Work):
     """Empty the agent view."""
 
-    @property
-    def label(self) -> str:
-        return "/clear"
+    LABEL = "/clear"
 
 
 @frozen
-class ChangePolicy:
+class ChangePolicy(Work):
     """Go on under another policy."""
 
     policy: str
 
-    @property
-    def label(self) -> str:
-        return f"/policy {self.policy}"
+    LABEL = "/policy {0.policy}"
 
 
 @frozen
-class ChangeEffort:
+class ChangeEffort(Work):
     """Let the model think more or less."""
 
     effort: str
 
-    @property
-    def label(self) -> str:
-        return f"/effort {self.effort}"
+    LABEL = "/effort {0.effort}"
 
 
 @frozen
-class ChangeMode:
+class ChangeMode(Work):
     """Let tools go further, or less far, without a question."""
 
     mode: Mode
 
-    @property
-    def label(self) -> str:
-        return f"/mode {self.mode}"
+    LABEL = "/mode {0.mode}"
 
 
 @frozen
-class AcceptPlan:
+class AcceptPlan(Work):
     """Leave plan mode, and have the plan carried out."""
 
     mode: Mode
     """The mode to work in."""
 
-    @property
-    def label(self) -> str:
-        return f"/accept {self.mode}"
+    LABEL = "/accept {0.mode}"
 
 
 @frozen
-class Switch:
+class Switch(Work):
     """Go on with another model."""
 
     model: str
     way: SwitchWay = "plain"
 
-    @property
-    def label(self) -> str:
-        return f"/model {self.model}"
+    LABEL = "/model {0.model}"
 
 
 @frozen
-class Pursue:
+class Pursue(Work):
     """Set a goal, and have the model work until it is reached."""
 
     goal: GoalSet
 
-    @property
-    def label(self) -> str:
-        return f"/goal {self.goal.text}"
-
-
-Change = Restate | Restore | Pin | Exclude | Relieve | Clear | EditSummary | VerifySummary | BringBack
-"""What changes the view at once and asks no model."""
-Return = Rewind | RestoreFiles
-"""What goes back, perhaps with files."""
-Work = (
-    Prompt
-    | Shell
-    | Compact
-    | Change
-    | Return
-    | ChangePolicy
-    | ChangeEffort
-    | ChangeMode
-    | AcceptPlan
-    | Switch
-    | Pursue
-)
+    LABEL = "/goal {0.goal.text}"
 
 
 HELD_BACK = (Prompt, Shell, Pursue)
