@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from unittest import mock
 
 from rich.color import Color as RichColor
@@ -34,12 +34,14 @@ from tui_app.session.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 from tui_app.trust import TRUST_VARIABLE
 from tui_app.ui.app import PlimsollApp
+from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.status import LET_IN, SIGNED, ChatHeader, QueueView, StatusRow
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.type_ahead import StrayKeys
 from tui_app.ui.widgets import HintRow
 
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
@@ -86,6 +88,9 @@ def unpainted() -> Iterator[None]:
         yield
 
 
+Dialogs = TypeVar("Dialogs", bound=Dialog[Any])
+
+
 class ThemedApp(App[None]):
     """An application for a widget alone, with the colours that it asks for."""
 
@@ -95,6 +100,12 @@ class ThemedApp(App[None]):
 
 LIMIT_S = 20.0
 """Seconds after which a state that never comes fails the test."""
+
+
+def timed(dialog: Dialogs, clock: Callable[[], float]) -> Dialogs:
+    """A dialog that tells keys apart by another clock."""
+    dialog.stray = StrayKeys(clock)
+    return dialog
 
 
 async def _at_rest(pilot: Pilot[Any]) -> bool:

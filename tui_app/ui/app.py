@@ -133,7 +133,7 @@ class PlimsollApp(TellsFailures, Host):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what filters each line before it is painted; plain mode draws no frames."""
-        plain = (DRAWING, SIGNS) if self.launch.settings.plain else ()
+        plain = (SIGNS, DRAWING) if self.launch.settings.plain else ()
         return [*super().get_line_filters(), *plain]
 
     def on_mount(self) -> None:

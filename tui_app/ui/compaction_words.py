@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from tui_app.events import CompactionComplete, Fact, FactState, answers_told, fact_counts, lines_told
 from tui_app.session.request_ledger import Difference
 from tui_app.ui.text import (
-    Glyphs,
+    UNICODE,
     clean,
     clock,
     cost,
@@ -34,6 +34,11 @@ _COLOURS: dict[FactState, str] = {
     "lost": "$text-error",
 }
 STATES: dict[FactState, str] = {"kept": "kept", "recoverable": "at risk", "lost": "lost"}
+SIGNS: dict[FactState, str] = {
+    "kept": UNICODE.check,
+    "recoverable": UNICODE.recoverable,
+    "lost": UNICODE.cross,
+}
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
 """What needs attention comes first."""
 LEAST_TITLE = 20
@@ -44,25 +49,24 @@ _CONTEXT = 3
 """Messages that stayed and are named on each side of a change."""
 
 
-def headline(done: CompactionComplete, time: float, glyphs: Glyphs, width: int) -> Content:
+def headline(done: CompactionComplete, time: float, width: int) -> Content:
     """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
     title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
     facts = [clock(time), done.trigger.replace("_", " "), one_line(done.model, 40), duration(done.duration_s)]
     if done.cost_usd is not None:
         facts.append(cost(done.cost_usd))
-    rest = f" {glyphs.separator} ".join(fact for fact in facts if fact)
+    rest = " · ".join(filter(None, facts))
     if done.title and done.outcome == "success":
         title = done.title
     title = one_line(title, max(LEAST_TITLE, width - cell_len(rest) - 4))
     gap = " " * max(2, width - cell_len(title) - cell_len(rest) - 2)
     return Content.assemble(
-        (f"{glyphs.load_line} ", "$text-accent"), (title, "bold"), (gap + rest, "not bold $text-muted")
+        (f"{UNICODE.load_line} ", "$text-accent"), (title, "bold"), (gap + rest, "not bold $text-muted")
     )
 
 
 def sizes(
     done: CompactionComplete,
-    glyphs: Glyphs,
     undone: bool,
     *,
     gap: str = "   ",
@@ -77,15 +81,15 @@ def sizes(
     if done.outcome != "success":
         return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
     before = (
-        f"{tokens(done.tokens_before)} {glyphs.arrow} {tokens(done.tokens_after)} tokens   "
-        f"{done.messages_before:,} {glyphs.arrow} {count(done.messages_after, 'message')}"
+        f"{tokens(done.tokens_before)} → {tokens(done.tokens_after)} tokens   "
+        f"{done.messages_before:,} → {count(done.messages_after, 'message')}"
     )
     parts = [before]
     if done.facts:
         counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
         said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
         said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
-        parts.append(f" {glyphs.separator} ".join(said))
+        parts.append(" · ".join(said))
     parts += answers_told(done.questions, done.unanswered, done.misread)
     parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
     if done.calls_not_understood:
@@ -131,7 +135,6 @@ def ranked(facts: Iterable[Fact]) -> list[Fact]:
 
 def fact_options(
     facts: Iterable[Fact],
-    glyphs: Glyphs,
     history: str = "",
     back: str = "",
     *,
@@ -142,7 +145,6 @@ def fact_options(
 
     Args:
         facts: What the dropped history held.
-        glyphs: Signs to draw with.
         history: Path of the file that holds what left; empty where there is none.
         back: How a fact comes back that is not kept.
         width: Cells of a row.
@@ -159,7 +161,7 @@ def fact_options(
     source = max((len(fact.source) for fact in found), default=0)
     source = min(source, _MOST_SOURCE) + 2 if width >= SOURCED else 0
     told = {
-        place: f" {glyphs.separator} ".join(filter(None, (where(fact, history), back)))
+        place: " · ".join(filter(None, (where(fact, history), back)))
         for place, fact in enumerate(found)
         if fact.state != "kept"
     }
@@ -174,7 +176,7 @@ def fact_options(
         options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
         for place, fact in rows:
             cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
-            options.append(Option(_fact_row(fact, glyphs, told.get(place, ""), cells), id=str(place)))
+            options.append(Option(_fact_row(fact, told.get(place, ""), cells), id=str(place)))
     return options
 
 
@@ -184,24 +186,22 @@ _FACT_CELLS, _MOST_SOURCE = 12, 22
 """Cells in front of the text of a fact, and at most those of the message it comes from."""
 
 
-def _fact_row(fact: Fact, glyphs: Glyphs, told: str, cells: tuple[int, int, int]) -> Content:
+def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
     """A fact in columns: sign, kind, text, where in the log it comes from, and how it comes back.
 
     Args:
         fact: It.
-        glyphs: Signs to draw with.
         told: Where it is, and how it comes back; empty where it is kept.
         cells: Room for its text, for its source, and for what is told; of the latter 0 where there is none.
     """
     room, source, beside = cells
-    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     text, place = one_line(unmarked(fact.text), 300), one_line(fact.source, _MOST_SOURCE)
     if not source:
         text = f"{text}  {place}".rstrip()
     first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
-    kind, sign = fact.kind, signs[fact.state]
+    kind, sign = fact.kind, SIGNS[fact.state]
     if kind == "live" and fact.state == "kept":
-        sign = glyphs.collapsed
+        sign = UNICODE.collapsed
     row = Content.assemble(
         (f"{sign} ", tone_of(fact, fact.state)),
         (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),

@@ -17,7 +17,6 @@ from tui_app.ui.text import (
     BACKGROUND,
     BLOCKING,
     UNICODE,
-    Glyphs,
     count,
     gauge_text,
     one_line,
@@ -78,13 +77,13 @@ class ContextView:
     """What they come to, and what broken prefixes have cost."""
 
 
-def headline(view: ContextView, glyphs: Glyphs = UNICODE, width: int = 0) -> Content:
+def headline(view: ContextView, width: int = 0) -> Content:
     """The first row: the gauge in words, and at its end what the next turn costs where both have room."""
     share, space, rest = gauge_text(view.usage, background=view.background, blocking=view.blocking).partition(
         " "
     )
     head = Content.assemble(
-        (f"{glyphs.load_line} ", "$text-accent"),
+        (f"{UNICODE.load_line} ", "$text-accent"),
         ("Context", "bold"),
         (f"   {share}", "not bold"),
         (space + rest, "$text-muted not bold"),
@@ -99,12 +98,12 @@ _LEAST_GAP = 4
 """Cells between the gauge in words and what the next turn costs."""
 
 
-def limits(view: ContextView, glyphs: Glyphs) -> str:
+def limits(view: ContextView) -> str:
     """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
     usage, outlook = view.usage, view.outlook
     parts = [ASKING] if view.asking else []
     if usage is None:
-        return f" {glyphs.separator} ".join([*parts, UNMEASURED_YET])
+        return " · ".join([*parts, UNMEASURED_YET])
     parts.append(count(usage.messages, "message"))
     if usage.window.reserve:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
@@ -122,7 +121,7 @@ def limits(view: ContextView, glyphs: Glyphs) -> str:
     parts += view.guards
     if outlook.floor:
         parts.append(f"at least {tokens(outlook.floor)} always stays")
-    return f" {glyphs.separator} ".join(parts)
+    return " · ".join(parts)
 
 
 def forecast(turns: int | None) -> str:
@@ -179,14 +178,13 @@ def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
     return "\n".join([f"{'tok':>7}  from", "", *lines, "", total])
 
 
-def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, glyphs: Glyphs) -> str:
+def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int) -> str:
     """What the gauge would say after each thing that may be done with the marked item; empty for none.
 
     Args:
         usage: The context as it is.
         outlook: What may be done.
         together: How many items come back when the marked one is undone.
-        glyphs: Signs to draw with.
     """
     if usage is None or not outlook.seq:
         return ""
@@ -203,7 +201,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int, gl
             share = percent_text(move.after, usage.window.stated)
             some = f", {move.count} of {many}" if move.count < many else ""
             parts.append(f"{key} {what} {tokens(abs(move.freed))}, {to} {share}{more}{some}")
-    after = f" {glyphs.separator} ".join(parts)
+    after = " · ".join(parts)
     if many < MARKED:
         return f"this row: {after}" if after else ""
     return f"{many} marked: {after or 'only p works on them'}"

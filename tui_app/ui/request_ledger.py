@@ -20,7 +20,7 @@ from tui_app.tool_specs import READ_FILE, RUN_COMMAND
 from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
-from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, tokens
+from tui_app.ui.text import UNICODE, one_line, padded, tokens
 from tui_app.ui.transcript.entries import tool_sign
 from tui_app.ui.widgets import WrittenLine
 
@@ -173,12 +173,10 @@ def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[Led
     )
 
 
-def ledger_row(
-    row: LedgerRow, note: str, columns: Columns, glyphs: Glyphs = UNICODE, *, chosen: bool = False
-) -> Row:
+def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = False) -> Row:
     """Word one item: its size and who said it stand out from what is only looked up."""
     kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
-    size = f"{glyphs.check if chosen else ' '}{tokens(row.tokens):>6}"
+    size = f"{UNICODE.check if chosen else ' '}{tokens(row.tokens):>6}"
     figures = f"{size}  {row.age or '':>4}  {kind}"
     # A path says where it is by its end: its folder is known.
     in_file = row.state == "offloaded" and note
@@ -187,9 +185,9 @@ def ledger_row(
     number = f"{'#' + str(row.seq) if row.seq > 0 else '':>{columns.number}}"
     right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
     title = title_of(row)
-    mark = {"user": glyphs.bar, "summary": glyphs.load_line}.get(row.kind, "")
+    mark = {"user": UNICODE.bar, "summary": UNICODE.load_line}.get(row.kind, "")
     if row.kind == "tool_result":
-        mark = tool_sign(title, glyphs)
+        mark = tool_sign(title, UNICODE)
         title = title.removeprefix(f"{RUN_COMMAND.name} ")
     text = f"{figures}{padded(mark, columns.sign)[: columns.sign]}{title}"
     said = row.kind in _SPOKEN and row.title and row.state != "excluded"
@@ -216,16 +214,15 @@ class LedgerList(Vertical):
             super().watch_cursor(cursor)
             self.post_message(LedgerList.Marked())
 
-    def __init__(self, rows: Sequence[LedgerRow], note: Note, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, rows: Sequence[LedgerRow], note: Note) -> None:
         """Make a list.
 
         Args:
             rows: The items in the order they are sent.
             note: Says what was done to an item; asked for visible rows only.
-            glyphs: Signs to draw with.
         """
         super().__init__(id="context-ledger")
-        self._all, self._note, self._glyphs = rows, note, glyphs
+        self._all, self._note = rows, note
         self._sort: Sort = "tokens"
         self._wanted = ""
         self._chosen: frozenset[int] = frozenset()
@@ -313,7 +310,7 @@ class LedgerList(Vertical):
     def _row(self, index: int) -> Row:
         row = self._shown[index]
         chosen = row.seq in self._chosen
-        return ledger_row(row, self._note(row.form), self._columns, self._glyphs, chosen=chosen)
+        return ledger_row(row, self._note(row.form), self._columns, chosen=chosen)
 
     def action_sort(self) -> None:
         self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]

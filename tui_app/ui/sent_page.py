@@ -103,6 +103,8 @@ class SentPage(Wrapped):
     strips: tuple[Strip, ...] = ()
     margins: tuple[Segment, ...] = ()
     lines: tuple[SentLine, ...] = ()
+    sign: str = ""
+    """What stands in front of the line that is marked."""
 
 
 def sent_page(sent: Replacement, painter: Painter) -> SentPage:
@@ -158,6 +160,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         tuple(line.strip.crop(GUTTER) for line, _, _ in rows),
         tuple(margin for _, _, margin in rows),
         tuple(found),
+        painter.glyphs.collapsed,
     )
 
 

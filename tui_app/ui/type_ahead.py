@@ -4,6 +4,7 @@ import unicodedata
 from bisect import insort
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from operator import attrgetter
+from time import monotonic
 from typing import Any
 
 from textual import events
@@ -182,7 +183,7 @@ class StrayKeys:
         clock: Seconds that only go forward.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.text = ""
         """What was written."""
         self._clock = clock

@@ -29,7 +29,7 @@ from textual.worker import Worker, WorkerState
 
 from tui_app.records import frozen
 from tui_app.ui.keys import Hint, footer_hints, place_bindings
-from tui_app.ui.text import UNICODE, Glyphs, clean, without_drawing, wrap_spans
+from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, without_drawing, wrap_spans
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Pump
@@ -48,10 +48,12 @@ else:
 # Everything else is ours: ``·`` is ``-``, and what was cut ends in ``...``.
 
 _SIGNS = {
-    "·": "-", "•": "-", "→": ">", "↓": "v", "✓": "+", "✗": "x", "▸": ">", "›": ">", "×": "x", "⊖": "@",
+    **{sign: plain for sign, plain in zip(UNICODE, PLAIN, strict=True) if len(sign) == len(plain) == 1},
+    **dict(zip(UNICODE.blocks, PLAIN.blocks, strict=True)),
+    "→": ">",
     "\u00a0": " ",
-}  # fmt: skip
-"""Signs of ours that words hold, each of one cell."""
+}
+"""Signs of ours, each of one cell."""
 _DOTS = "…"
 
 

@@ -7,11 +7,7 @@ from textual.content import Content
 from tui_app.conversation.message_actions import Share
 from tui_app.records import frozen
 from tui_app.ui.tables import packed
-from tui_app.ui.text import (
-    Glyphs,
-    one_line,
-    tokens,
-)
+from tui_app.ui.text import UNICODE, one_line, tokens
 from tui_app.usage import CATEGORIES, ContextUsage
 
 _MOST = 5
@@ -79,14 +75,13 @@ def category_rows(usage: ContextUsage) -> list[CategoryRow]:
 
 
 def window_bar(
-    usage: ContextUsage, width: int, glyphs: Glyphs, load_lines: tuple[float, float], *, coloured: bool = True
+    usage: ContextUsage, width: int, load_lines: tuple[float, float], *, coloured: bool = True
 ) -> Content:
     """The whole window as one bar: what fills it, where compaction starts and waits, the answer's reserve.
 
     Args:
         usage: What is measured.
         width: Cells of the bar.
-        glyphs: Signs to draw with.
         load_lines: Shares at which a compaction starts in the background and at which sending waits; 0 for
             never.
         coloured: Whether colours tell categories apart; else their signs do.
@@ -97,18 +92,18 @@ def window_bar(
     for number, row in enumerate(category_rows(usage)):
         reached += row.tokens
         cells = round(width * reached / limit) - len(signs)
-        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
+        block = UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
         signs += [(block, _COLOURS[row.category])] * max(0, cells)
-    signs += [(glyphs.gauge_empty, "$text-muted")] * (width - len(signs))
+    signs += [(UNICODE.gauge_empty, "$text-muted")] * (width - len(signs))
     reserve = round(width * usage.window.reserve / limit)
     for at in range(width - reserve, width):
-        if signs[at][0] == glyphs.gauge_empty:
-            signs[at] = (glyphs.blocks[-1], "$text-muted")
+        if signs[at][0] == UNICODE.gauge_empty:
+            signs[at] = (UNICODE.blocks[-1], "$text-muted")
     names, end = "", width
     for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
         if 0 < share <= 1:
             at = min(width - 1, round(width * share))
-            signs[at] = (glyphs.load_mark, "$foreground bold")
+            signs[at] = (UNICODE.load_mark, "$foreground bold")
             said = f"{name} {round(share * 100)}%"
             # Each ends below its mark, two cells in front of the next.
             start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
@@ -118,14 +113,12 @@ def window_bar(
     return Content("\n").join([bar, Content.styled(" " * end + names, "$text-muted")])
 
 
-def category_legend(
-    usage: ContextUsage, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
-) -> Content:
+def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, coloured: bool = True) -> Content:
     """The categories with their tokens in three columns, and what stands behind tools and memory."""
     rows = category_rows(usage)
     cells = []
     for number, row in enumerate(rows):
-        block = glyphs.blocks[0 if coloured else number % len(glyphs.blocks)]
+        block = UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
         name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
         cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
     cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
@@ -138,13 +131,13 @@ def category_legend(
 
 
 def category_words(
-    usage: ContextUsage, width: int, glyphs: Glyphs, shares: Sequence[Share] = (), *, coloured: bool = True
+    usage: ContextUsage, width: int, shares: Sequence[Share] = (), *, coloured: bool = True
 ) -> Content:
     """The categories one behind the other, for a screen without room for columns."""
     return packed(
         (
             Content.assemble(
-                (glyphs.blocks[0 if coloured else number % len(glyphs.blocks)], _COLOURS[row.category]),
+                (UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)], _COLOURS[row.category]),
                 (f" {row.name}", "$text-muted"),
                 f" {tokens(row.tokens)}",
                 (in_brackets(row.name, shares), "$text-muted"),

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.widgets import TabbedContent, TextArea
 
 from tests.ui.app.story import MODEL, Story
-from tests.ui.kit import Deck
+from tests.ui.kit import Deck, timed
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
@@ -48,7 +48,7 @@ from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.queue import QueueScreen, TaskScreen, TasksScreen
+from tui_app.ui.dialogs.queue import EngineTasks, QueueScreen, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
@@ -57,7 +57,6 @@ from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker
 from tui_app.ui.dialogs.tools import ToolRow, ToolsScreen
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
-from tui_app.ui.text import UNICODE
 from tui_app.ui.todo import TodoItem
 
 Scene = Callable[[Deck], Awaitable[None]]
@@ -488,7 +487,7 @@ async def writing(deck: Deck) -> None:
 
 async def read_along(deck: Deck) -> None:
     """The same where nobody is asked about it."""
-    screen = ReadAlongScreen(2, DONE.summary[:60], UNICODE)
+    screen = ReadAlongScreen(2, DONE.summary[:60])
     await deck.app.push_screen(screen)
     progress = CompactionProgress(
         job="j", part=2, parts=3, tokens_written=30, model="m", text=DONE.summary[60:120]
@@ -523,32 +522,31 @@ TASKS = (
 OUTPUT = Page(tuple((number, f"GET /ferries 200 in {number} ms") for number in range(2, 42)), 41)
 
 
-async def no_more_tasks() -> list[TaskRow]:
-    return list(TASKS)
+class StillTasks(EngineTasks):
+    """Tasks of which nothing changes any more."""
 
+    def __init__(self) -> None:
+        """Belong to no session."""
 
-async def stops_nothing(*_: object) -> bool:
-    return False
+    async def rows(self) -> list[TaskRow]:
+        return list(TASKS)
 
+    async def end_task(self, id: str) -> bool:
+        return False
 
-async def one_page(_start: int, _most: int) -> Page:
-    return OUTPUT
+    async def grown(self, id: str, chars: int) -> None:
+        await asyncio.Event().wait()
 
-
-async def same_task() -> TaskRow:
-    return TASKS[0]
-
-
-async def never_grows(_chars: int) -> None:
-    await asyncio.Event().wait()
+    async def page(self, id: str, start: int, most: int) -> Page:
+        return OUTPUT
 
 
 def tasks_screen() -> TasksScreen:
-    return TasksScreen(TASKS, no_more_tasks, stops_nothing, stops_nothing)
+    return TasksScreen(TASKS, StillTasks())
 
 
 def task_screen() -> TaskScreen:
-    return TaskScreen(TASKS[0], one_page, same_task, stops_nothing, never_grows)
+    return TaskScreen(TASKS[0], StillTasks())
 
 
 async def one_task(deck: Deck) -> None:
@@ -592,12 +590,12 @@ IMPORTED = ImportReport(
 
 
 DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
-    "review": (ReviewScreen, asks(lambda: ReviewScreen(proposed(DONE), clock=lambda: 0.0))),
+    "review": (ReviewScreen, asks(lambda: timed(ReviewScreen(proposed(DONE)), lambda: 0.0))),
     "writing": (ReviewScreen, writing),
     "reading": (ReadAlongScreen, read_along),
     "asking": (ServerEditDialog, server_asks),
     "summary": (SummaryEditor, summary),
-    "switch": (SwitchDialog, asks(lambda: SwitchDialog(SWITCH, CURRENT, clock=lambda: 0.0))),
+    "switch": (SwitchDialog, asks(lambda: timed(SwitchDialog(SWITCH, CURRENT), lambda: 0.0))),
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),
     "files": (RewindFiles, asks(lambda: RewindFiles(FILES))),
     "pins": (PinsScreen, pins),

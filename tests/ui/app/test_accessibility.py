@@ -34,7 +34,7 @@ from tests.ui.app.scenes import (
 from tests.ui.app.story import MODEL as SMALL_MODEL
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_gauge import story
-from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, Run, runs, shown
+from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, Run, runs, shown, timed
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent import catalog as catalogue
 from tui_app.chat_keys import ACTION_KEYS, key_labels
@@ -580,9 +580,9 @@ async def test_a_name_that_is_cut_off_stands_in_the_diff(small: Desk) -> None:
 @pytest.mark.parametrize(
     ("screen", "ways"),
     [
-        (lambda: ReviewScreen(PROPOSED, clock=lambda: 0.0), ("Apply", "Edit", "Focus", "Discard")),
+        (lambda: timed(ReviewScreen(PROPOSED), lambda: 0.0), ("Apply", "Edit", "Focus", "Discard")),
         (
-            lambda: SwitchDialog(FORECAST, CURRENT, clock=lambda: 0.0),
+            lambda: timed(SwitchDialog(FORECAST, CURRENT), lambda: 0.0),
             ("Compact and switch", "Switch anyway", "Cancel"),
         ),
     ],
@@ -605,7 +605,7 @@ async def test_every_way_is_seen(
 async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
     async with shown(small.app(small.store(talk())), SMALL) as deck:
         await deck.ready()
-        await deck.app.push_screen(SwitchDialog(FORECAST, CURRENT, clock=iter(range(0, 1000, 10)).__next__))
+        await deck.app.push_screen(timed(SwitchDialog(FORECAST, CURRENT), iter(range(0, 1000, 10)).__next__))
         await deck.press("end")
         await deck.says("stay on claude-sonnet-5")
         await deck.press("up")

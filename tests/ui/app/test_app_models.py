@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tests.fake_keyring import FakeKeyring
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import MODEL, WORDS, Story
-from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown
+from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown, timed
 from tui_app.agent import catalog as catalogue
 from tui_app.agent import catalog as key_check
 from tui_app.agent import catalog as shelf
@@ -83,7 +82,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(models, "SwitchDialog", partial(SwitchDialog, clock=clock))
+    monkeypatch.setattr(models, "SwitchDialog", lambda *asked: timed(SwitchDialog(*asked), clock))
     return clock
 
 

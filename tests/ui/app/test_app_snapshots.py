@@ -24,7 +24,7 @@ from tests.ui.app.scenes import (
     talk,
 )
 from tests.ui.app.story import MODEL, Story
-from tests.ui.kit import USUAL, WIDE, Deck, Desk, unpainted
+from tests.ui.kit import USUAL, WIDE, Deck, Desk, timed, unpainted
 from tests.ui.looks import painted_below, steady
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.events import ApprovalRequested, Error
@@ -83,12 +83,12 @@ PROPOSAL = replace(
 
 
 async def review(deck: Deck) -> None:
-    await deck.app.push_screen(ReviewScreen(PROPOSAL, clock=lambda: 0.0))
+    await deck.app.push_screen(timed(ReviewScreen(PROPOSAL), lambda: 0.0))
     await deck.until(lambda: reviewed(deck), "the review")
 
 
 async def switch(deck: Deck) -> None:
-    await deck.app.push_screen(SwitchDialog(SWITCH, CURRENT, clock=lambda: 0.0))
+    await deck.app.push_screen(timed(SwitchDialog(SWITCH, CURRENT), lambda: 0.0))
 
 
 def asking(question: ApprovalRequested) -> Scene:

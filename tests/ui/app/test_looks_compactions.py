@@ -22,7 +22,7 @@ from tests.ui.app.scenes import (
     talk,
 )
 from tests.ui.app.story import MODEL, TODAY, Story
-from tests.ui.kit import USUAL, Deck, Desk
+from tests.ui.kit import USUAL, Deck, Desk, timed
 from tests.ui.looks import Look, sizes
 from tests.ui.plans import proposed
 from tui_app.context.summaries.prompt import INSTRUCTIONS
@@ -101,7 +101,7 @@ async def test_review(look: Look, fake_openai: FakeOpenAI) -> None:
 
 async def test_review_with_facts_at_risk(look: Look) -> None:
     async def scene(deck: Deck) -> None:
-        deck.app.push_screen(ReviewScreen(proposed(DONE), clock=lambda: 0.0))
+        deck.app.push_screen(timed(ReviewScreen(proposed(DONE)), lambda: 0.0))
         await deck.until(lambda: reviewed(deck), "the review")
         await deck.press("tab", "tab")
 

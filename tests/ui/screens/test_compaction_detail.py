@@ -35,7 +35,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.sent import SentText, SentView, SourceText
 from tui_app.ui.sent_page import Replacement, sent_page
-from tui_app.ui.text import PLAIN, UNICODE
+from tui_app.ui.text import UNICODE
 from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.transcript.lines import Painter
 
@@ -304,7 +304,7 @@ def test_facts_say_where_they_are_now() -> None:
 @pytest.mark.parametrize("width", [112, 72])
 def test_facts_name_their_source_in_a_column(width: int) -> None:
     facts = [*FACTS, replace(FACTS[0], text="never touch the legacy importer, " * 6, source="#1201")]
-    options = fact_options(facts, UNICODE, back="enter brings it back", width=width)
+    options = fact_options(facts, back="enter brings it back", width=width)
     rows = [str(option.prompt) for option in options]
     rows = [row for row in rows if " " in row and row.split()[0] in "✗↺✓"]
     lines = [row.split("\n")[0] for row in rows]
@@ -319,7 +319,7 @@ def test_facts_name_their_source_in_a_column(width: int) -> None:
 def test_a_fact_says_whose_words_it_is_from_where_there_is_room(width: int, told: str) -> None:
     facts = [replace(FACTS[0], source="#1201"), *FACTS[1:]]
     said = {"#1201": "you, 12:04", "#142": "result, 12:09"}
-    rows = [str(option.prompt) for option in fact_options(facts, UNICODE, width=width, said=said)]
+    rows = [str(option.prompt) for option in fact_options(facts, width=width, said=said)]
     [row] = [row for row in rows if "full pytest log" in row]
     assert told in row
     assert ("result" in row) == (width > 100)
@@ -333,7 +333,7 @@ async def test_the_figures_take_as_few_rows_as_they_fit_in(width: int, rows: int
 
 
 def test_a_source_has_no_column_where_there_is_no_room() -> None:
-    options = fact_options(FACTS, UNICODE, back="enter brings it back", width=34)
+    options = fact_options(FACTS, back="enter brings it back", width=34)
     rows = [str(option.prompt) for option in options]
     facts = [row for row in rows if " " in row and row.split()[0] in "✗↺✓"]
     assert max(len(line) for row in facts for line in row.split("\n")) <= 34
@@ -595,7 +595,7 @@ async def test_checkpoint_file_opens_over_it() -> None:
 
 def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
     facts = (*FACTS, replace(FACTS[0], text="easter", put_back=True))
-    lines = [str(option.prompt) for option in fact_options(facts, UNICODE)]
+    lines = [str(option.prompt) for option in fact_options(facts)]
     heads = [
         "At risk, the model can look them up  1",
         "Added by Plimsoll  1",
@@ -607,21 +607,18 @@ def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
         ["↺", "command"], ["✓", "rule"], ["✓", "rule"], ["✗", "detail"],
     ]  # fmt: skip
     assert '"never touch [/x] the importer"' in lines[7]
-    assert all(str(option.prompt).isascii() for option in fact_options(FACTS, PLAIN))
 
 
 def test_sizes_name_numbers_or_the_reason() -> None:
-    assert sizes(DONE, UNICODE, False) == (
-        "91.5k → 6.2k tokens   212 → 9 messages   1 of 2 facts · 1 at risk"
-    )
-    assert sizes(SOURCED, UNICODE, False).endswith("1 at risk   14 of 17 lines sourced   2 not in the log")
+    assert sizes(DONE, False) == ("91.5k → 6.2k tokens   212 → 9 messages   1 of 2 facts · 1 at risk")
+    assert sizes(SOURCED, False).endswith("1 at risk   14 of 17 lines sourced   2 not in the log")
     clean = replace(SOURCED, claims_marked=0, calls_not_understood=1)
-    assert sizes(clean, UNICODE, False).endswith("1 at risk   14 of 17 lines sourced   1 call not understood")
+    assert sizes(clean, False).endswith("1 at risk   14 of 17 lines sourced   1 call not understood")
     alone = replace(DONE, messages_before=1_212, messages_after=1)
-    assert "1,212 → 1 message   1 of 2 facts" in sizes(alone, UNICODE, False)
-    assert sizes(DONE, UNICODE, True).endswith("undone: the full history is back")
+    assert "1,212 → 1 message   1 of 2 facts" in sizes(alone, False)
+    assert sizes(DONE, True).endswith("undone: the full history is back")
     failed = replace(DONE, outcome="failed", reason="The model gave no answer.")
-    assert sizes(failed, UNICODE, False) == "The model gave no answer. Nothing changed."
+    assert sizes(failed, False) == "The model gave no answer. Nothing changed."
 
 
 def test_numbers_are_complete() -> None:
@@ -659,7 +656,7 @@ async def test_why_one_failed_can_be_read_to_the_end() -> None:
         assert "\x1b" not in said
         assert "its last word." in app.screen.query_one("#tab-numbers TextArea", TextArea).text
     middling = replace(DONE, outcome="failed", reason="b" * 250)
-    assert sizes(middling, PLAIN, undone=False) == f"{'b' * 250} Nothing changed."
+    assert sizes(middling, undone=False) == f"{'b' * 250} Nothing changed."
 
 
 async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) -> None:

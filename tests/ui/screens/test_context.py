@@ -155,24 +155,24 @@ def test_the_bar_is_as_wide_as_it_should_be_whatever_it_shows(
     figures: list[int], width: int, load_lines: tuple[float, float]
 ) -> None:
     usage = replace(USAGE, parts=Breakdown(**dict(zip(CATEGORIES, figures, strict=True))))
-    bar, names = window_bar(usage, width, UNICODE, load_lines).plain.split("\n")
+    bar, names = window_bar(usage, width, load_lines).plain.split("\n")
     assert len(bar) == width
     assert len(names) >= width or not names.strip()
 
 
 def test_the_bar_shows_what_fills_the_window_and_where_it_is_compacted() -> None:
-    bar, names = window_bar(USAGE, 100, UNICODE, (0.8, 0.95)).plain.split("\n")
+    bar, names = window_bar(USAGE, 100, (0.8, 0.95)).plain.split("\n")
     assert bar.count("█") == round(100 * USAGE.total / USAGE.window.stated)
     assert bar.index(UNICODE.load_mark) == 80
     assert names.rstrip().endswith("waits at 95%")
     assert names.index("compacts at 80%") + len("compacts at 80%") == 81
-    told = window_bar(USAGE, 100, UNICODE, (0.8, 0.95), coloured=False).plain
+    told = window_bar(USAGE, 100, (0.8, 0.95), coloured=False).plain
     assert "▓" in told, "signs tell them apart where colours do not"
 
 
 def test_what_no_category_explains_is_named() -> None:
     assert [row.name for row in category_rows(USAGE)][-1] == "not measured"
-    text = category_legend(USAGE, UNICODE).plain
+    text = category_legend(USAGE).plain
     assert "not measured   0.5k" in text
     assert "total         85.5k" in text
 
@@ -380,27 +380,25 @@ def test_a_forecast_says_nothing_it_does_not_know() -> None:
     assert [forecast(turns) for turns in (0, 1, 3, 100)] == [
         "with the next request", "in about 1 turn", "in about 3 turns", "in more than 99 turns",
     ]  # fmt: skip
-    assert "compacts at 80% ·" in limits(replace(VIEW, turns_left=None), UNICODE)
+    assert "compacts at 80% ·" in limits(replace(VIEW, turns_left=None))
 
 
 def test_a_compaction_under_way_stands_where_the_forecast_was() -> None:
-    line = limits(replace(VIEW, compacting="compacting in the background: c cancels it"), UNICODE)
+    line = limits(replace(VIEW, compacting="compacting in the background: c cancels it"))
     assert "compacting in the background: c cancels it" in line
     assert "compacts at" not in line
 
 
 def test_taking_back_says_how_much_comes_back() -> None:
-    assert outlook_text(USAGE, OUTLOOK, 7, UNICODE).endswith(
-        "u adds 4.5k, up to 70%, all 7 items of that step"
-    )
+    assert outlook_text(USAGE, OUTLOOK, 7).endswith("u adds 4.5k, up to 70%, all 7 items of that step")
     nothing = Move(refused="Only results.")
     refused = replace(OUTLOOK, archive=nothing, offload=nothing, restore=nothing)
-    assert outlook_text(USAGE, refused, 0, UNICODE) == ""
-    assert outlook_text(USAGE, Outlook(), 0, UNICODE) == ""
+    assert outlook_text(USAGE, refused, 0) == ""
+    assert outlook_text(USAGE, Outlook(), 0) == ""
 
 
 def test_categories_in_few_words() -> None:
-    words = category_words(USAGE, 30, UNICODE).plain
+    words = category_words(USAGE, 30).plain
     assert words.startswith("█ system 2.1k  █ tools ")
     assert all(len(row) <= 30 and row.startswith("█ ") for row in words.split("\n")), "no pair is broken"
 
@@ -453,7 +451,7 @@ async def test_a_compaction_is_cancelled_where_it_is_shown(size: tuple[int, int]
 
 def test_what_stays_along_with_pins_is_said() -> None:
     view = replace(VIEW, outlook=replace(OUTLOOK, pinned_along=400))
-    assert "pinned 3.1k of 25.6k (0.4k of it goes with them) · at least" in limits(view, UNICODE)
+    assert "pinned 3.1k of 25.6k (0.4k of it goes with them) · at least" in limits(view)
 
 
 def keys_of(screen: ContextScreen) -> list[str]:

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static, TextArea
 
-from tests.ui.kit import ThemedApp
+from tests.ui.kit import ThemedApp, timed
 from tests.ui.plans import CURRENT, SWITCH
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.tools.tasks import TaskRow
@@ -94,7 +94,7 @@ class Host(ThemedApp):
 )
 async def test_confirm_keeps_unless_told_otherwise(keys: list[str], result: bool) -> None:
     clock = Clock()
-    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    app = Host(lambda: timed(ConfirmDialog(QUESTION), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press(*keys)
@@ -103,7 +103,7 @@ async def test_confirm_keeps_unless_told_otherwise(keys: list[str], result: bool
 
 async def test_confirm_takes_no_letter_of_a_person_who_is_still_writing() -> None:
     clock = Clock()
-    shown = ConfirmDialog(QUESTION, clock=clock)
+    shown = timed(ConfirmDialog(QUESTION), clock)
     app = Host(lambda: shown)
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S / 2
@@ -124,7 +124,7 @@ async def test_confirm_takes_no_letter_of_a_person_who_is_still_writing() -> Non
 
 async def test_confirm_hears_a_letter_that_stands_alone_once_nobody_types() -> None:
     clock = Clock()
-    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    app = Host(lambda: timed(ConfirmDialog(QUESTION), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         assert app.results == [], "the enter of the command that led here"
@@ -141,7 +141,7 @@ async def test_confirm_takes_no_letter_that_begins_a_word(
 ) -> None:
     monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
     clock = Clock()
-    shown = ConfirmDialog(QUESTION, clock=clock)
+    shown = timed(ConfirmDialog(QUESTION), clock)
     app = Host(lambda: shown)
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += 60
@@ -162,7 +162,7 @@ async def test_confirm_and_what_follows_a_letter_at_once(
 ) -> None:
     monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
     clock = Clock()
-    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    app = Host(lambda: timed(ConfirmDialog(QUESTION), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press(*keys)
@@ -172,7 +172,7 @@ async def test_confirm_and_what_follows_a_letter_at_once(
 async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.01)
     clock = Clock()
-    app = Host(lambda: ConfirmDialog(QUESTION, clock=clock))
+    app = Host(lambda: timed(ConfirmDialog(QUESTION), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press("y")
@@ -182,7 +182,7 @@ async def test_confirm_hears_a_letter_that_nothing_follows(monkeypatch: pytest.M
 
 async def test_a_long_question_is_read_on_before_it_is_answered() -> None:
     clock = Clock()
-    app = Host(lambda: ConfirmDialog("\n".join(f"command {n}" for n in range(40)), clock=clock))
+    app = Host(lambda: timed(ConfirmDialog("\n".join(f"command {n}" for n in range(40))), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         clock.now += QUIET_S
@@ -223,7 +223,7 @@ def clock() -> Clock:
 @pytest.fixture
 def late(clock: Clock) -> Host:
     """The dialog as it comes up while a person writes."""
-    return Host(lambda: SwitchDialog(SWITCH, CURRENT, clock=clock))
+    return Host(lambda: timed(SwitchDialog(SWITCH, CURRENT), clock))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +298,7 @@ def dialog(app: Host) -> SwitchDialog:
 async def test_what_cannot_make_it_fit_is_not_offered(
     clock: Clock, possible: dict[str, bool], keys: list[str], result: str
 ) -> None:
-    app = Host(lambda: SwitchDialog(replace(SWITCH, **possible), CURRENT, clock=clock))
+    app = Host(lambda: timed(SwitchDialog(replace(SWITCH, **possible), CURRENT), clock))
     async with app.run_test(size=(80, 24)) as pilot:
         clock.now += QUIET_S
         await pilot.press(*keys)

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.color import Color
 from textual.widgets import OptionList, Static, TextArea
 
-from tests.ui.kit import ThemedApp
+from tests.ui.kit import ThemedApp, timed
 from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
 from tui_app.session.user_view import Entry
@@ -20,7 +20,6 @@ from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, head_rows, numbers
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView, SourceText
 from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.type_ahead import QUIET_S
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
@@ -65,7 +64,7 @@ class Host(ThemedApp):
         read: Reader | None = None,
     ) -> None:
         super().__init__()
-        self.dialog = ReviewScreen(proposed, job="1", fill=fill, read=read, clock=clock or Clock())
+        self.dialog = timed(ReviewScreen(proposed, job="1", fill=fill, read=read), clock or Clock())
         self.results: list[Reviewed | None] = []
 
     def compose(self) -> ComposeResult:
@@ -80,13 +79,12 @@ class Host(ThemedApp):
 
 
 def test_numbers() -> None:
-    what, price = numbers(PROPOSED, UNICODE)
+    what, price = numbers(PROPOSED)
     assert what == "203 messages removed, 9 kept · 3 of their results are in files"
     assert price == "91.5k → about 6.2k tokens · $0.004"
-    assert "".join(numbers(PROPOSED, PLAIN)).isascii()
-    facts = str(facts_line(PROPOSED, UNICODE))
+    facts = str(facts_line(PROPOSED))
     assert facts == "1 fact at risk · 1 detail left"
-    facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1), UNICODE))
+    facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1)))
     assert facts == "1 fact at risk · 1 detail left · 14 of 17 lines sourced · 1 not in the log"
     assert len(facts) <= 76, "it fits 80 columns"
 
@@ -100,7 +98,7 @@ def test_numbers() -> None:
     ],
 )
 def test_what_has_no_room_in_the_first_row_is_in_the_second(width: int, head: str, below: str) -> None:
-    rows = head_rows("Proposal", "9 leave", "91.5k → 6.2k", width, UNICODE)
+    rows = head_rows("Proposal", "9 leave", "91.5k → 6.2k", width)
     assert [str(row).rstrip() for row in rows] == [head, below]
 
 
@@ -109,7 +107,7 @@ def test_what_has_no_room_in_the_first_row_is_in_the_second(width: int, head: st
     [(1, 9, "1 message removed, 9 kept"), (1_203, 1, "1,203 messages removed, 1 kept")],
 )
 def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
-    line, _ = numbers(replace(PROPOSED, messages_leave=leave, messages_stay=stay), UNICODE)
+    line, _ = numbers(replace(PROPOSED, messages_leave=leave, messages_stay=stay))
     assert line.startswith(f"{said} · ")
 
 
@@ -403,7 +401,7 @@ WORDS = CompactionProgress(job="1", part=1, parts=1, tokens_written=1, model="m"
 async def test_what_comes_before_the_screen_is_built_waits_for_it() -> None:
     app = ThemedApp()
     async with app.run_test() as pilot:
-        dialog = ReviewScreen(None, job="1", clock=Clock())
+        dialog = timed(ReviewScreen(None, job="1"), Clock())
         app.push_screen(dialog)
         dialog.hear(WORDS)
         await pilot.pause()
@@ -415,7 +413,7 @@ async def test_what_comes_before_the_screen_is_built_waits_for_it() -> None:
 async def test_what_was_written_and_proposed_before_the_screen_is_built() -> None:
     app = ThemedApp()
     async with app.run_test() as pilot:
-        dialog = ReviewScreen(None, job="1", clock=Clock())
+        dialog = timed(ReviewScreen(None, job="1"), Clock())
         app.push_screen(dialog)
         dialog.hear(WORDS)
         dialog.propose(PROPOSED)
@@ -427,7 +425,7 @@ async def test_what_was_written_and_proposed_before_the_screen_is_built() -> Non
 async def test_a_job_that_ends_before_the_screen_is_built() -> None:
     app, results = ThemedApp(), list[Reviewed | None]()
     async with app.run_test() as pilot:
-        dialog = ReviewScreen(None, job="1", clock=Clock())
+        dialog = timed(ReviewScreen(None, job="1"), Clock())
         app.push_screen(dialog, results.append)
         dialog.hear(WORDS)
         dialog.give_up()

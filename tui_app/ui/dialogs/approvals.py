@@ -3,9 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar
-
-from textual.types import CSSPathType
+from typing import TYPE_CHECKING
 
 from tui_app.events import ApprovalDecided, GuardKind, GuardSet
 from tui_app.files import repository_root
@@ -30,7 +28,6 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import Asked, ChoiceDialog, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import typed
 from tui_app.ui.dialogs.settings import SettingsDesk
-from tui_app.ui.keys import place_bindings
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clock, count, one_line, padded
 
@@ -85,11 +82,8 @@ def where_text(row: RuleRow) -> str:
     return padded(row.where, 14) if row.where else ""
 
 
-class ApprovalsScreen(OpenList[RuleRow]):
+class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
     """Wants ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/approvals.tcss"]
-    BINDINGS = place_bindings("approvals")
 
     def __init__(self, view: ApprovalsView) -> None:
         """List rules and decisions.

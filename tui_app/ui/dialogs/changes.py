@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.types import CSSPathType
-
 from tui_app.events import CompactionProposed
 from tui_app.session.database import open_store
 from tui_app.session.store import explained
@@ -18,7 +16,6 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import Way
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
-from tui_app.ui.keys import place_bindings
 from tui_app.ui.tables import Column
 from tui_app.ui.text import count, one_line
 from tui_app.ui.widgets import Wrapped
@@ -69,11 +66,8 @@ def whose(row: "ChangedFile") -> str:
     return "staged" if row.is_staged else "" if row.by == "session" else "git"
 
 
-class ChangesScreen(ListDialog["ChangedFile"]):
+class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes", size="-full"):
     """Lists the files, and shows the diff of the marked one; dismisses with a file for the prompt."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/changes.tcss"]
-    BINDINGS = place_bindings("changes")
 
     def __init__(self, changes: "SessionChanges") -> None:
         more = f" {count(changes.more, 'more file')} not shown." if changes.more else ""
@@ -98,7 +92,6 @@ class ChangesScreen(ListDialog["ChangedFile"]):
             note=note,
             empty="No matching file.",
             section=lambda row: row.by,
-            is_page=True,
         )
         super().__init__(changes.files, spec)
 
@@ -180,7 +173,7 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
         hint: What the message should say.
     """
     wanted: str | None = hint
-    new_screen = partial(CommitScreen, None, job="commit", glyphs=session.glyphs)
+    new_screen = partial(CommitScreen, None, job="commit")
     while wanted is not None:
         screen = new_screen()
         write: _Write = partial(_proposed, session, wanted)

@@ -4,14 +4,12 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
@@ -37,14 +35,10 @@ from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
 from tui_app.ui.dialogs.questions import ConfirmDialog, Way, way_options
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView
-from tui_app.ui.keys import place_bindings, place_hints
+from tui_app.ui.keys import place_hints
 from tui_app.ui.reports import compaction_lines
 from tui_app.ui.sent_page import Replacement
-from tui_app.ui.text import (
-    UNICODE,
-    Glyphs,
-    clean,
-)
+from tui_app.ui.text import clean
 from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
@@ -77,12 +71,8 @@ _WAYS = (
 )
 
 
-class SummaryEditor(Dialog[str]):
+class SummaryEditor(Dialog[str], place="summary", style="summary_editor", size="-full"):
     """Dismisses with the new text, or ``None`` where nothing is to change."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/summary_editor.tcss"]
-    BINDINGS = place_bindings("summary")
-    HINTS = place_hints("summary")
 
     def __init__(self, text: str, *, original: str) -> None:
         """Edit a summary.
@@ -91,16 +81,13 @@ class SummaryEditor(Dialog[str]):
             text: Its words now.
             original: The words it was written with.
         """
-        super().__init__()
+        super().__init__("Edit the summary")
         self._shown, self._original = clean(text), clean(original)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading("Edit the summary")
-            yield Static(Content(_ABOUT), classes="dialog-note", markup=False)
-            yield WrittenArea(self._shown, compact=True, id="summary-text")
-            yield MarkedList(*way_options(_WAYS), id="summary-ways", compact=True, markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(_ABOUT, classes="dialog-note", markup=False)
+        yield WrittenArea(self._shown, compact=True, id="summary-text")
+        yield MarkedList(*way_options(_WAYS), id="summary-ways", compact=True, markup=False)
 
     def on_mount(self) -> None:
         self.set_focus(self._area)
@@ -173,7 +160,7 @@ LOW = 20
 _SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
 _COMPARED = (*(name for _, name in _SIDES), "diff")
 """Parts that are read off the log."""
-_READING = "Reading the log …"
+_READING, _NO_FACTS = "Reading the log …", "No facts were found."
 
 
 @frozen(kw_only=True)
@@ -214,42 +201,37 @@ class CompactionView:
         return Replacement(self.passages, self.done.model, summary_text(self.done))
 
 
-class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
-    """Dismisses with what is to be done, the number of a row to go to in the chat, or ``None``."""
+Outcome = Restate | EditSummary | BringBack | int
+"""What is to be done, or the number of a row to go to in the chat."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/compaction_detail.tcss"]
-    BINDINGS = place_bindings("compaction")
 
-    def __init__(self, view: CompactionView, *, glyphs: Glyphs = UNICODE) -> None:
+class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_detail", size="-full"):
+    """Dismisses with its outcome, or ``None``."""
+
+    def __init__(self, view: CompactionView) -> None:
         """Show a compaction.
 
         Args:
             view: What is known about it.
-            glyphs: Signs to draw with.
         """
         super().__init__()
-        self._view, self._glyphs = view, glyphs
+        self._view = view
         self._differences: Sequence[Difference] | None = None
         """What it did to the model's view; None until that is read."""
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         view = self._view
-        with Vertical(classes="dialog -full"):
-            yield self.heading(self._head).add_class("-signed")
-            yield Static(self._sizes, id="sizes", markup=False)
-            facts = self._fact_rows() or [
-                Option(Content("No facts were found." if self._view.audit is None else _READING))
-            ]
-            parts: dict[str, Widget] = {
-                "tab-summary": SentView(view.sent, self._glyphs, view.read),
-                "tab-facts": MarkedList(*facts, id="facts", compact=True),
-                **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
-                "tab-numbers": reading_area(number_lines(view.done), rows=True),
-            }
-            if view.audit is not None:
-                parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
-            yield PartTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()), names=NAMES)
-            yield self.hints()
+        yield Static(self._sizes, id="sizes", markup=False)
+        facts = self._fact_rows() or [Option(_NO_FACTS if view.audit is None else _READING)]
+        parts: dict[str, Widget] = {
+            "tab-summary": SentView(view.sent, view.read),
+            "tab-facts": MarkedList(*facts, id="facts", compact=True),
+            **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
+            "tab-numbers": reading_area(number_lines(view.done), rows=True),
+        }
+        if view.audit is not None:
+            parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
+        yield PartTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()), names=NAMES)
 
     def on_mount(self) -> None:
         self.query_one(SentText).focus()
@@ -284,18 +266,17 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
         done, back = self._view.done, "enter brings it back" if self._view.can_edit else ""
         width = self.app.size.width - INSETS - _BESIDE_FACTS
         said = self._view.said
-        return fact_options(done.facts, self._glyphs, done.history_path, back, width=width, said=said)
+        return fact_options(done.facts, done.history_path, back, width=width, said=said)
 
     @property
-    def _head(self) -> Content:
-        width = self.app.size.width - INSETS
-        return headline(self._view.done, self._view.time, self._glyphs, width)
+    def head(self) -> Content:
+        return headline(self._view.done, self._view.time, self.app.size.width - INSETS)
 
     @property
     def _sizes(self) -> Content:
         view, low = self._view, self.app.size.height < LOW
         edited = bool(view.original)
-        said = sizes(view.done, self._glyphs, view.undone, gap="\n", edited=edited, numbers_last=low)
+        said = sizes(view.done, view.undone, gap="\n", edited=edited, numbers_last=low)
         rows = [""]
         for part in said.split("\n"):
             row = f"{rows[-1]}   {part}".lstrip()
@@ -310,7 +291,7 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
     def on_resize(self) -> None:
         """Write head, figures and messages for the new width, and line up the facts; the mark stays."""
         self._list_differences()
-        self.query_one(".dialog-title", Static).update(self._head)
+        self.write_head(self.head)
         self.query_one("#sizes", Static).update(self._sizes)
         if self._view.audit is None and self._view.done.facts:
             facts = self.query_one("#facts", OptionList)
@@ -322,8 +303,8 @@ class CompactionDetail(Dialog[Restate | EditSummary | BringBack | int]):
         """Hold it against what it replaced, in a thread: that reads the session's whole log."""
         (found,) = (await asyncio.to_thread(read)).compactions
         self._list("#audit", "\n".join(compaction_lines(found.to_json())))
-        lines = fact_options(found.facts, self._glyphs, width=self.app.size.width - INSETS - _BESIDE_FACTS)
-        self.query_one("#facts", OptionList).set_options(lines or [Option("No facts were found.")])
+        lines = fact_options(found.facts, width=self.app.size.width - INSETS - _BESIDE_FACTS)
+        self.query_one("#facts", OptionList).set_options(lines or [Option(_NO_FACTS)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Edit what the model sees; show the checkpoint where there is one."""

@@ -6,14 +6,12 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from textual import on, work
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
-from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static, TabPane, TextArea
 
@@ -45,10 +43,10 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.dialogs.parts import PartTabs, reading_area
 from tui_app.ui.gauge import marks
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import Hint, place_hints
 from tui_app.ui.receipts import Bill, ReceiptList, read_bill
 from tui_app.ui.request_ledger import LedgerList, outdated_reads, with_stale
-from tui_app.ui.text import UNICODE, Glyphs, next_turn_text, one_line, tokens, wrap_spans
+from tui_app.ui.text import next_turn_text, one_line, tokens, wrap_spans
 from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
 
 PARTS: Mapping[str, tuple[str, str]] = {
@@ -108,23 +106,18 @@ Deed = Literal["pin", "exclude", "archive", "offload", "restore"]
 """What can be done with items."""
 
 
-class ContextScreen(Dialog[int]):
+class ContextScreen(Dialog[int], place="context", style="context", size="-full"):
     """Dismisses with the log number of the message to show, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/context.tcss"]
-    BINDINGS = place_bindings("context")
-    HINTS: ClassVar[tuple[Hint, ...]] = context_hints(ContextView())
-
-    def __init__(self, source: "SessionContext", view: ContextView, *, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, source: "SessionContext", view: ContextView) -> None:
         """Show what fills the context.
 
         Args:
             source: Where news come from.
             view: The context as it is.
-            glyphs: Signs to draw with.
         """
-        super().__init__()
-        self._source, self._view, self._glyphs = source, view, glyphs
+        super().__init__(headline(view))
+        self._source, self._view = source, view
         self._version = source.version
         self._known = view.answer
         """What was answered to a wish and is said already."""
@@ -135,23 +128,20 @@ class ContextScreen(Dialog[int]):
         self.compared = False
         """Whether results of reading files have been held against the files."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading(headline(self._view, self._glyphs)).add_class("-signed")
-            yield Static(id="context-categories", markup=False)
-            yield Static(id="context-limits", classes="dialog-note", markup=False)
-            parts: dict[str, Widget] = {
-                "tab-ledger": LedgerList(self._view.rows, self._source.note, self._glyphs),
-                "tab-requests": ReceiptList(),
-            }
-            panes = {
-                name: parts.get(name) or reading_area("", id=name.replace("tab", "context"), rows=True)
-                for name in PARTS
-            }
-            yield PartTabs(*(TabPane("", part, id=name) for name, part in panes.items()), names=PARTS)
-            yield Static(id="context-cache", classes="dialog-note", markup=False)
-            yield Static(id="context-outlook", classes="dialog-note", markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(id="context-categories", markup=False)
+        yield Static(id="context-limits", classes="dialog-note", markup=False)
+        parts: dict[str, Widget] = {
+            "tab-ledger": LedgerList(self._view.rows, self._source.note),
+            "tab-requests": ReceiptList(),
+        }
+        panes = {
+            name: parts.get(name) or reading_area("", id=name.replace("tab", "context"), rows=True)
+            for name in PARTS
+        }
+        yield PartTabs(*(TabPane("", part, id=name) for name, part in panes.items()), names=PARTS)
+        yield Static(id="context-cache", classes="dialog-note", markup=False)
+        yield Static(id="context-outlook", classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
         """Write the figures, and look for news from now on."""
@@ -199,12 +189,12 @@ class ContextScreen(Dialog[int]):
         """Put all figures on the screen but those of the marked item."""
         view = self._view
         self._name_keys()
-        head = headline(view, self._glyphs, self.app.size.width - 4)
-        self.query_one(".dialog-title", Static).update(head)
-        said, apart = limits(view, self._glyphs), f" {self._glyphs.separator} "
+        head = headline(view, self.app.size.width - 4)
+        self.write_head(head)
+        said = limits(view)
         if self.app.size.height >= SHORT:
             # In rows that end between two facts; a low screen has one row for them.
-            spans = wrap_spans(said, max(8, self.app.size.width - 6), apart)
+            spans = wrap_spans(said, max(8, self.app.size.width - 6), " · ")
             said = "\n".join(said[start:stop] for start, stop, _ in spans)
         _say(self, "#context-limits", said)
         self._write_parts()
@@ -216,9 +206,9 @@ class ContextScreen(Dialog[int]):
             # Sixteen colours are too few for the categories.
             coloured = not (self.app.no_color or self.app.theme_variables["kind-system"].startswith("ansi"))
             load_lines, width = (view.background, view.blocking), max(8, self.app.size.width - 6)
-            bar = window_bar(view.usage, width, self._glyphs, load_lines, coloured=coloured)
-            legend = category_legend(view.usage, self._glyphs, view.shares, coloured=coloured)
-            words = category_words(view.usage, width, self._glyphs, view.shares, coloured=coloured)
+            bar = window_bar(view.usage, width, load_lines, coloured=coloured)
+            legend = category_legend(view.usage, view.shares, coloured=coloured)
+            words = category_words(view.usage, width, view.shares, coloured=coloured)
             # With fewer rows the marks have no names below them: the next row says at what the first is.
             whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
             self.query_one("#context-categories", Static).update(Content("\n").join(whole))
@@ -291,7 +281,7 @@ class ContextScreen(Dialog[int]):
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
-        text = outlook_text(self._view.usage, outlook, count, self._glyphs)
+        text = outlook_text(self._view.usage, outlook, count)
         if self._shows_requests:
             text = self._view.bill
         if self._view.answer not in ("", self._known):
@@ -544,5 +534,5 @@ def compacting_text(session: ChatSession) -> str:
 async def show_context(app: App[Any], session: ChatSession) -> int:
     """Show what fills the context; the number of the message the user wants to see, 0 for none."""
     source = SessionContext(session)
-    wanted = await app.push_screen_wait(ContextScreen(source, await source.read(), glyphs=session.glyphs))
+    wanted = await app.push_screen_wait(ContextScreen(source, await source.read()))
     return wanted or 0

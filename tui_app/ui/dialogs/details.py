@@ -3,17 +3,13 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.types import CSSPathType
 from textual.widgets import TextArea
 
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
-from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.text import one_line
 
 
@@ -28,12 +24,8 @@ def file_text(path: Path, most: int | None = None) -> str:
         return f"{path} cannot be read: {error.strerror}."
 
 
-class DetailsScreen(Dialog[None]):
+class DetailsScreen(Dialog[None], place="details", style="details", size="-full"):
     """Scrollable text that can be selected and copied."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
-    BINDINGS = place_bindings("details")
-    HINTS = place_hints("details")
 
     def __init__(self, title: str, text: str | Callable[[], str]) -> None:
         """Show a text, which may come from anywhere.
@@ -42,15 +34,12 @@ class DetailsScreen(Dialog[None]):
             title: Its heading.
             text: It, or what reads it in a thread.
         """
-        super().__init__()
-        self._title, self._read = title, text if callable(text) else None
+        super().__init__(one_line(title, 200))
+        self._read = text if callable(text) else None
         self._text = "Reading the log …" if callable(text) else text
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading(one_line(self._title, 200))
-            yield reading_area(self._text)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield reading_area(self._text)
 
     def on_mount(self) -> None:
         if self._read is not None:

@@ -1,17 +1,18 @@
 """What all modal screens share: look, key hints, and Esc that closes without a decision."""
 
-from collections.abc import Callable
-from time import monotonic
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static, TextArea
 
 from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.text import UNICODE
 from tui_app.ui.type_ahead import LEADS_ON, StrayKeys, is_whole
 from tui_app.ui.widgets import HintRow, SelectsWhatIsSeen, TellsFailures
 
@@ -21,32 +22,64 @@ MORE_ROOM = "make the window larger"
 
 
 class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Generic[Result]):
-    """A modal screen whose result is ``None`` when it is closed with Esc."""
+    """A modal screen whose result is ``None`` when it is closed with Esc.
+
+    It has a heading, a body and a row of keys. Its class names the place whose keys act in it, a style sheet
+    of its own, and its size.
+    """
 
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
     BINDINGS = place_bindings("dialog")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
+    SIZE: ClassVar[str] = ""
+    """Class of its box: ``-small``, ``-full``, or none."""
     ASKED: ClassVar[str] = (
         ".dialog-title, OptionList, RowList, LongText, TextArea, Input, Button, VerticalScroll"
     )
     """Its parts, as CSS names them, that have to be seen whole before a key may decide anything."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        """Begin.
+    def __init_subclass__(
+        cls, place: str = "", style: str = "", size: str | None = None, **options: Any
+    ) -> None:
+        if place:
+            cls.BINDINGS, cls.HINTS = place_bindings(place), place_hints(place)
+        if style:
+            cls.CSS_PATH = ["../styles/dialog.tcss", f"../styles/{style}.tcss"]
+        cls.SIZE = cls.SIZE if size is None else size
+        super().__init_subclass__(**options)
 
-        Args:
-            clock: Seconds that only go forward; keys of a user who is still writing are told apart by the
-                time between them.
-        """
+    def __init__(self, head: str | Content = "") -> None:
         super().__init__()
-        self._stray = StrayKeys(clock)
+        self._head = head
+        self.stray = StrayKeys()
+        """What a user who is still writing types into it."""
+
+    @property
+    def head(self) -> str | Content:
+        """The first row; text of any origin, never read as markup."""
+        return self._head
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes=f"dialog {self.SIZE}"):
+            if self.head:
+                title = Static(self.head, classes="dialog-title", markup=False)
+                yield title.set_class(_is_signed(self.head), "-signed")
+            yield from self.body()
+            yield HintRow(self.HINTS, id="dialog-hints")
+
+    def body(self) -> ComposeResult:
+        """What is between the heading and the keys."""
+        yield from ()
+
+    def write_head(self, head: str | Content) -> None:
+        self.query_one(".dialog-title", Static).set_class(_is_signed(head), "-signed").update(head)
 
     @property
     def typed(self) -> str:
         """What the user went on writing while it was there; it belongs to what is below."""
-        return self._stray.text.rstrip("\n")
+        return self.stray.text.rstrip("\n")
 
     @property
     def writes(self) -> bool:
@@ -58,11 +91,11 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """Keep a paste that nothing here takes."""
         if not self.writes:
             event.stop()
-            self._stray.text += event.text
+            self.stray.text += event.text
 
     def take_text(self, text: str) -> None:
         """Keep what was written into a question above: it goes down with what was written here."""
-        self._stray.text += text
+        self.stray.text += text
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with a result, once: of keys in a burst, each may close it.
@@ -96,7 +129,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         if event.is_printable and self.writes:
             return False
         if event.is_printable:
-            self._stray.write(event.character or "")
+            self.stray.write(event.character or "")
         self.key_row.said = MORE_ROOM
         return True
 
@@ -112,16 +145,11 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         for row in self.query("#dialog-hints").results(HintRow):
             row.said = "" if row.said == MORE_ROOM else row.said
 
-    def hints(self) -> HintRow:
-        return HintRow(self.HINTS, id="dialog-hints")
-
     @property
     def key_row(self) -> HintRow:
         return self.query_one("#dialog-hints", HintRow)
 
-    @staticmethod
-    def heading(text: str | Content) -> Static:
-        """The first row of the dialog; text of any origin, never read as markup."""
-        return Static(
-            text if isinstance(text, Content) else Content(text), classes="dialog-title", markup=False
-        )
+
+def _is_signed(head: str | Content) -> bool:
+    """Whether a first row begins with our sign, which stands where other rows have air."""
+    return str(head).startswith(UNICODE.load_line)

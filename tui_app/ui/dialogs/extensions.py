@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, work
@@ -24,7 +23,6 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
-from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, one_line, tokens
@@ -129,10 +127,9 @@ def mcp_words(row: McpRow) -> tuple[str, str]:
     return (server.where, server.words) if tool is None else (tool.name, tool.description)
 
 
-class McpScreen(ListDialog[McpRow]):
+class McpScreen(ListDialog[McpRow], place="mcp"):
     """Follows the servers while it is open; starts one again when asked."""
 
-    BINDINGS = place_bindings("mcp")
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[McpRow](
         name="mcp",
         search="filter by server, tool or purpose",
@@ -472,22 +469,20 @@ class ServerEditDialog(EditDialog):
 
     ASKED = ".dialog > Static, Input"
 
-    def __init__(
-        self, title: str, about: str, text: str, refused: str = "", *, clock: Callable[[], float] = monotonic
-    ) -> None:
-        super().__init__(title, about, text, refused, verb="answer", clock=clock)
+    def __init__(self, title: str, about: str, text: str, refused: str = "") -> None:
+        super().__init__(title, about, text, refused, verb="answer")
         # What is asked again has been read.
         self._is_read = bool(refused)
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
         """Whether a key or a paste was not meant for the answer."""
-        self._is_read = self._is_read or self._stray.is_over
+        self._is_read = self._is_read or self.stray.is_over
         if self._is_read:
             return super().holds_back(event)
         if isinstance(event, events.Paste):
-            self._stray.write(event.text)
+            self.stray.write(event.text)
             return True
-        return self._stray.catch(event)
+        return self.stray.catch(event)
 
 
 async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:

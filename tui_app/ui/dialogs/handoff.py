@@ -72,7 +72,7 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
     loop = asyncio.get_running_loop()
     while goal:
-        screen = BriefScreen(None, job=JOB, glyphs=session.glyphs)
+        screen = BriefScreen(None, job=JOB)
         write: _Write = partial(_written, session, goal, screen, loop)
         reviewed = await draft_reviewed(app, session, screen, write, screen.show)
         draft, wanted = reviewed

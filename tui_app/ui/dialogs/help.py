@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
@@ -12,10 +13,10 @@ from textual.widgets.option_list import Option
 from tui_app.chat_keys import KeyBinding, in_force, key_labels
 from tui_app.records import frozen
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.keys import PLACES, Hint, keys_of, place_bindings
+from tui_app.ui.keys import PLACES, Hint, keys_of
 from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
 from tui_app.ui.tables import MUTED, Column, packed
-from tui_app.ui.text import UNICODE, Glyphs, one_line, padded, wrap_spans
+from tui_app.ui.text import UNICODE, one_line, padded, wrap_spans
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -88,15 +89,14 @@ def _group_lines(group: Sequence[HelpRow], cells: int) -> Iterator[Content]:
 _NAME_CELLS = 8
 
 
-def legend(width: int, glyphs: Glyphs, keymap: Mapping[str, str]) -> Content:
+def legend(width: int, keymap: Mapping[str, str]) -> Content:
     """Six lines before the keys: the signs, the gauge, and how to see, check, undo and steer.
 
     Args:
         width: Cells of a line; what has no room goes on below.
-        glyphs: The signs in use.
         keymap: Keys of the actions that have others than the built-in ones.
     """
-    keys = {key.id: key_labels(key.key) for key in in_force(keymap)}
+    keys, glyphs = {key.id: key_labels(key.key) for key in in_force(keymap)}, UNICODE
     line = (glyphs.load_mark, MUTED)
     load = Content.assemble(
         (glyphs.gauge_full * 12 + glyphs.gauge_part * 3, "$accent"),
@@ -153,10 +153,9 @@ def how_text(row: HelpRow) -> str:
     return f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
 
 
-class HelpScreen(ListDialog[HelpRow]):
+class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
     """Dismisses with the row of the command to run, or ``None``."""
 
-    BINDINGS = place_bindings("help")
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[HelpRow](
         name="help",
         search="filter by key, command, purpose or place",
@@ -170,21 +169,17 @@ class HelpScreen(ListDialog[HelpRow]):
         note=lambda row: f"{row.more} {how_text(row)}",
         empty="No matching key or command.",
         acts_without_row=("?", "esc"),
-        is_page=True,
     )
 
-    def __init__(
-        self, rows: Sequence[HelpRow], glyphs: Glyphs = UNICODE, keymap: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, rows: Sequence[HelpRow], keymap: Mapping[str, str] = MappingProxyType({})) -> None:
         """List keys and commands.
 
         Args:
             rows: All there is.
-            glyphs: The signs in use.
             keymap: Keys of the actions that have others than the built-in ones.
         """
         super().__init__(rows)
-        self._glyphs, self._keymap = glyphs, keymap or {}
+        self._keymap = keymap
 
     def fill(self, wanted: str) -> None:
         """List what fits; the sign that opened help closes it."""
@@ -203,7 +198,7 @@ class HelpScreen(ListDialog[HelpRow]):
         """List what the filter leaves; without one show a page in groups, which is read and not marked."""
         super().list_rows(rows if self.written else ())
         if not self.written:
-            first = legend(self.row_width, self._glyphs, self._keymap)
+            first = legend(self.row_width, self._keymap)
             lines = [first, *help_page(rows, self.row_width)]
             self.options.add_options(Option(line, disabled=True) for line in lines)
             self.note("Type a word to filter: enter then runs the marked command.")
@@ -276,7 +271,7 @@ async def show_help(app: "Host") -> None:
     chat = app.chat
     keymap = app.launch.settings.keymap
     rows = help_rows(keymap, chat.pane.prompt.editor.custom)
-    if (chosen := await app.push_screen_wait(HelpScreen(rows, chat.pane.glyphs, keymap))) is not None:
+    if (chosen := await app.push_screen_wait(HelpScreen(rows, keymap))) is not None:
         chat.run(chosen.command)
 
 

@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
-from time import monotonic
 from typing import Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
@@ -40,7 +38,6 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import DetailedWays, Way
 from tui_app.ui.dialogs.sessions import Chosen
-from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, clock, count, file_size, one_line, tokens, window_text
@@ -113,11 +110,8 @@ class ImportScreen(ListDialog[TranscriptRow]):
 # An import while it runs: how far it is, and Esc to stop it.
 
 
-class ImportProgressDialog(Dialog[bool]):
+class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
-
-    BINDINGS = place_bindings("importing")
-    HINTS = place_hints("importing")
 
     def __init__(self, name: str, stop: Callable[[], bool]) -> None:
         """Show that a file is read.
@@ -126,16 +120,13 @@ class ImportProgressDialog(Dialog[bool]):
             name: What is imported.
             stop: Stops the import; returns whether that was possible.
         """
-        super().__init__()
-        self._file, self._stop = name, stop
+        super().__init__(f"Importing {one_line(name, 60)}")
+        self._stop = stop
         self._text = "Reading the file…"
         self._ended = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -small"):
-            yield self.heading(f"Importing {one_line(self._file, 60)}")
-            yield Static(Content(self._text), id="import-progress", markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(self._text, id="import-progress", markup=False)
 
     def on_mount(self) -> None:
         """A file that was read before this was painted needs no dialog."""
@@ -145,7 +136,7 @@ class ImportProgressDialog(Dialog[bool]):
     def show(self, text: str) -> None:
         self._text = text
         if self.is_open:
-            self.query_one("#import-progress", Static).update(Content(text))
+            self.query_one("#import-progress", Static).update(text)
 
     def end(self) -> None:
         """Note that the import has ended, whatever came of it."""
@@ -161,27 +152,16 @@ class ImportProgressDialog(Dialog[bool]):
             self.show("It is being written and can no longer be stopped.")
 
 
-class ImportedDialog(DetailedWays):
+class ImportedDialog(DetailedWays, place="imported"):
     """Says what came and how full it is; dismisses with ``open``, ``compact``, or None for later."""
 
-    BINDINGS = place_bindings("imported")
-    HINTS = place_hints("imported")
-
-    def __init__(
-        self,
-        report: ImportReport,
-        held: int,
-        window: int,
-        *,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, report: ImportReport, held: int, window: int) -> None:
         """Ask how to go on.
 
         Args:
             report: What became of the file.
             held: Tokens that the next request would hold.
             window: Tokens that the model holds; 0 where that is not known.
-            clock: Seconds that only go forward.
         """
         share = f", {percent_text(held, window)} of {window_text(window)}" if window else ""
         came = (
@@ -193,8 +173,7 @@ class ImportedDialog(DetailedWays):
             Way("Compact", "open it and replace older messages by a summary", "compact"),
             Way("Later", "it is in the list of sessions"),
         )
-        title = f"Imported {one_line(report.title, 60)}"
-        super().__init__(title, ways, first=0, clock=clock)
+        super().__init__(f"Imported {one_line(report.title, 60)}", ways, first=0)
         notes = (*report.notes, *(f"Line {each.line}: {each.reason}" for each in report.skipped))
         self.detail = Content.assemble(
             f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)

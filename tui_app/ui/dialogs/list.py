@@ -6,9 +6,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -16,10 +15,10 @@ from tui_app.records import frozen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.keys import PLACES, Hint, choice_hints, place_bindings, place_hints
+from tui_app.ui.keys import PLACES, Hint, choice_hints, place_hints
 from tui_app.ui.tables import Column, Table
 from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
-from tui_app.ui.widgets import HintRow, WrittenLine
+from tui_app.ui.widgets import WrittenLine
 
 R = TypeVar("R")
 
@@ -56,8 +55,6 @@ class ListSpec(Generic[R]):
     """Where a row belongs; a blank row stands between two sections."""
     head: Callable[[str], str] = lambda _: ""
     """What stands in the row between a section and the one before it."""
-    is_page: bool = False
-    """Whether it fills the screen."""
     least: int = 20
     """Cells of a row, however narrow the terminal is."""
     least_lines: int = 1
@@ -88,13 +85,12 @@ def titled(text: str) -> Content:
     return Content.assemble(name, (f"  {more}" if separator else "", "$text-muted not bold"))
 
 
-class ListDialog(Dialog[Any], Generic[R]):
+class ListDialog(Dialog[Any], Generic[R], place="list"):
     """Dismisses with the row that is chosen, or with an :class:`Asked` for one of its keys.
 
     The search box keeps the focus.
     """
 
-    BINDINGS = place_bindings("list")
     SPEC: ClassVar[ListSpec[Any]]
     """What the list is, where that is the same for all of its kind."""
 
@@ -140,9 +136,14 @@ class ListDialog(Dialog[Any], Generic[R]):
             self.line_up()
 
     @property
-    def first_row(self) -> Content:
+    def is_page(self) -> bool:
+        """Whether it fills the screen."""
+        return self.SIZE == "-full"
+
+    @property
+    def head(self) -> Content:
         """The first row; that of a page begins with our sign."""
-        sign = (f"{UNICODE.load_line} ", "$text-accent") if self.spec.is_page else ""
+        sign = (f"{UNICODE.load_line} ", "$text-accent") if self.is_page else ""
         return Content.assemble(sign, titled(self.spec.title(self)))
 
     @property
@@ -178,7 +179,7 @@ class ListDialog(Dialog[Any], Generic[R]):
     def row_width(self) -> int:
         """Cells of a row."""
         width = self.size.width
-        cells = width - _FRAME_OF_PAGE if self.spec.is_page else min(width, _WIDEST) - _FRAME
+        cells = width - _FRAME_OF_PAGE if self.is_page else min(width, _WIDEST) - _FRAME
         return max(self.spec.least, cells)
 
     def line(self, row: R, width: int) -> Content:
@@ -257,7 +258,7 @@ class ListDialog(Dialog[Any], Generic[R]):
 
     def _size_box(self) -> None:
         """Make the box as large as its list; a note takes rows of a list that has more than a few."""
-        if not self.spec.is_page:
+        if not self.is_page:
             lines = max(self.spec.least_lines, min(self._most_lines, self.spec.most_lines))
             more = max(0, min(self._most_note - _NOTE_ROWS, _FEW_LINES - lines))
             header = self.query_one(".dialog-header", Static).display
@@ -267,20 +268,17 @@ class ListDialog(Dialog[Any], Generic[R]):
         """Name the keys that act: without a row those that need none."""
         self.key_row.hints = tuple(self.spec.hints if self.shown else self._without_row)
 
-    def compose(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         spec = self.spec
-        with Vertical(classes="dialog -full" if spec.is_page else "dialog"):
-            yield self.heading(self.first_row).set_class(spec.is_page, "-signed")
-            with Horizontal(classes="dialog-search"):
-                yield Static("› ", markup=False)
-                # A list that comes up once more is searched further, not anew.
-                yield WrittenLine(
-                    placeholder=spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
-                )
-            yield Static(classes="dialog-header", markup=False)
-            yield MarkedList(id=f"{spec.name}-list", compact=True, markup=False)
-            yield Static(id=f"{spec.name}-note", classes="dialog-note", markup=False)
-            yield HintRow(spec.hints, id="dialog-hints")
+        with Horizontal(classes="dialog-search"):
+            yield Static("› ", markup=False)
+            # A list that comes up once more is searched further, not anew.
+            yield WrittenLine(
+                placeholder=spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
+            )
+        yield Static(classes="dialog-header", markup=False)
+        yield MarkedList(id=f"{spec.name}-list", compact=True, markup=False)
+        yield Static(id=f"{spec.name}-note", classes="dialog-note", markup=False)
 
     @property
     def options(self) -> MarkedList:
@@ -310,7 +308,7 @@ class ListDialog(Dialog[Any], Generic[R]):
         self.fill(wanted)
         self._listed = True
         if self.spec.narrows:
-            self.query_one(".dialog-title", Static).update(self.first_row)
+            self.write_head(self.head)
 
     def on_resize(self) -> None:
         """Line up the columns for the new width."""
@@ -414,10 +412,8 @@ class OpenList(ListDialog[R]):
         super().action_close()
 
 
-class ChoiceDialog(ListDialog[str]):
+class ChoiceDialog(ListDialog[str], style="settings"):
     """Dismisses with a word, or ``None``."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
 
     def __init__(
         self, title: str, words: Sequence[str], current: str, about: Mapping[str, str] | None = None

@@ -48,7 +48,7 @@ async def look_up(
         asyncio.CancelledError: if the flow that waits was cancelled itself.
         Exception: what the request failed with.
     """
-    escape = f" {session.glyphs.separator} {way_out}"
+    escape = f" · {way_out}"
     said = one_line(what, screen.app.size.width - len(escape)) + escape
     session.tell(said)
     asked = asyncio.ensure_future(session.ask(request))

@@ -18,7 +18,6 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import ConfirmDialog, typed
-from tui_app.ui.keys import place_bindings
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, one_line
@@ -49,10 +48,8 @@ def entry_note(entry: Entry) -> str:
     return f"{one_line(entry.text, 480)}\nentry {entry.id} · {where} · by {by}, {when}{source}"
 
 
-class MemoryScreen(ListDialog[Entry]):
+class MemoryScreen(ListDialog[Entry], place="memory"):
     """Dismisses with the entry whose ``source`` to show, or to ``edit`` or ``forget``; or to ``add`` one."""
-
-    BINDINGS = place_bindings("memory")
 
     def __init__(
         self, entries: Sequence[Entry], whose: str, *, told: str = "", marked: int = 0, off: bool = False

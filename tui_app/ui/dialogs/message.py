@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 from textual import work
 from textual.actions import parse as parse_action
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
-from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Static
 
 from tui_app.conversation.work import Exclude, Pin, Relieve
@@ -33,10 +30,10 @@ from tui_app.ui.copies import Format, copied
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import Way, WaysDialog
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import Hint, place_hints
 from tui_app.ui.reports import SAID_BY
 from tui_app.ui.tables import Column
-from tui_app.ui.text import UNICODE, Glyphs, clock, count, one_line, tokens
+from tui_app.ui.text import clock, count, one_line, tokens
 from tui_app.ui.transcript.pieces import readable_args
 from tui_app.ui.transcript.transcript import Wish
 from tui_app.ui.widgets import LongText
@@ -134,11 +131,8 @@ Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]
 """What can be done with a message besides reading it."""
 
 
-class MessageScreen(Dialog[Deed]):
+class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"):
     """Dismisses with what is to be done, or ``None``."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/message.tcss"]
-    BINDINGS = place_bindings("message")
 
     def __init__(
         self,
@@ -147,7 +141,6 @@ class MessageScreen(Dialog[Deed]):
         raw: Callable[[], Awaitable[str]],
         *,
         can_change: bool = True,
-        glyphs: Glyphs = UNICODE,
     ) -> None:
         """Show a message.
 
@@ -156,22 +149,16 @@ class MessageScreen(Dialog[Deed]):
             text: Reads all of its text; awaited once it is shown.
             raw: Reads its events as JSON.
             can_change: Whether the session may be changed.
-            glyphs: Signs to draw with.
         """
-        super().__init__()
-        self._facts, self._readers = facts, (text, raw)
-        self._can_change, self._glyphs = can_change, glyphs
+        super().__init__(one_line(f"{facts.title} · {facts.entry.title}", 300))
+        self._facts, self._readers, self._can_change = facts, (text, raw), can_change
         self._shown = ""
         self._raw = False
 
-    def compose(self) -> ComposeResult:
-        separator = f" {self._glyphs.separator} "
-        with Vertical(classes="dialog -full"):
-            yield self.heading(one_line(f"{self._facts.title}{separator}{self._facts.entry.title}", 300))
-            for line in self._facts.lines():
-                yield Static(Content(line.replace(" · ", separator)), classes="dialog-note", markup=False)
-            yield LongText("", id="message-text")
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        for line in self._facts.lines():
+            yield Static(line, classes="dialog-note", markup=False)
+        yield LongText("", id="message-text")
 
     def on_mount(self) -> None:
         self._name_keys()
@@ -376,7 +363,7 @@ async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], fo
         return
     what = count(text.count("\n") + 1, "line")
     if len(entries) > 1:
-        what = f"{len(entries)} messages {session.glyphs.separator} {what}"
+        what = f"{len(entries)} messages · {what}"
     session.say(await clipboard.copy(app, text, what))
 
 
@@ -441,10 +428,9 @@ def held_text(rows: Iterable[PinRow]) -> str:
     return f"{tokens(sum(row.tokens for row in rows))} tokens"
 
 
-class PinsScreen(ListDialog[PinRow]):
+class PinsScreen(ListDialog[PinRow], place="pins"):
     """Dismisses with the message to ``show`` or to ``unpin``, or ``None``."""
 
-    BINDINGS = place_bindings("pins")
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PinRow](
         name="pins",
         search="filter by words of the message",

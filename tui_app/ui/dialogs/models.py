@@ -2,12 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import on
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
@@ -268,21 +266,15 @@ class FitBar(Static):
         return fit_bar(self._forecast, max(8, self.content_size.width))
 
 
-class SwitchDialog(WaysDialog):
+class SwitchDialog(WaysDialog, style="switch_dialog", size=""):
     """Dismisses with ``compact``, ``anyway`` or None; starts on what keeps most and can be undone."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/switch_dialog.tcss"]
-    SIZE = ""
-
-    def __init__(
-        self, forecast: "SwitchForecast", current: str, *, clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, forecast: "SwitchForecast", current: str) -> None:
         """Ask how to go on.
 
         Args:
             forecast: What a switch would mean.
             current: Full name of the model that stays on cancel.
-            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
         size = f"holds {window_text(forecast.window.limit)}. This conversation {size_text(forecast)}."
         compact, anyway, stay = switch_lines(forecast, current)
@@ -292,7 +284,7 @@ class SwitchDialog(WaysDialog):
             Way("Cancel", stay),
         )
         first = 0 if forecast.can_compact else -1
-        super().__init__(f"{one_line(forecast.target, 60)} {size}", ways, first=first, clock=clock)
+        super().__init__(f"{one_line(forecast.target, 60)} {size}", ways, first=first)
         self._forecast = forecast
 
     @property
@@ -310,7 +302,7 @@ class SwitchDialog(WaysDialog):
     def _marked(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
         event.stop()
-        self.query_one("#switch-effect", Static).update(Content(self.ways[event.option_index].what))
+        self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
 
 
 # Choosing a model, and what to do when the conversation does not fit it.

@@ -9,7 +9,6 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.keys import place_bindings
 from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, count, count_lines
 
@@ -23,10 +22,9 @@ def length_text(text: str) -> str:
     return f"{more}{count(len(text), 'character')}, {count(count_lines(text), 'line')}"
 
 
-class PromptsScreen(ListDialog[PastPrompt]):
+class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
     """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
 
-    BINDINGS = place_bindings("prompts")
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PastPrompt](
         name="prompts",
         search="search what you have said in this folder",

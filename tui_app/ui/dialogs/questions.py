@@ -5,61 +5,51 @@ keys, with nothing written, and when no other follows it at once; what is writte
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.keys import Hint, choice_hints, place_bindings
+from tui_app.ui.keys import Hint, choice_hints
 from tui_app.ui.tables import MUTED
 from tui_app.ui.text import clean, one_line, padded
 from tui_app.ui.type_ahead import LoneLetter
-from tui_app.ui.widgets import HintRow, WrittenLine
+from tui_app.ui.widgets import WrittenLine
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-class ConfirmDialog(Dialog[bool]):
+class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small"):
     """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/confirm.tcss"]
-    BINDINGS = place_bindings("confirm")
-
-    def __init__(
-        self, text: str, *, verb: str = "Delete", keep: str = "Keep", clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, text: str, *, verb: str = "Delete", keep: str = "Keep") -> None:
         """Ask.
 
         Args:
             text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
             verb: What the dangerous button says.
             keep: What the safe one says.
-            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__(clock)
+        super().__init__()
         self._text, self._verb, self._keep = text, verb, keep
         self._lone = LoneLetter(self)
         self._writes = ""
         """What the key would write that is acted on now."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -small"):
-            with VerticalScroll(id="confirm-scroll", can_focus=False):
-                yield Static(Content(clean(self._text)), markup=False, id="confirm-text")
-            with Horizontal(id="confirm-buttons"):
-                yield Button(Content(self._verb), id="confirm-verb", compact=True)
-                yield Button(Content(self._keep), id="confirm-keep", compact=True)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        with VerticalScroll(id="confirm-scroll", can_focus=False):
+            yield Static(clean(self._text), markup=False, id="confirm-text")
+        with Horizontal(id="confirm-buttons"):
+            yield Button(Content(self._verb), id="confirm-verb", compact=True)
+            yield Button(Content(self._keep), id="confirm-keep", compact=True)
 
     def on_mount(self) -> None:
         """Start on the safe answer."""
@@ -78,10 +68,10 @@ class ConfirmDialog(Dialog[bool]):
         began = self._lone.take()
         self._writes = (event.character or "") if event.is_printable else ""
         if self._writes and began:
-            self._stray.write(began)
+            self.stray.write(began)
         bound = self.active_bindings.items()
         answers = [key for key, each in bound if each.binding.id in ("confirm.yes", "confirm.no")]
-        if self._stray.catch(event, answers):
+        if self.stray.catch(event, answers):
             event.stop()
 
     @on(Button.Pressed)
@@ -139,24 +129,15 @@ def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
     ]
 
 
-class WaysDialog(Dialog[Any]):
+class WaysDialog(Dialog[Any], size="-small"):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
     HINTS = choice_hints("choose", "cancel")
     ASKED = ".dialog > Static, OptionList"
-    SIZE: ClassVar[str] = "-small"
     GUARDS: ClassVar[bool] = True
     """Whether it may come up while the user writes."""
 
-    def __init__(
-        self,
-        question: str,
-        ways: Sequence[Way],
-        note: str = "",
-        *,
-        first: int = -1,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, question: str, ways: Sequence[Way], note: str = "", *, first: int = -1) -> None:
         """Ask.
 
         Args:
@@ -164,19 +145,14 @@ class WaysDialog(Dialog[Any]):
             ways: What there is to choose.
             note: Said below them.
             first: The place of the way that is marked at first.
-            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__(clock)
-        self.ways, self.said = ways, note
-        self._question, self._first = question, first % len(ways)
+        super().__init__(clean(question))
+        self.ways, self.said, self._first = ways, note, first % len(ways)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes=f"dialog {self.SIZE}"):
-            yield self.heading(clean(self._question))
-            yield from self.above()
-            yield MarkedList(*way_options(self.ways, self.gap), compact=True, markup=False)
-            yield from self.below()
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield from self.above()
+        yield MarkedList(*way_options(self.ways, self.gap), compact=True, markup=False)
+        yield from self.below()
 
     @property
     def gap(self) -> str:
@@ -187,7 +163,7 @@ class WaysDialog(Dialog[Any]):
         return ()
 
     def below(self) -> Iterable[Widget]:
-        yield Static(Content(self.said), classes="dialog-note", markup=False)
+        yield Static(self.said, classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
         options = self.query_one(OptionList)
@@ -197,7 +173,7 @@ class WaysDialog(Dialog[Any]):
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the list that are meant for it."""
         # Bindings act only after this.
-        if self.GUARDS and self._stray.catch(event):
+        if self.GUARDS and self.stray.catch(event):
             event.stop()
 
     @on(OptionList.OptionSelected)
@@ -219,21 +195,10 @@ class DetailedWays(WaysDialog):
         return ()
 
 
-class EditDialog(Dialog[str]):
+class EditDialog(Dialog[str], style="settings", size="-small"):
     """Dismisses with what was typed, or ``None``."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
-
-    def __init__(
-        self,
-        title: str,
-        about: str,
-        text: str,
-        refused: str = "",
-        *,
-        verb: str = "save",
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
         """Ask for a value.
 
         Args:
@@ -242,20 +207,17 @@ class EditDialog(Dialog[str]):
             text: What stands there at first.
             refused: Why the last try was not taken; empty at the first.
             verb: What enter does with it.
-            clock: Seconds that only go forward.
         """
-        super().__init__(clock)
-        self._title, self._about, self._text, self._refused = title, about, text, refused
-        self._verb = verb
+        super().__init__(one_line(title, 100))
+        self._about, self._text, self._refused, self._verb = about, text, refused, verb
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -small"):
-            yield self.heading(one_line(self._title, 100))
-            yield Static(Content(clean(self._about)), classes="dialog-note", markup=False)
-            yield self.new_line()
-            yield Static(Content(clean(self._refused)), id="edit-refused", markup=False)
-            hints = (Hint("enter", self._verb, 0), Hint("esc", "cancel", 0, "screen.close"))
-            yield HintRow(hints, id="dialog-hints")
+    def body(self) -> ComposeResult:
+        yield Static(clean(self._about), classes="dialog-note", markup=False)
+        yield self.new_line()
+        yield Static(clean(self._refused), id="edit-refused", markup=False)
+
+    def on_mount(self) -> None:
+        self.key_row.hints = (Hint("enter", self._verb), Hint("esc", "cancel", 0, "screen.close"))
 
     def new_line(self) -> Input:
         """The line that is written in."""
@@ -271,7 +233,7 @@ class EditDialog(Dialog[str]):
         text = event.value.strip()
         if refused := self.refusal(text):
             event.input.clear()
-            self.query_one("#edit-refused", Static).update(Content(clean(refused)))
+            self.query_one("#edit-refused", Static).update(clean(refused))
         else:
             self.dismiss(text)
 

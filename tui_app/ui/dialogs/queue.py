@@ -2,15 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
@@ -24,7 +21,6 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import readable, reading_area
-from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.status import QueueView, StatusRow
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import duration, one_line
@@ -45,14 +41,11 @@ class Picked(NamedTuple):
     label: str
 
 
-class QueueScreen(Dialog[Picked]):
+class QueueScreen(Dialog[Picked], place="queue"):
     """Follows the queue while it is open; dismisses with what to edit, or ``None``.
 
     It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
     """
-
-    BINDINGS = place_bindings("queue")
-    HINTS = place_hints("queue")
 
     def __init__(self, view: QueueView, waiting: ChatSession) -> None:
         """Show what waits.
@@ -61,16 +54,13 @@ class QueueScreen(Dialog[Picked]):
             view: Knows the queue as it is at any moment.
             waiting: Changes it.
         """
-        super().__init__()
+        super().__init__("Queue")
         self._view, self._waiting = view, waiting
         self._shown: tuple[str, ...] = ()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield self.heading("Queue")
-            yield MarkedList(id="queue-list", compact=True, markup=False)
-            yield Static(id="queue-note", classes="dialog-note", markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield MarkedList(id="queue-list", compact=True, markup=False)
+        yield Static(id="queue-note", classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
         self.watch(self._view, "prompts", self._list)
@@ -172,18 +162,15 @@ def task_note(row: TaskRow) -> str:
     return f"{count(row.lines, 'line')} of output. {what}"
 
 
-class TasksScreen(ListDialog[TaskRow]):
+class TasksScreen(ListDialog[TaskRow], place="tasks"):
     """Dismisses with the command whose output is wanted, or ``None``.
 
     Args:
         rows: What there is.
-        read: Reads it again.
-        stop: Ends a command.
-        keep: Lets one go on when the session ends, or no longer.
+        tasks: Reads it again, ends a command, or keeps one when the session ends.
         view: Knows how many run; the list is read again when that changes.
     """
 
-    BINDINGS = place_bindings("tasks")
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[TaskRow](
         name="tasks",
         search="filter by words of the command",
@@ -202,17 +189,9 @@ class TasksScreen(ListDialog[TaskRow]):
         empty="No matching command.",
     )
 
-    def __init__(
-        self,
-        rows: Sequence[TaskRow],
-        read: Callable[[], Awaitable[list[TaskRow]]],
-        stop: Callable[[str], Awaitable[bool]],
-        keep: Callable[[str], Awaitable[bool]],
-        view: StatusRow | None = None,
-    ) -> None:
+    def __init__(self, rows: Sequence[TaskRow], tasks: "EngineTasks", view: StatusRow | None = None) -> None:
         super().__init__(rows)
-        self._read, self._view = read, view
-        self._does = {"stop": stop, "keep": keep}
+        self._tasks, self._view = tasks, view
 
     def on_mount(self) -> None:
         """Follow what begins and ends."""
@@ -223,55 +202,37 @@ class TasksScreen(ListDialog[TaskRow]):
         self.run_worker(self._read_again(), exclusive=True, exit_on_error=False, group="read")
 
     async def _read_again(self) -> None:
-        self.show(await self._read())
+        self.show(await self._tasks.rows())
 
     def answer(self, asked: Asked[TaskRow]) -> None:
         if asked.row is not None and asked.row.is_running:
             self.run_worker(self._change(asked.what, asked.row.id), exclusive=True, exit_on_error=False)
 
     async def _change(self, what: str, id: str) -> None:
-        await self._does[what](id)
+        await (self._tasks.end_task(id) if what == "stop" else self._tasks.keep(id))
         await self._read_again()
 
 
-class TaskScreen(Dialog[None]):
+class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
     """The output of one command, so many lines at a time, from its end; what is new appears by itself.
 
     Args:
         row: The command.
-        read: Reads lines from a number on, negative from the end.
-        look: Says how it is now.
-        stop: Ends it.
-        grown: Waits until it has printed more than so many characters, or has ended.
+        tasks: Reads its lines, and ends it.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/details.tcss"]
-    BINDINGS = place_bindings("task")
-    HINTS = place_hints("task")
-
-    def __init__(
-        self,
-        row: TaskRow,
-        read: Callable[[int, int], Awaitable[Page | None]],
-        look: Callable[[], Awaitable[TaskRow | None]],
-        stop: Callable[[], Awaitable[bool]],
-        grown: Callable[[int], Awaitable[None]],
-    ) -> None:
-        super().__init__()
-        self._row, self._read, self._look, self._stop, self._grown = row, read, look, stop, grown
-        self._looked = monotonic()
+    def __init__(self, row: TaskRow, tasks: "EngineTasks") -> None:
+        super().__init__(one_line(f"{row.id} · {row.command}", 200))
+        self._row, self._tasks, self._looked = row, tasks, monotonic()
         self._page: Page | None = None
         self._start = 0
         """Number of the first line that is shown; 0 follows the end."""
         self._first = self._last = self._total = 0
         self._text = ""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading(one_line(f"{self._row.id} · {self._row.command}", 200))
-            yield Static(id="task-where", markup=False)
-            yield reading_area("", id="task-text")
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(id="task-where", markup=False)
+        yield reading_area("", id="task-text")
 
     def on_mount(self) -> None:
         self.run_worker(self._follow(), exit_on_error=False, group="follow")
@@ -281,13 +242,13 @@ class TaskScreen(Dialog[None]):
         """Show what is new while something still runs; what was paged back to stays."""
         await self._show()
         while self._row.is_running and self._page is not None:
-            await self._grown(self._page.chars)
+            await self._tasks.grown(self._row.id, self._page.chars)
             await asyncio.sleep(_APART_S)
             await self._show()
 
     async def _show(self) -> None:
-        self._row = await self._look() or self._row
-        page = await self._read(self._start or -PAGE_LINES, PAGE_LINES)
+        self._row = await self._tasks.row(self._row.id) or self._row
+        page = await self._tasks.page(self._row.id, self._start or -PAGE_LINES, PAGE_LINES)
         self._page, self._looked = page, monotonic()
         if page is None:
             return
@@ -324,7 +285,7 @@ class TaskScreen(Dialog[None]):
 
     @work(exit_on_error=False, group="stop")
     async def action_stop(self) -> None:
-        await self._stop()
+        await self._tasks.end_task(self._row.id)
         await self._show()
 
     async def action_copy_all(self) -> None:
@@ -360,9 +321,11 @@ class EngineTasks:
         return await self._asked(keep, False)
 
     async def grown(self, id: str, chars: int) -> None:
+        """Wait until it has printed more than so many characters, or has ended."""
         await self._asked(lambda tasks: tasks.wait_for_output(id, chars), None)
 
     async def page(self, id: str, start: int, most: int) -> Page | None:
+        """Lines from a number on, negative from the end."""
         return await self._asked(lambda tasks: tasks.page(id, start, most), None)
 
 
@@ -370,19 +333,10 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
     tasks = EngineTasks(session)
     while found := await tasks.rows():
-        view = app.chat.query_one(StatusRow)
-        shown = TasksScreen(found, tasks.rows, tasks.end_task, tasks.keep, view)
+        shown = TasksScreen(found, tasks, app.chat.query_one(StatusRow))
         chosen = await app.push_screen_wait(shown)
         row = await tasks.row(chosen.id) if chosen is not None else None
         if row is None:
             return
-        one = row.id
-        output = TaskScreen(
-            row,
-            partial(tasks.page, one),
-            partial(tasks.row, one),
-            partial(tasks.end_task, one),
-            partial(tasks.grown, one),
-        )
-        await app.push_screen_wait(output)
+        await app.push_screen_wait(TaskScreen(row, tasks))
     session.say(NOTHING)

@@ -7,16 +7,13 @@ is still typed goes back to the prompt.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
-from textual.types import CSSPathType
 from textual.widgets import OptionList, Static
 
 from tui_app.events import (
@@ -35,7 +32,7 @@ from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
 from tui_app.ui.clipboard import copy
-from tui_app.ui.compaction_words import STATES, figures, ranked, tone_of, unmarked
+from tui_app.ui.compaction_words import SIGNS, STATES, figures, ranked, tone_of, unmarked
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
@@ -43,9 +40,9 @@ from tui_app.ui.dialogs.parts import INSETS, readable
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, Way, way_options
 from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
-from tui_app.ui.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keys import Hint, place_hints
 from tui_app.ui.sent_page import Replacement
-from tui_app.ui.text import UNICODE, Glyphs, clean, cost, count, one_line, percent, tokens
+from tui_app.ui.text import UNICODE, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
 
@@ -120,41 +117,40 @@ class SummaryArea(WrittenArea):
 CANNOT = "It cannot be applied like this"
 
 
-def progress_line(progress: CompactionProgress, glyphs: Glyphs) -> str:
+def progress_line(progress: CompactionProgress) -> str:
     """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
     of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
-    by = f" {glyphs.separator} {progress.model}" if progress.model else ""
+    by = f" · {progress.model}" if progress.model else ""
     return clean(f"{of}{count(progress.tokens_written, 'token')} so far{by}")
 
 
-def numbers(proposed: CompactionProposed, glyphs: Glyphs) -> tuple[str, str]:
+def numbers(proposed: CompactionProposed) -> tuple[str, str]:
     """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · $0.004``."""
     parts = [f"{count(proposed.messages_leave, 'message')} removed, {proposed.messages_stay:,} kept"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
         parts.append(f"{proposed.in_files} of their results {where}")
-    size = f"{tokens(proposed.tokens_before)} {glyphs.arrow} about {tokens(proposed.tokens_after)} tokens"
+    size = f"{tokens(proposed.tokens_before)} → about {tokens(proposed.tokens_after)} tokens"
     price = [cost(proposed.cost_usd)] if proposed.cost_usd is not None else []
-    dot = f" {glyphs.separator} "
-    return dot.join(parts), dot.join((size, *price))
+    return " · ".join(parts), " · ".join((size, *price))
 
 
-def head_rows(title: str, what: str, price: str, width: int, glyphs: Glyphs) -> tuple[Content, Content]:
+def head_rows(title: str, what: str, price: str, width: int) -> tuple[Content, Content]:
     """The first row, ``⊖ Proposal  203 messages removed …  91.5k → 6.2k``, and what has no room in it."""
     below = ""
     if cell_len(f"@ {title}  {what}  {price}") > width:
         what, below = "", what
     if cell_len(f"@ {title}  {price}") > width:
-        price, below = "", f" {glyphs.separator} ".join(filter(None, (below, price)))
+        price, below = "", " · ".join(filter(None, (below, price)))
     gap = " " * (width - cell_len(f"@ {title}  {what}{price}"))
     head = Content.assemble(
-        (f"{glyphs.load_line} ", "$text-accent"), (title, "bold"), (f"  {what}{gap}", "not bold"),
+        (f"{UNICODE.load_line} ", "$text-accent"), (title, "bold"), (f"  {what}{gap}", "not bold"),
         figures(price).stylize_before("not bold"),
     )  # fmt: skip
     return head, Content(below)
 
 
-def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
+def facts_line(proposed: CompactionProposed) -> Content:
     """``8 facts at risk · 2 details left · 14 of 17 lines sourced``; empty for nothing."""
     facts = [fact for fact in proposed.facts if fact.kind != "detail"]
     missing, added = at_risk(proposed.facts), fact_counts(facts)["put_back"]
@@ -171,7 +167,7 @@ def facts_line(proposed: CompactionProposed, glyphs: Glyphs) -> Content:
         parts.append(Content.styled(told, "$text-warning" if told.endswith("log") else ""))
     if added:
         parts.append(Content(f"{count(added, 'fact')} added by Plimsoll"))
-    return Content(f" {glyphs.separator} ").join(parts)
+    return Content(" · ").join(parts)
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
@@ -179,12 +175,11 @@ def at_risk(facts: Iterable[Fact]) -> list[Fact]:
     return [fact for fact in ranked(facts) if fact.state != "kept"]
 
 
-def risk_row(fact: Fact, glyphs: Glyphs, *, kept: bool) -> Content:
+def risk_row(fact: Fact, *, kept: bool) -> Content:
     """One fact at risk, or that it stands in the text by now."""
     state: FactState = "kept" if kept else fact.state
-    signs = {"kept": glyphs.check, "recoverable": glyphs.recoverable, "lost": glyphs.cross}
     return Content.assemble(
-        (f"{signs[state]} {STATES[state]:<8}", tone_of(fact, state)),
+        (f"{SIGNS[state]} {STATES[state]:<8}", tone_of(fact, state)),
         (f"{fact.kind:<9} ", "$text-muted"),
         one_line(unmarked(fact.text), 300),
         (f"  {one_line(fact.source, 30)}".rstrip(), "$text-muted"),
@@ -254,12 +249,10 @@ class Reviewed:
     """Whether nothing is decided: the question comes up again, or there is none any more."""
 
 
-class ReviewScreen(Dialog[Reviewed]):
+class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full"):
     """Dismisses with what the user wants."""
 
     WORDS: ClassVar[Words] = SUMMARY
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
-    BINDINGS = place_bindings("review")
     ASKED = ".dialog-title, #review-ways, SentView, #review-text"
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
@@ -278,8 +271,6 @@ class ReviewScreen(Dialog[Reviewed]):
         job: str = "",
         fill: "Fill | None" = None,
         read: Reader | None = None,
-        glyphs: Glyphs = UNICODE,
-        clock: Callable[[], float] = monotonic,
     ) -> None:
         """Ask about a summary.
 
@@ -288,11 +279,9 @@ class ReviewScreen(Dialog[Reviewed]):
             job: Which compaction this is about, where nothing is proposed yet.
             fill: How full the context is now; None where that is not shown.
             read: Reads the messages that its lines come from.
-            glyphs: Signs to draw with.
-            clock: Seconds that only go forward; keys are told apart by the time between them.
         """
-        super().__init__(clock)
-        self._proposed, self._fill, self._read, self._glyphs = proposed, fill, read, glyphs
+        super().__init__(self.WORDS.writing)
+        self._proposed, self._fill, self._read = proposed, fill, read
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
         self._heard: CompactionProgress | None = None
@@ -307,19 +296,15 @@ class ReviewScreen(Dialog[Reviewed]):
         """Whether the summary is still written: there is nothing to decide yet."""
         return self._proposed is None
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading(self.WORDS.writing)
-            yield Static(classes="dialog-note", id="review-numbers", markup=False)
-            yield ContextGauge(id="review-gauge")
-            yield Static(id="review-problem", markup=False)
-            yield SentView(Replacement(), self._glyphs, self._read, id="review-sent")
-            yield self._area
-            yield Static(id="review-facts-line", markup=False)
-            yield MarkedList(id="review-facts", compact=True, markup=False)
-            options = way_options(self.WORDS.ways)
-            yield MarkedList(*options, id="review-ways", compact=True, markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(classes="dialog-note", id="review-numbers", markup=False)
+        yield ContextGauge(id="review-gauge")
+        yield Static(id="review-problem", markup=False)
+        yield SentView(Replacement(), self._read, id="review-sent")
+        yield self._area
+        yield Static(id="review-facts-line", markup=False)
+        yield MarkedList(id="review-facts", compact=True, markup=False)
+        yield MarkedList(*way_options(self.WORDS.ways), id="review-ways", compact=True, markup=False)
 
     def on_mount(self) -> None:
         if self not in self.app.screen_stack:
@@ -358,7 +343,7 @@ class ReviewScreen(Dialog[Reviewed]):
             self._show_head(proposed)
             problem = f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
             self._say("#review-problem", Content(self.trouble or problem))
-            self._say("#review-facts-line", facts_line(proposed, self._glyphs))
+            self._say("#review-facts-line", facts_line(proposed))
             self._area.complete(proposed.summary)
             self._show_sent(Replacement(proposed.passages, proposed.model))
             gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
@@ -367,20 +352,19 @@ class ReviewScreen(Dialog[Reviewed]):
                 frees, used = proposed.tokens_before - proposed.tokens_after, fill.usage.total
                 shares = (part / fill.usage.window.stated for part in (used, max(0, used - frees)))
                 now, after = map(percent, shares)
-                gauge.usage, gauge.leaving, gauge.glyphs = fill.usage, frees, self._glyphs
+                gauge.usage, gauge.leaving = fill.usage, frees
                 gauge.background, gauge.blocking = fill.marks
                 gauge.caption = f"{now} now · {after} after"
             self._risks = at_risk(proposed.facts)
             self._facts.display = bool(self._risks)
-            self._facts.set_options(risk_row(fact, self._glyphs, kept=False) for fact in self._risks)
+            self._facts.set_options(risk_row(fact, kept=False) for fact in self._risks)
             self._facts.highlighted = 0 if self._risks else None
             self._ways.display = True
             self.set_focus(self._ways)
             wrong = proposed.claims_marked or proposed.problem
             self._ways.highlighted = self.WORDS.place("edit" if wrong else "apply")
         elif self._heard is not None:
-            numbers = Content(progress_line(self._heard, self._glyphs))
-            self.query_one("#review-numbers", Static).update(numbers)
+            self._say("#review-numbers", Content(progress_line(self._heard)))
 
     def _show_sent(self, sent: Replacement) -> None:
         self._replacement, self._sent_notes = sent, self._area.text
@@ -388,10 +372,9 @@ class ReviewScreen(Dialog[Reviewed]):
 
     def _show_head(self, proposed: CompactionProposed) -> None:
         width = self.app.size.width - INSETS
-        own = f" {self._glyphs.separator} ".join(self.figures)
-        said = ("", own) if own else numbers(proposed, self._glyphs)
-        head, below = head_rows(self.WORDS.ready, *said, width, self._glyphs)
-        self.query_one(".dialog-title", Static).add_class("-signed").update(head)
+        said = ("", " · ".join(self.figures)) if self.figures else numbers(proposed)
+        head, below = head_rows(self.WORDS.ready, *said, width)
+        self.write_head(head)
         self._say("#review-numbers", below)
 
     def on_resize(self) -> None:
@@ -443,7 +426,7 @@ class ReviewScreen(Dialog[Reviewed]):
                 event.stop()
                 self._area.insert(event.character)
         # Bindings act only after this.
-        elif self._stray.catch(event, {"a", "d", "e", "f", "n", "t"} if not self.writing else ()):
+        elif self.stray.catch(event, {"a", "d", "e", "f", "n", "t"} if not self.writing else ()):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -472,7 +455,7 @@ class ReviewScreen(Dialog[Reviewed]):
         """Put a fact into the text, word for word."""
         self._area.add_line(clean(verbatim(self._risks[at])))
         self._show_text()
-        row = risk_row(self._risks[at], self._glyphs, kept=True)
+        row = risk_row(self._risks[at], kept=True)
         self._facts.replace_option_prompt_at_index(at, row)
 
     def action_add(self) -> None:
@@ -586,32 +569,23 @@ def fill_of(app: "Host", session: ChatSession) -> Fill | None:
 # A summary that is applied by itself, looked at while it is written.
 
 
-class ReadAlongScreen(Dialog[None]):
+class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full"):
     """Shows a summary while it is written, and at its end what became of it."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/review.tcss"]
-    BINDINGS = place_bindings("details")
-    HINTS = place_hints("details")
-
-    def __init__(self, part: int, text: str, glyphs: Glyphs) -> None:
+    def __init__(self, part: int, text: str) -> None:
         """Begin with what there is by now.
 
         Args:
             part: The part that is being written, from 1.
             text: What has been written of it.
-            glyphs: Signs to draw with.
         """
-        super().__init__()
-        self._glyphs = glyphs
+        super().__init__(SUMMARY.writing)
         self._area = SummaryArea(id="review-text")
         self._area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading(SUMMARY.writing)
-            yield Static(classes="dialog-note", id="review-numbers", markup=False)
-            yield self._area
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        yield Static(classes="dialog-note", id="review-numbers", markup=False)
+        yield self._area
 
     def keep_up(self, record: Record) -> None:
         """Show what an event adds."""
@@ -620,10 +594,9 @@ class ReadAlongScreen(Dialog[None]):
         match record.data:
             case CompactionProgress() as progress:
                 self._area.hear(progress)
-                numbers = Content(progress_line(progress, self._glyphs))
-                self.query_one("#review-numbers", Static).update(numbers)
+                self.query_one("#review-numbers", Static).update(progress_line(progress))
             case CompactionComplete() as done:
-                self.query_one(".dialog-title", Static).update(Content(clean(outcome_text(done)[0])))
+                self.write_head(clean(outcome_text(done)[0]))
 
     async def action_copy_all(self) -> None:
         self.key_row.said = await copy(self.app, self._area.text)
@@ -631,7 +604,7 @@ class ReadAlongScreen(Dialog[None]):
 
 def read_along(app: "Host", session: ChatSession) -> None:
     """Show the summary that is being written."""
-    screen = ReadAlongScreen(*session.state.writing, session.glyphs)
+    screen = ReadAlongScreen(*session.state.writing)
     session.followers.append(screen.keep_up)
     app.push_screen(screen, lambda _: session.followers.remove(screen.keep_up))
 
@@ -659,8 +632,7 @@ def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
 def _screen_of(
     app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str = ""
 ) -> ReviewScreen:
-    fill, read = fill_of(app, session), reader_of(session)
-    return ReviewScreen(proposed, job=job, fill=fill, read=read, glyphs=session.glyphs)
+    return ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
 
 
 async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -> None:

@@ -6,11 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual.app import App
 from textual.content import Content
-from textual.types import CSSPathType
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.work import Clear, Rewind
@@ -43,10 +42,8 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-class PromptPicker(ListDialog[RewindPoint]):
+class PromptPicker(ListDialog[RewindPoint], style="rewind"):
     """Dismisses with a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/rewind.tcss"]
 
     def __init__(
         self,

@@ -78,7 +78,7 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     async def raw() -> str:
         return await asyncio.to_thread(read_json, database, session.id, (entry.seq, entry.result_seq))
 
-    screen = MessageScreen(facts, text, raw, can_change=not session.read_only, glyphs=session.glyphs)
+    screen = MessageScreen(facts, text, raw, can_change=not session.read_only)
     match await app.push_screen_wait(screen):
         case "pin":
             session.submit(Pin(entry.message, not entry.pinned))
@@ -137,7 +137,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         said=said_at(session.presenter.view.entries),
         read=reader_of(session),
     )
-    wanted = await app.push_screen_wait(CompactionDetail(view, glyphs=session.glyphs))
+    wanted = await app.push_screen_wait(CompactionDetail(view))
     if isinstance(wanted, int):
         session.presenter.jump_to(wanted)
     elif wanted is not None:

@@ -20,7 +20,8 @@ from tui_app.ui.compaction_words import unmarked
 from tui_app.ui.dialogs.message import entry_of, full_text
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.sent_page import MARGIN, Replacement, SentLine, SentPage, sent_page
-from tui_app.ui.text import Glyphs, clock, one_line
+from tui_app.ui.tables import MUTED
+from tui_app.ui.text import PLAIN, UNICODE, clock, one_line
 from tui_app.ui.themes import Palette, legible
 from tui_app.ui.transcript.lines import EDGE, Painter
 from tui_app.ui.widgets import HintRow, LongText, TellsFailures, Wrapped
@@ -41,9 +42,9 @@ class SentText(LongText):
     class Asked(Told):
         """The message of the marked line is wanted."""
 
-    def __init__(self, sent: Replacement, glyphs: Glyphs) -> None:
+    def __init__(self, sent: Replacement) -> None:
         super().__init__(sent.text)
-        self._sent, self._glyphs = sent, glyphs
+        self._sent = sent
         self._at: int | None = None
         self.beside: LongText | None = None
         """A text that pages are turned in meanwhile."""
@@ -116,7 +117,7 @@ class SentText(LongText):
 
     def _broken(self, width: int) -> Wrapped:
         cells, plain = max(8, width - MARGIN - EDGE), self.app.has_class("-plain")
-        painter = Painter(Palette.of(self), self._glyphs, cells, plain=plain)
+        painter = Painter(Palette.of(self), PLAIN if plain else UNICODE, cells, plain=plain)
         return sent_page(self._sent, painter)
 
     def _strip(self, number: int) -> Strip:
@@ -127,7 +128,7 @@ class SentText(LongText):
         if line is None or not line.first <= number <= line.last:
             return Strip.join([Strip([page.margins[number]]), text])
         over = self.get_component_rich_style("sent-text--line", partial=True)
-        sign = self._glyphs.collapsed if number == line.first else page.margins[number].text
+        sign = page.sign if number == line.first else page.margins[number].text
         margin = Segment(f"{sign:<{MARGIN}}", page.margins[number].style)
         parts = ((part, (style or Style.null()) + over) for part, style, _ in (margin, *text))
         return Strip([Segment(part, legible(style)) for part, style in parts])
@@ -158,20 +159,16 @@ class SentView(TellsFailures, Vertical):
             super().__init__()
             self.entry, self.text = entry, text
 
-    def __init__(
-        self, sent: Replacement, glyphs: Glyphs, read: Reader | None, *, id: str | None = None
-    ) -> None:
+    def __init__(self, sent: Replacement, read: Reader | None, *, id: str | None = None) -> None:
         """Show a replacement.
 
         Args:
             sent: It.
-            glyphs: Signs to draw with.
             read: Reads the messages that its lines come from; None where there are none.
             id: Textual id.
         """
         super().__init__(id=id)
-        self.text = SentText(sent, glyphs)
-        self._glyphs, self._read = glyphs, read
+        self.text, self._read = SentText(sent), read
         self._shown: Sequence[tuple[Entry, str]] = ()
 
     def compose(self) -> ComposeResult:
@@ -258,9 +255,8 @@ class SentView(TellsFailures, Vertical):
         self.post_message(self.Changed())
 
     def _head(self, entry: Entry) -> Content:
-        time = f" {self._glyphs.separator} {clock(entry.time)}"
         title = f"  {one_line(entry.title, 200)}"
-        return Content.assemble((f"#{entry.message}", "bold"), title, (time, "$text-muted"))
+        return Content.assemble((f"#{entry.message}", "bold"), title, (f" · {clock(entry.time)}", MUTED))
 
 
 _BESIDE = 100

@@ -7,9 +7,8 @@ from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
 from textual.app import App, ComposeResult
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.types import CSSPathType
 from textual.widgets import Static
 
 from tui_app.conversation.policies import choose_policy, policy_names
@@ -27,7 +26,6 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.gauge import marks
-from tui_app.ui.keys import place_bindings, place_hints
 from tui_app.ui.launch import Launch
 from tui_app.ui.reports import audit_lines, read_audit, sections
 from tui_app.ui.tables import MUTED, Column
@@ -52,7 +50,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Model      {state.model}",
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
-        f"Context    {filled.replace('·', session.glyphs.separator)}",
+        f"Context    {filled}",
         f"Cost       {'unknown' if state.costs.usd is None else cost(state.costs.usd)}",
         *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
         f"Files      {session.folder}",
@@ -107,12 +105,8 @@ LOOK_S = 1.0
 """Seconds between two looks at the log while the screen is open."""
 
 
-class StatsScreen(Dialog[None]):
+class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
     """Scrollable figures that follow the log."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/stats.tcss"]
-    BINDINGS = place_bindings("stats")
-    HINTS = place_hints("stats")
 
     def __init__(self, stats: SessionStats, read: Callable[[], Awaitable[SessionStats]]) -> None:
         """Show figures.
@@ -121,15 +115,12 @@ class StatsScreen(Dialog[None]):
             stats: The figures so far.
             read: Brings them up to date, without holding up the screen.
         """
-        super().__init__()
+        super().__init__("Statistics")
         self._stats, self._read = stats, read
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog -full"):
-            yield self.heading("Statistics")
-            with VerticalScroll(id="stats-scroll"):
-                yield Static(self._content(), id="stats-figures", markup=False)
-            yield self.hints()
+    def body(self) -> ComposeResult:
+        with VerticalScroll(id="stats-scroll"):
+            yield Static(self._content(), id="stats-figures", markup=False)
 
     def on_mount(self) -> None:
         """Scroll with the keys; look at the log now and then."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from rich.cells import cell_len
 from textual.app import App
 from textual.content import Content
-from textual.widgets import Static
 from textual.worker import Worker
 
 from tui_app.context.storage_errors import StorageError
@@ -32,7 +31,7 @@ from tui_app.ui.dialogs.actions import may_leave, what_leaving_costs
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.keys import Hint, place_bindings
+from tui_app.ui.keys import Hint
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, cost, count, from_home, one_line, tokens, window_text
@@ -79,10 +78,8 @@ _NARROW, _ROOMY = 50, 90
 """Cells of a row from which it has its columns, and from which it says what a session has spent."""
 
 
-class SessionsScreen(ListDialog[SessionInfo]):
+class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
     """Dismisses with the session to ``open``, ``rename`` or ``delete``, or with the wish to ``search``."""
-
-    BINDINGS = place_bindings("sessions")
 
     def __init__(
         self,
@@ -269,10 +266,8 @@ def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]
     return f"{title} · stopped{f' at {done}' if done else ''}"
 
 
-class SearchScreen(ListDialog[Found]):
+class SearchScreen(ListDialog[Found], place="search"):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
-
-    BINDINGS = place_bindings("search")
 
     def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
         """Offer a search.
@@ -365,7 +360,7 @@ class SearchScreen(ListDialog[Found]):
     def _tell(self) -> None:
         """Say how far the search is, from now on after each part."""
         self._slow = True
-        self._head("looking")
+        self._say_how_far("looking")
 
     def _end(self, state: Literal["", "stopped"]) -> None:
         """End the search; what was found stays."""
@@ -376,10 +371,10 @@ class SearchScreen(ListDialog[Found]):
             self.workers.cancel_group(self, "search")
             if self._reached is None or not self._reached.found:
                 self._show((), "Stopped before anything was found.")
-        self._head(state)
+        self._say_how_far(state)
 
-    def _head(self, state: Literal["", "looking", "stopped"]) -> None:
-        self.query_one(".dialog-title", Static).update(Content(title_of(self._reached, state)))
+    def _say_how_far(self, state: Literal["", "looking", "stopped"]) -> None:
+        self.write_head(title_of(self._reached, state))
         esc = "stop" if state == "looking" else "close"
         acting = self.spec.hints[:-1] if self.shown else ()
         self.key_row.hints = (*acting, Hint("esc", esc, 0, "screen.close"))

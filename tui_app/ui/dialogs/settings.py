@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual.color import Color
 from textual.theme import Theme
-from textual.types import CSSPathType
 
 from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
@@ -17,7 +16,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import typed
-from tui_app.ui.keys import place_bindings, textual_keymap
+from tui_app.ui.keys import textual_keymap
 from tui_app.ui.tables import Column
 from tui_app.ui.text import one_line, padded, window_text
 from tui_app.ui.themes import MIN_CONTRAST, contrast, own_themes
@@ -69,11 +68,8 @@ def is_changed(entry: Entry) -> bool:
     return entry.origin.kind != "default"
 
 
-class SettingsScreen(OpenList[Entry]):
+class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="-full"):
     """Wants to change a setting, or to ``reset`` it to its built-in value."""
-
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss", "../styles/settings.tcss"]
-    BINDINGS = place_bindings("settings")
 
     def __init__(self, title: str, entries: Sequence[Entry], words: str = "") -> None:
         """List settings.
@@ -105,7 +101,6 @@ class SettingsScreen(OpenList[Entry]):
             empty="No matching setting.",
             section=lambda row: row.section,
             key=lambda row: row.key,
-            is_page=True,
         )
         super().__init__(entries, spec)
         self.written = words

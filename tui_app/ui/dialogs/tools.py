@@ -2,10 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import work
-from textual.types import CSSPathType
 
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
@@ -55,7 +54,6 @@ def _note(row: ToolRow) -> str:
 class ToolsScreen(ListDialog[ToolRow]):
     """Switches tools off and on again while it is open."""
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["../styles/dialog.tcss"]
     SPEC = ListSpec[ToolRow](
         name="tools",
         search="filter by name, server or purpose",
