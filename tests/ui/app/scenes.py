@@ -37,7 +37,7 @@ from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SkillsScreen
+from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SessionServers, SkillsScreen
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
@@ -451,12 +451,14 @@ async def same_tools(_name: str) -> Sequence[ToolRow]:
     return TOOLS
 
 
-async def same_servers() -> Sequence[McpStatus]:
-    return SERVERS
+class StillServers(SessionServers):
+    """Servers of which nothing changes any more."""
 
+    def __init__(self) -> None:
+        """Belong to no session."""
 
-async def ask_nobody(_name: str) -> None:
-    """Nobody starts anything."""
+    async def read(self) -> Sequence[McpStatus]:
+        return SERVERS
 
 
 async def queue(deck: Deck) -> None:
@@ -618,7 +620,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "imported": (ImportedDialog, asks(lambda: ImportedDialog(IMPORTED, 101_100, 128_000))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
-    "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, same_servers, ask_nobody))),
+    "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, StillServers()))),
     "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS, same_tools))),
     "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
 }

@@ -23,11 +23,10 @@ from tests.ui.app.scenes import (
     SKILLS,
     VIEW,
     Scene,
-    ask_nobody,
+    StillServers,
     compacted_talk,
     context_screen,
     opens,
-    same_servers,
     search,
     talk,
 )
@@ -380,7 +379,7 @@ async def _settled(pilot: "Pilot[Any]") -> None:
 
 
 async def test_mcp_servers(desk: Desk, looks: Looks) -> None:
-    screen = McpScreen(SERVERS, same_servers, ask_nobody)
+    screen = McpScreen(SERVERS, StillServers())
     await looks(desk.app(), showing(screen, *["down"] * 4))
 
 

@@ -22,7 +22,7 @@ from tui_app.session.request_ledger import ItemState, LedgerRow
 from tui_app.session.stats import StageRow
 from tui_app.ui.context_words import ContextView, forecast, limits, outlook_text, tool_lines
 from tui_app.ui.dialogs.context import FIXED, NOTHING_MARKED, ContextScreen
-from tui_app.ui.dialogs.extensions import McpRow, McpScreen, mcp_note
+from tui_app.ui.dialogs.extensions import McpScreen, mcp_note
 from tui_app.ui.dialogs.extensions import rows_of as mcp_rows
 from tui_app.ui.lists import RowList
 from tui_app.ui.receipts import ReceiptList
@@ -522,9 +522,10 @@ def test_tools_that_are_found_by_searching_say_what_they_save() -> None:
     assert (server.tokens, server.saved) == (800, 9_800)
     rows = [Table(McpScreen.SPEC.columns).line(row, 100).plain for row in mcp_rows((server,))]
     assert ["by search" in row for row in rows] == [False, False, True]
-    assert "9,800 tokens of each request saved" in mcp_note(McpRow(server))
-    assert "9,800 tokens saved until the model finds it" in mcp_note(McpRow(server, hidden))
-    assert "800 tokens of each request" in mcp_note(McpRow(server, seen))
+    notes = "\n".join(mcp_note(row) for row in mcp_rows((server,)))
+    assert "9,800 tokens of each request saved" in notes
+    assert "9,800 tokens saved until the model finds it" in notes
+    assert "\n800 tokens of each request" in notes
 
 
 REQUESTS = tuple(

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -48,45 +48,27 @@ class McpRow:
     """A server, or one of its tools."""
 
     server: McpStatus
-    tool: McpTool | None = None
-
-    @property
-    def name(self) -> str:
-        return self.server.name if self.tool is None else f"  {self.tool.name}"
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """By what it is found again when the servers have changed."""
-        return self.server.name, self.tool.name if self.tool is not None else ""
-
-    @property
-    def tone(self) -> str:
-        return "" if self.tool is not None else "bold"
-
-    @property
-    def state(self) -> str:
-        if self.tool is None:
-            return self.server.words
-        return "by search" if self.tool.deferred else ""
-
-    @property
-    def state_tone(self) -> str:
-        return "$text-error" if self.server.state == "failed" else MUTED
-
-    @property
-    def size(self) -> str:
-        """Its tokens of each request."""
-        size = self.tool.tokens if self.tool is not None else self.server.tokens
-        return tokens(size) if size else "-"
-
-    @property
-    def about(self) -> str:
-        return self.tool.description if self.tool is not None else self.server.error or self.server.where
+    tool: McpTool | None
+    name: str
+    state: str
+    tokens: int
+    """Of each request."""
+    about: str
+    searched: str
+    """What it is searched by besides the server's name and what it is about."""
 
 
 def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
     """Every server, with its tools below it."""
-    return [McpRow(server, tool) for server in servers for tool in (None, *server.tools)]
+    rows = []
+    for it in servers:
+        rows.append(
+            McpRow(it, None, it.name, it.words, it.tokens, it.error or it.where, f"{it.where} {it.words}")
+        )
+        for tool in it.tools:
+            state = "by search" if tool.deferred else ""
+            rows.append(McpRow(it, tool, f"  {tool.name}", state, tool.tokens, tool.description, tool.name))
+    return rows
 
 
 def mcp_note(row: McpRow) -> str:
@@ -121,10 +103,12 @@ def servers_title(it: ListDialog[McpRow]) -> str:
     return f"MCP servers · {len(servers)}{it.narrowed} · {tokens(size)} tokens of each request{more}"
 
 
-def mcp_words(row: McpRow) -> tuple[str, str]:
-    """What a row is searched by besides the server's name."""
-    tool, server = row.tool, row.server
-    return (server.where, server.words) if tool is None else (tool.name, tool.description)
+def _name_tone(row: McpRow) -> str:
+    return "bold" if row.tool is None else ""
+
+
+def _state_tone(row: McpRow) -> str:
+    return "$text-error" if row.server.state == "failed" else MUTED
 
 
 class McpScreen(ListDialog[McpRow], place="mcp"):
@@ -134,41 +118,32 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         name="mcp",
         search="filter by server, tool or purpose",
         columns=(
-            Column(attrgetter("name"), 34, attrgetter("tone"), share=3, leaves_at=_NARROW),
-            Column(attrgetter("name"), tone=attrgetter("tone"), comes_below=_NARROW),
-            Column(attrgetter("state"), 16, attrgetter("state_tone")),
-            Column(attrgetter("size"), 8, "", right=True, leaves_at=_NARROW),
+            Column(attrgetter("name"), 34, _name_tone, share=3, leaves_at=_NARROW),
+            Column(attrgetter("name"), tone=_name_tone, comes_below=_NARROW),
+            Column(attrgetter("state"), 16, _state_tone),
+            Column(
+                lambda row: tokens(row.tokens) if row.tokens else "-", 8, "", right=True, leaves_at=_NARROW
+            ),
             Column(lambda row: f"  {row.about}", leaves_at=_NARROW),
         ),
         title=servers_title,
-        words=lambda row: " ".join((row.server.name, *mcp_words(row))),
+        words=lambda row: f"{row.server.name} {row.searched} {row.about}",
         note=mcp_note,
         empty="No matching server or tool.",
         none=NONE,
-        key=attrgetter("key"),
+        key=lambda row: (row.server.name, row.name),
         least=28,
     )
 
-    def __init__(
-        self,
-        servers: Sequence[McpStatus],
-        read: Callable[[], Awaitable[Sequence[McpStatus]]],
-        reload: Callable[[str], Awaitable[None]],
-        sign_in: Callable[[str, Callable[[Consent], None]], Awaitable[None]] | None = None,
-        switch: Callable[[str, bool], Awaitable[str]] | None = None,
-    ) -> None:
+    def __init__(self, statuses: Sequence[McpStatus], servers: "SessionServers") -> None:
         """Show servers.
 
         Args:
-            servers: As they are.
-            read: Looks at them again.
-            reload: Starts one again, by its name.
-            sign_in: Starts one again and lets the user sign in; told who shows the address.
-            switch: Switches one on or off; says in a sentence what has come of it.
+            statuses: As they are.
+            servers: Reads and changes them.
         """
-        super().__init__(rows_of(servers))
-        self._sign_in, self._switch = sign_in, switch
-        self._servers, self._read, self._reload = tuple(servers), read, reload
+        super().__init__(rows_of(statuses))
+        self._statuses, self._servers = tuple(statuses), servers
 
     def on_mount(self) -> None:
         self._follow()
@@ -180,10 +155,10 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             await self._look()
 
     async def _look(self) -> None:
-        servers = tuple(await self._read())
-        if servers != self._servers:
-            self._servers = servers
-            self.show(rows_of(servers))
+        statuses = tuple(await self._servers.read())
+        if statuses != self._statuses:
+            self._statuses = statuses
+            self.show(rows_of(statuses))
 
     def list_rows(self, rows: Sequence[McpRow]) -> None:
         """Show rows; the marked one may have other words by now."""
@@ -200,12 +175,12 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         if (row := self.marked) is not None:
             name = row.server.name
             self.note(f"Starting {name} again.")
-            await self._reload(name)
+            await self._servers.reload([name])
             await self._look()
 
     @work(group="reload", exit_on_error=False)
     async def action_sign_in(self) -> None:
-        if (row := self.marked) is None or self._sign_in is None:
+        if (row := self.marked) is None:
             return
         if not row.server.is_address:
             self.note(f"{row.server.name} is a program: there is nothing to sign in to.")
@@ -216,13 +191,13 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             self.app.call_from_thread(self.note, told)
 
         self.note(f"Asking {row.server.name} how to sign in.")
-        await self._sign_in(row.server.name, show)
+        await self._servers.sign_in(row.server.name, show)
         await self._look()
 
     @work(group="reload", exit_on_error=False)
     async def action_switch(self) -> None:
-        if (row := self.marked) is not None and self._switch is not None:
-            said = await self._switch(row.server.name, row.server.state == "off")
+        if (row := self.marked) is not None:
+            said = await self._servers.switch(row.server.name, row.server.state == "off")
             await self._look()
             self.note(said)
 
@@ -259,13 +234,44 @@ async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCo
     return tuple(each for each in prompt_commands(await session.ask(look)) if each.name not in taken)
 
 
+@frozen
+class SessionServers:
+    """The MCP servers of a session, asked for on the engine's thread."""
+
+    session: ChatSession
+
+    async def read(self) -> Sequence[McpStatus]:
+        return await self.session.ask(lambda opened: opened.extras.servers.statuses())
+
+    async def reload(self, names: list[str]) -> None:
+        """Start some again; all where none is named."""
+        await self.session.ask(lambda opened: opened.extras.servers.reload(names))
+
+    async def sign_in(self, name: str, announce: Callable[[Consent], None]) -> None:
+        """Start one again and let the user sign in."""
+        await self.session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
+
+    async def switch(self, name: str, on: bool) -> str:
+        """Switch one on or off, now and from now on; says what has come of it."""
+        launch, word = self.session.launch, "on" if on else "off"
+        await self.session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
+        if name not in launch.settings.mcp:
+            return f"{name} is switched {word} in this session."
+        try:
+            file = SettingsFile(launch.paths, launch.env)
+            await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
+        except (SettingsError, OSError) as error:
+            return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
+        return f"{name} is switched {word}, in this session and in the settings."
+
+
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the servers, or start them again."""
-    words = argument.split()
+    words, servers = argument.split(), SessionServers(session)
     if session.read_only:
         session.say(session.read_only)
     elif not words:
-        await _show_servers(app, session)
+        await app.push_screen_wait(McpScreen(await servers.read(), servers))
     elif words[0].lower() == "reload" and len(words) < 3:
         names = words[1:]
         defined = session.launch.settings.mcp
@@ -276,67 +282,37 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
             session.say("No MCP server is configured.")
         else:
             session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
-            await _reload(session, names)
+            await servers.reload(names)
     else:
         session.say(USAGE)
 
 
-async def _show_servers(app: "Host", session: ChatSession) -> None:
-    async def read() -> Sequence[McpStatus]:
-        return await session.ask(lambda opened: opened.extras.servers.statuses())
-
-    async def reload(name: str) -> None:
-        await _reload(session, [name])
-
-    async def sign_in(name: str, announce: Callable[[Consent], None]) -> None:
-        await session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
-
-    async def switch(name: str, on: bool) -> str:
-        return await _switch(session, name, on)
-
-    await app.push_screen_wait(McpScreen(await read(), read, reload, sign_in, switch))
-
-
-async def _switch(session: ChatSession, name: str, on: bool) -> str:
-    """Switch a server on or off, now and from now on; says what has come of it."""
-    launch = session.launch
-    await session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
-    word = "on" if on else "off"
-    if name not in launch.settings.mcp:
-        return f"{name} is switched {word} in this session."
-    try:
-        file = SettingsFile(launch.paths, launch.env)
-        await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
-    except (SettingsError, OSError) as error:
-        return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
-    return f"{name} is switched {word}, in this session and in the settings."
-
-
-async def _reload(session: ChatSession, names: list[str]) -> None:
-    await session.ask(lambda opened: opened.extras.servers.reload(names))
-
-
 def status_lines(all_of_it: Overview) -> list[str]:
     """Lines of ``/status``: instructions that are followed, servers, skills."""
-    lines = []
-    if not all_of_it.instructed:
-        lines.append("Rules      off: project_instructions is false")
     shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
-    for number, file in enumerate(all_of_it.files):
+    rules = [] if all_of_it.instructed else ["off: project_instructions is false"]
+    for file in all_of_it.files:
         size = f" {shares[file.path]:,} tokens" if file.text and file.path in shares else ""
         note = f" ({one_line(file.about, 200)})" if file.about else ""
-        lines.append(f"{'' if number else 'Rules':<11}{one_line(file.path, 100)}{size}{note}")
-    for number, server in enumerate(all_of_it.servers):
-        lines.append(f"{'' if number else 'MCP':<11}{server.name}: {server.words}")
-    for number, state in enumerate(all_of_it.language_servers):
-        lines.append(f"{'' if number else 'Checks':<11}{one_line(state, 200)}")
-    if all_of_it.skills:
-        names = ", ".join(one_line(skill.name, 40) for skill in all_of_it.skills)
-        lines.append(f"Skills     {one_line(names, 200)}")
-    if all_of_it.agents.found:
-        names = ", ".join(one_line(each.name, 40) for each in all_of_it.agents.found)
-        lines.append(f"Agents     {one_line(names, 200)}")
-    return lines
+        rules.append(f"{one_line(file.path, 100)}{size}{note}")
+    return [
+        *labelled("Rules", rules),
+        *labelled("MCP", (f"{server.name}: {server.words}" for server in all_of_it.servers)),
+        *labelled("Checks", (one_line(state, 200) for state in all_of_it.language_servers)),
+        *labelled("Skills", _joined(each.name for each in all_of_it.skills)),
+        *labelled("Agents", _joined(each.name for each in all_of_it.agents.found)),
+    ]
+
+
+def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
+    """Rows below one another, the first with its label; none where nothing is told."""
+    for number, row in enumerate(told):
+        yield f"{'' if number else label:<11}{row}"
+
+
+def _joined(names: Iterable[str]) -> list[str]:
+    said = one_line(", ".join(one_line(name, 40) for name in names), 200)
+    return [said] if said else []
 
 
 # Skills: what there is for the model to load, where from, and which the conversation has loaded.

@@ -23,7 +23,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.extensions import overview, status_lines
+from tui_app.ui.dialogs.extensions import labelled, overview, status_lines
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.gauge import marks
 from tui_app.ui.launch import Launch
@@ -41,12 +41,11 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
-    added = launch.added
     lines = [
         f"Session    {session.id or 'not started'}",
         f"Folder     {launch.cwd}",
         *([f"Branch     {branch}"] if (branch := await asyncio.to_thread(_branch, launch)) else []),
-        *(f"{'' if number else 'Added':<11}{one_line(str(each), 200)}" for number, each in enumerate(added)),
+        *labelled("Added", (one_line(str(each), 200) for each in launch.added)),
         f"Model      {state.model}",
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
