@@ -225,7 +225,7 @@ class Settings:
     )
     """None is the policy's own."""
     blocking_threshold: float | None = setting(
-        None, SHARE, "Share of the window at which a request waits for a compaction."
+        None, SHARE, "Share of the window at which a request waits; less where the answer needs the room."
     )
     """None is the policy's own."""
     window: int | None = setting(

@@ -37,7 +37,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
 
     BINDINGS = place_bindings("rows")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row-list--row", "row-list--right", "row-list--head", "row-list--cursor",
+        "row-list--row", "row-list--right", "row-list--quiet", "row-list--head", "row-list--cursor",
     }  # fmt: skip
     DEFAULT_CSS = """
     RowList {
@@ -48,6 +48,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-gutter: stable;
         scrollbar-size-vertical: 1;
         & > .row-list--right { color: $foreground 70%; }
+        & > .row-list--quiet { color: $text-muted; }
         & > .row-list--head { color: $foreground; text-style: bold; }
         & > .row-list--cursor {
             background: $block-cursor-background;
@@ -69,6 +70,9 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         @property
         def control(self) -> "RowList":
             return self.row_list
+
+    class Moved(Message):
+        """The cursor is on another row, or the row has changed."""
 
     def __init__(
         self,
@@ -155,6 +159,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self._following = self._follows and round(new_value) >= self.max_scroll_y
 
     def watch_cursor(self, cursor: int | None) -> None:
+        self.post_message(self.Moved())
         if cursor is None or not self.size:
             return
         rows = max(1, self.scrollable_content_region.height - self._head_rows)

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message import Message
 from textual.widgets import Static
 
 from tui_app.session.database import Database, open_store
 from tui_app.settings import Settings
+from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
 from tui_app.ui.receipt_words import HEADS, NONE_YET, lost_text, receipt_lines, receipt_row, total_text
 from tui_app.ui.text import one_line
@@ -30,36 +31,24 @@ _BROKEN = 3
 class ReceiptList(Vertical):
     """The newest request first."""
 
+    BINDINGS = place_bindings("requests")
     DEFAULT_CSS = """
     ReceiptList { height: 1fr; }
     ReceiptList > RowList { height: 1fr; min-height: 3; }
     ReceiptList > .dialog-note { height: auto; max-height: 40%; padding: 0 2; }
     """
-
-    class Marked(Message):
-        """The cursor is on another request, or there are others."""
-
-    class Rows(RowList):
-        """Tells when the cursor moves."""
-
-        def watch_cursor(self, cursor: int | None) -> None:
-            super().watch_cursor(cursor)
-            self.post_message(ReceiptList.Marked())
+    _rows = getters.query_one(RowList)
 
     def __init__(self) -> None:
         super().__init__(id="context-requests")
         self._found: Sequence[Receipt] = ()
 
     def compose(self) -> ComposeResult:
-        yield self.Rows(self._row, head=" ", follows=False)
+        yield RowList(self._row, head=" ", follows=False, id="request-items")
         yield Static(classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
         self._rows.say_when_empty(NONE_YET)
-
-    @property
-    def _rows(self) -> RowList:
-        return self.query_one(self.Rows)
 
     @property
     def marked(self) -> "Receipt | None":
@@ -77,7 +66,7 @@ class ReceiptList(Vertical):
         places = [place for place, each in enumerate(self._found) if each.seq == seq]
         self._rows.cursor = next(iter(places), 0 if found else None)
         self._write_head()
-        self.post_message(self.Marked())
+        self._rows.post_message(RowList.Moved())
 
     def explain(self, receipt: "Receipt", sizes: Mapping[str, Any]) -> None:
         """Say what is known of a request, with its measured sizes by category."""

@@ -1,7 +1,7 @@
 """Audits and figures of a session, and what a sub-agent did, as plain text for the screen and for a shell."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from tui_app.events import Payload, RowKind, SubAgentEnd, SubAgentStart, SubAgen
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
-from tui_app.session.stats import SessionStats
+from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow
 from tui_app.session.user_view import Entry
 from tui_app.ui.text import clean, clock, cost, count, duration, one_line, percent, table_lines, tokens
 
@@ -173,8 +173,8 @@ def sections(stats: SessionStats) -> list[Section]:
         Section("Models", tuple(_models(stats))),
         Section("Prompt cache", tuple(_cache(stats))),
         Section("Compactions", tuple(_compactions(stats))),
-        Section("Digests and memory", tuple(_sides(stats))),
-        Section("Tokens saved by stage", tuple(_stages(stats))),
+        Section("Digests and memory", tuple(_figures(stats.sides, "for", "times", "in", "out", "cost"))),
+        Section("Tokens saved by stage", tuple(_figures(stats.stages, "stage", "times", "undone", "tokens"))),
         Section("Errors", tuple(_counted(stats.errors))),
         Section("Hooks", tuple(_counted(stats.hooks))),
     ]
@@ -197,29 +197,12 @@ def _session(stats: SessionStats) -> Iterable[str]:
 
 
 def _models(stats: SessionStats) -> Iterable[str]:
-    if not stats.models:
-        return _unpriced(stats.unpriced_models)
-    rows = [
-        (
-            one_line(row.model, _MODEL_CELLS) or _UNKNOWN,
-            f"{row.answers:,}",
-            tokens(row.input_tokens) if row.input_tokens or not row.output_tokens else "?",
-            tokens(row.cache_read_tokens),
-            tokens(row.output_tokens),
-            cost(row.cost_usd) if row.unpriced < row.answers else "?",
-        )
-        for row in stats.models
-    ]
-    head = ("model", "answers", "in", "cached", "out", "cost")
-    return [*_table([head, *rows]), *_unpriced(stats.unpriced_models)]
-
-
-def _unpriced(models: Mapping[str, int]) -> Iterable[str]:
-    """Whose price is not known, and what a user can do about it."""
-    for model, requests in models.items():
+    yield from _figures(stats.models, "model", "answers", "in", "cached", "out", "cost")
+    # Whose price is not known, and what a user can do about it.
+    for model, requests in stats.unpriced_models.items():
         name = one_line(model, _MODEL_CELLS) or _UNKNOWN
         yield f"no price for {name}: {count(requests, 'request')} not counted"
-    if models:
+    if stats.unpriced_models:
         yield "for your own server, set price_in and price_out in its endpoint"
 
 
@@ -236,52 +219,12 @@ def _cache(stats: SessionStats) -> Iterable[str]:
 
 
 def _compactions(stats: SessionStats) -> Iterable[str]:
-    if not stats.compactions:
-        return
-    undone = any(row.undone for row in stats.compactions)
-    head = ("trigger", "outcome", "times", *(["undone"] if undone else []), "removed", "time", "cost")
-    rows = [
-        (
-            _word(row.trigger),
-            _word(row.outcome),
-            f"{row.count:,}",
-            *([f"{row.undone:,}" if row.undone else ""] if undone else []),
-            tokens(row.tokens_removed),
-            duration(row.duration_s),
-            cost(row.cost_usd) if row.unpriced < row.count else "?",
-        )
-        for row in stats.compactions
-    ]
-    yield from _table([head, *rows], left=2)
+    undone = ["undone"] if any(row.undone for row in stats.compactions) else []
+    names = ("trigger", "outcome", "times", *undone, "removed", "time", "cost")
+    yield from _figures(stats.compactions, *names, left=2)
     if stats.retention is not None and stats.retention_min is not None:
         mean, least = percent(stats.retention), percent(stats.retention_min)
         yield f"facts kept (weighted): {mean} average, {least} minimum"
-
-
-def _sides(stats: SessionStats) -> Iterable[str]:
-    if not stats.sides:
-        return ()
-    rows = [
-        (
-            row.purpose,
-            f"{row.count:,}",
-            tokens(row.input_tokens),
-            tokens(row.output_tokens),
-            cost(row.cost_usd) if row.unpriced < row.count else "?",
-        )
-        for row in stats.sides
-    ]
-    return _table([("for", "times", "in", "out", "cost"), *rows])
-
-
-def _stages(stats: SessionStats) -> Iterable[str]:
-    if not stats.stages:
-        return ()
-    rows = [
-        (row.stage, f"{row.count:,}", f"{row.undone:,}" if row.undone else "", tokens(row.tokens_removed))
-        for row in stats.stages
-    ]
-    return _table([("stage", "times", "undone", "tokens"), *rows])
 
 
 def _counted(counts: Mapping[str, int]) -> Iterable[str]:
@@ -291,6 +234,37 @@ def _counted(counts: Mapping[str, int]) -> Iterable[str]:
 def _word(name: str) -> str:
     """A name out of the log, which another version may have written."""
     return one_line(name, _MODEL_CELLS).replace("_", " ")
+
+
+_CELLS: Mapping[str, Callable[[Any], str]] = {
+    "model": lambda row: one_line(row.model, _MODEL_CELLS) or _UNKNOWN,
+    "answers": lambda row: f"{row.answers:,}",
+    "trigger": lambda row: _word(row.trigger),
+    "outcome": lambda row: _word(row.outcome),
+    "for": lambda row: row.purpose,
+    "stage": lambda row: row.stage,
+    "times": lambda row: f"{row.count:,}",
+    "undone": lambda row: f"{row.undone:,}" if row.undone else "",
+    "in": lambda row: tokens(row.input_tokens) if row.input_tokens or not row.output_tokens else "?",
+    "cached": lambda row: tokens(row.cache_read_tokens),
+    "out": lambda row: tokens(row.output_tokens),
+    "removed": lambda row: tokens(row.tokens_removed),
+    "tokens": lambda row: tokens(row.tokens_removed),
+    "time": lambda row: duration(row.duration_s),
+    "cost": lambda row: cost(row.cost_usd) if row.unpriced < _times(row) else "?",
+}
+"""The columns of figures: how each reads in a row."""
+
+
+def _times(row: ModelRow | CompactionRow | SideRow) -> int:
+    return row.answers if isinstance(row, ModelRow) else row.count
+
+
+def _figures(rows: Sequence[object], *names: str, left: int = 1) -> list[str]:
+    """Rows below the names of their columns; nothing where there are none."""
+    return (
+        _table([names, *([_CELLS[name](row) for name in names] for row in rows)], left=left) if rows else []
+    )
 
 
 def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:

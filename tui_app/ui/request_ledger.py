@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
@@ -191,28 +190,16 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = Fa
         title = title.removeprefix(f"{RUN_COMMAND.name} ")
     text = f"{figures}{padded(mark, columns.sign)[: columns.sign]}{title}"
     said = row.kind in _SPOKEN and row.title and row.state != "excluded"
-    component = "row-list--row" if said else "ledger--quiet"
-    leads = ((len(size), "row-list--row"), (len(figures), "ledger--quiet"))
-    return Row(text, right, component, "ledger--quiet", leads)
+    component = "row-list--row" if said else "row-list--quiet"
+    leads = ((len(size), "row-list--row"), (len(figures), "row-list--quiet"))
+    return Row(text, right, component, "row-list--quiet", leads)
 
 
 class LedgerList(Vertical):
     """Column names, a search box where it is wanted, and the rows."""
 
     BINDINGS = place_bindings("ledger")
-
-    class Marked(Message):
-        """The cursor is on another row, or the row has changed."""
-
-    class Rows(RowList):
-        """Tells when the cursor moves."""
-
-        COMPONENT_CLASSES: ClassVar[set[str]] = {"ledger--quiet"}
-        DEFAULT_CSS = "Rows > .ledger--quiet { color: $text-muted; }"
-
-        def watch_cursor(self, cursor: int | None) -> None:
-            super().watch_cursor(cursor)
-            self.post_message(LedgerList.Marked())
+    rows = getters.query_one(RowList)
 
     def __init__(self, rows: Sequence[LedgerRow], note: Note) -> None:
         """Make a list.
@@ -233,16 +220,12 @@ class LedgerList(Vertical):
         search = WrittenLine(placeholder="words to look for", id="context-search", compact=True)
         search.display = False
         yield search
-        yield self.Rows(self._row, follows=False, id="context-items")
+        yield RowList(self._row, follows=False, id="context-items")
 
     def on_mount(self) -> None:
         self.rows.set_count(len(self._shown))
         self.rows.cursor = self._first
         self.rows.focus()
-
-    @property
-    def rows(self) -> RowList:
-        return self.query_one(self.Rows)
 
     @property
     def _first(self) -> int | None:
@@ -279,7 +262,7 @@ class LedgerList(Vertical):
             self._chosen ^= {self.marked.seq} if self.marked.seq > 0 else set()
             self.rows.refresh()
             self.rows.action_move(1)
-            self.post_message(self.Marked())
+            self.rows.post_message(RowList.Moved())
 
     def show(self, rows: Sequence[LedgerRow]) -> None:
         """Show other items; the cursor stays on its item."""
@@ -294,7 +277,7 @@ class LedgerList(Vertical):
         self.rows.cursor = next(iter(places), self._first)
         self.rows.refresh()
         self.query_one("#context-head", Static).update(self._head())
-        self.post_message(self.Marked())
+        self.rows.post_message(RowList.Moved())
 
     def _head(self) -> Content:
         shown, count = len(self._shown), len(self._all)

@@ -1,5 +1,6 @@
 """The context screen: rows that sum, every item of the next request, and what each key does to one."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import get_args
@@ -59,6 +60,7 @@ OUTLOOK = Outlook(
     pinned=3_100,
     pin_budget=25_600,
 )
+SECRET = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
 VIEW = ContextView(
     usage=USAGE,
     rows=ITEMS,
@@ -161,7 +163,11 @@ def test_the_bar_is_as_wide_as_it_should_be_whatever_it_shows(
 
 
 def test_the_bar_shows_what_fills_the_window_and_where_it_is_compacted() -> None:
-    bar, names = window_bar(USAGE, 100, (0.8, 0.95)).plain.split("\n")
+    capped = USAGE.window.effective / USAGE.window.stated
+    bar, names = window_bar(USAGE, 100, (0.8, capped)).plain.split("\n")
+    assert names.rstrip().endswith("waits at 94%: room for the answer")
+    roomy = replace(USAGE, window=replace(USAGE.window, reserve=1_000))
+    bar, names = window_bar(roomy, 100, (0.8, 0.95)).plain.split("\n")
     assert bar.count("█") == round(100 * USAGE.total / USAGE.window.stated)
     assert bar.index(UNICODE.load_mark) == 80
     assert names.rstrip().endswith("waits at 95%")
@@ -560,5 +566,30 @@ async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
         assert "in front of the messages: tools 4.8k (23)" in note
         assert "3 requests" in words(pilot)
         assert app.screen.query_one("#dialog-hints").hints[0].label == "enter"
+        assert "o what broke it   c copy as JSON" in str(app.screen.query_one("#dialog-hints").render())
+        await pilot.press("c")
+        await app.workers.wait_for_complete()
+        assert json.loads(app.clipboard)["seq"] == REQUESTS[1].seq
+        assert json.loads(app.clipboard)["sizes"]["tools"] == 4_800
+        await pilot.press("o")
+        await pilot.pause()
+        assert "no row of the conversation broke it" in str(app.screen.query_one("#dialog-hints").render())
         await pilot.press("enter")
         assert app.results == [REQUESTS[1].seq]
+
+
+async def test_what_broke_a_request_is_shown_and_the_key_that_copies_cancels_a_compaction_first() -> None:
+    broken = replace(REQUESTS[-1], broken_by="the compaction, #9", source=9, title=f"after {SECRET}")
+    source, view = Source(), replace(VIEW, receipts=(broken,))
+    app = Host(ContextScreen(source, view))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("right", "right", "c")
+        await app.workers.wait_for_complete()
+        assert SECRET not in app.clipboard
+        assert "after " in app.clipboard
+        source.tell(replace(view, compacting="compacting now: c cancels it"))
+        await app.workers.wait_for_complete()
+        await pilot.press("c")
+        assert source.cancelled == 1
+        await pilot.press("o")
+        assert app.results == [9]

@@ -313,7 +313,7 @@ def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
 
 def test_a_model_that_counts_otherwise_is_said_to() -> None:
     forecast = replace(SWITCH, tokens=140_000)
-    assert size_text(forecast) == "needs about 140k there"
+    assert size_text(forecast) == "is 91.5k here, 140k with its tokenizer"
     assert size_text(replace(forecast, tokens=92_000)) == "is 91.5k"
 
 

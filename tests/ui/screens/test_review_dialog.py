@@ -145,20 +145,30 @@ CHECKED = replace(
 @pytest.mark.parametrize(
     ("event", "way"),
     [
-        (PROPOSED, "Apply"),
-        (CHECKED, "Edit"),
-        (replace(CHECKED, claims_marked=0), "Apply"),
-        (replace(PROPOSED, problem="the summary is empty"), "Edit"),
+        (PROPOSED, "apply"),
+        (CHECKED, "check"),
+        (replace(CHECKED, claims_marked=0), "apply"),
+        (replace(PROPOSED, problem="the summary is empty"), "edit"),
     ],
 )
-async def test_enter_applies_unless_a_line_is_not_in_the_log(event: CompactionProposed, way: str) -> None:
+async def test_enter_applies_and_first_leads_to_lines_that_are_not_in_the_log(
+    event: CompactionProposed, way: str
+) -> None:
     app = Host(event)
     async with app.run_test(size=(80, 24)) as pilot:
-        ways = app.dialog.query_one("#review-ways", OptionList)
-        assert ways.highlighted is not None
-        assert str(ways.options[ways.highlighted].prompt).startswith(way)
+        await pilot.pause()
+        keys = app.dialog.key_row
+        assert str(keys.render()).startswith(f"enter {way} ")
+        if way != "apply":
+            await pilot.press("enter")
+            assert app.results == []
+            marked = app.dialog.query_one(SentText).marked
+            assert (marked is not None, app.text.has_focus) == (way == "check", way == "edit")
+            await pilot.press("escape")
+            await pilot.pause()
+            assert str(keys.render()).startswith("enter apply ")
         await pilot.press("enter")
-        assert app.results == ([Reviewed(event.summary)] if way == "Apply" else [])
+        assert app.results == [Reviewed(event.summary)]
 
 
 async def test_lines_are_checked_and_their_messages_read_before_it_is_applied() -> None:
@@ -186,7 +196,7 @@ async def test_lines_are_checked_and_their_messages_read_before_it_is_applied() 
         await pilot.press("escape", "escape")
         assert not app.dialog.query_one("#source").display
         await pilot.press("escape")
-        assert app.dialog.query_one("#review-ways", OptionList).has_focus
+        assert app.dialog.focused is None
         assert app.results == []
 
 
@@ -264,21 +274,20 @@ async def test_a_fact_that_is_added_shows_the_text_it_was_added_to() -> None:
 async def test_edited_then_applied() -> None:
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press("down", "enter")
+        await pilot.press("e")
         assert app.text.has_focus
         await pilot.press("down", "end", "enter", *"Now!")
         await pilot.press("escape")
         assert app.results == []
-        assert app.dialog.query_one("#review-ways", OptionList).has_focus
+        assert app.dialog.focused is None
         await pilot.press("enter")
         assert app.results == [Reviewed("# Intent\nFix [/x] the import.\nNow!")]
 
 
-@pytest.mark.parametrize("keys", [("escape",), ("end", "enter")])
-async def test_discarded_at_once_when_nothing_was_edited(keys: tuple[str, ...]) -> None:
+async def test_discarded_at_once_when_nothing_was_edited() -> None:
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press(*keys)
+        await pilot.press("escape")
         assert app.results == [Reviewed(None)]
 
 
@@ -333,7 +342,7 @@ async def test_it_is_read_while_it_is_written_and_edited_afterwards(size: tuple[
         app.dialog.propose(PROPOSED)
         await pilot.pause()
         assert app.text.text == "# Intent\nFix [/x] the import."
-        await pilot.press("down", "enter", "z")
+        await pilot.press("down", "e", "z")
         assert app.text.text.startswith("z")
         assert app.dialog.query_one("#dialog-hints").region.bottom <= size[1]
         assert app.text.size.height >= 1
@@ -371,11 +380,10 @@ async def test_keys_in_a_hurry_go_where_those_before_them_lead() -> None:
         assert app.results == [Reviewed(PROPOSED.summary)]
 
 
-@pytest.mark.parametrize("keys", [("f",), ("down", "down", "enter")])
-async def test_another_focus_has_it_written_anew(keys: tuple[str, ...]) -> None:
+async def test_another_focus_has_it_written_anew() -> None:
     app = Host()
     async with app.run_test() as pilot:
-        await pilot.press(*keys)
+        await pilot.press("f")
         assert isinstance(app.screen, EditDialog)
         await pilot.press(*"tides", "enter")
         assert app.results == [Reviewed(None, focus="tides")]
@@ -461,16 +469,16 @@ async def test_the_keys_that_are_named_and_the_bar_follow_the_focus() -> None:
             return app.dialog.query_one(".dialog").styles.background
 
         await pilot.pause()
-        for word in ("enter choose", "e edit", "f focus on", "esc discard"):
+        for word in ("enter apply", "e edit", "f rewrite with a focus", "esc discard"):
             assert word in keys()
-        assert bar("#review-facts") == ground() != bar("#review-ways")
+        assert bar("#review-facts") == ground()
         await pilot.press("tab")
         await pilot.pause()
         assert app.text.has_focus
         assert "enter" not in keys()
-        assert "esc back to the options" in keys()
-        assert bar("#review-facts") == ground() == bar("#review-ways")
+        assert "esc back" in keys()
+        assert bar("#review-facts") == ground()
         await pilot.press("tab")
         await pilot.pause()
         assert "enter keep it word for word" in keys()
-        assert bar("#review-ways") == ground() != bar("#review-facts")
+        assert ground() != bar("#review-facts")

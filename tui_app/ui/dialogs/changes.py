@@ -14,7 +14,6 @@ from tui_app.session.store import explained
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import Way
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
 from tui_app.ui.tables import Column
 from tui_app.ui.text import count, one_line
@@ -143,15 +142,10 @@ class CommitScreen(ReviewScreen):
     WORDS: ClassVar[Words] = Words(
         "Writing the commit message …",
         "Commit with this message?",
-        (
-            Way("Commit", "git commits; its hooks run", "apply"),
-            Way("Edit", "change the message", "edit"),
-            Way("Again", "rewrite it, with what it should say", "focus"),
-            Way("Discard", "nothing is committed", "discard"),
-        ),
+        "commit (git runs its hooks)",
         ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
         "Discard the message you have edited?",
-        rewrites="again",
+        rewrites="rewrite",
     )
 
     def offer(self, proposal: "CommitProposal", problem: str = "") -> None:

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
@@ -74,6 +74,9 @@ _WAYS = (
 class SummaryEditor(Dialog[str], place="summary", style="summary_editor", size="-full"):
     """Dismisses with the new text, or ``None`` where nothing is to change."""
 
+    _area = getters.query_one(TextArea)
+    _ways = getters.query_one(OptionList)
+
     def __init__(self, text: str, *, original: str) -> None:
         """Edit a summary.
 
@@ -126,29 +129,15 @@ class SummaryEditor(Dialog[str], place="summary", style="summary_editor", size="
             self._discard()
 
     @property
-    def _area(self) -> TextArea:
-        return self.query_one(TextArea)
-
-    @property
-    def _ways(self) -> OptionList:
-        return self.query_one(OptionList)
-
-    @property
     def _changed(self) -> bool:
         return self._area.text != self._shown
 
     def _discard(self) -> None:
         """Close; ask first where something was edited."""
-        if not self._changed:
+        if self._changed:
+            self.ask(ConfirmDialog("Discard what you have edited?", verb="Discard"), lambda _: None)
+        else:
             self.dismiss(None)
-            return
-
-        def sure(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(None)
-
-        question = ConfirmDialog("Discard what you have edited?", verb="Discard", keep="Keep")
-        self.app.push_screen(question, sure)
 
 
 _BESIDE_FACTS, _BESIDE_ROWS = 4, 5

@@ -1,6 +1,7 @@
 """What fills the context: tokens by category, every item of the next request, and what to do with one."""
 
 import asyncio
+import json
 import re
 import sqlite3
 import time
@@ -15,6 +16,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static, TabPane, TextArea
 
+from tui_app.context.secrets import mask_secrets
 from tui_app.conversation.message_actions import Move, Outlook, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import UsageInfo, ViewRewrite
@@ -30,6 +32,7 @@ from tui_app.session.request_ledger import (
     turns_left,
 )
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.clipboard import copy
 from tui_app.ui.context_words import (
     ContextView,
     headline,
@@ -44,6 +47,7 @@ from tui_app.ui.dialogs.extensions import overview
 from tui_app.ui.dialogs.parts import PartTabs, reading_area
 from tui_app.ui.gauge import marks
 from tui_app.ui.keys import Hint, place_hints
+from tui_app.ui.lists import RowList
 from tui_app.ui.receipts import Bill, ReceiptList, read_bill
 from tui_app.ui.request_ledger import LedgerList, outdated_reads, with_stale
 from tui_app.ui.text import next_turn_text, one_line, tokens, wrap_spans
@@ -59,46 +63,13 @@ PARTS: Mapping[str, tuple[str, str]] = {
 """The parts of the screen, by id: their names, and shorter ones."""
 
 
-# Which keys of the context screen act, for its last row.
-
-
-def context_hints(
-    view: ContextView,
-    *,
-    searched: bool = False,
-    writes: bool = False,
-    chosen: bool = False,
-    listed: bool = True,
-    requests: bool = False,
-) -> tuple[Hint, ...]:
-    """What the last row names.
-
-    Args:
-        view: What is shown.
-        searched: Whether the search box is there.
-        writes: Whether letters are written into it.
-        chosen: Whether items are marked, whose marks go first.
-        listed: Whether the part with all items is shown.
-        requests: Whether that with the requests is.
-    """
-    leaves = "end the search" if searched else "unmark" if chosen else "close"
-    leave = Hint("esc", leaves, 0, "screen.close")
-    if writes:
-        return (Hint("enter", "to the items", 1), leave)
-    stop, *others, tabs = place_hints(
-        "context", "c", "enter", "space", "x", "p", "o", "a", "u", "s", "/", "left/right"
-    )
-    shows = others[:1] if requests else others if listed else []
-    items = [hint for hint in shows if not (view.locked and hint.changes)]
-    return (*([stop] if view.compacting else []), *items, tabs, leave)
-
-
 ROOMY = 30
 """Rows from which each category has one of its own."""
 SHORT = 20
 """Rows below which the items get the room of what was saved."""
 _WAITS = "Queued: it runs when the current work ends."
 NOTHING_MARKED = "No item is marked: nothing matches the search."
+_REQUEST_HINTS = place_hints("requests")
 FIXED = "This goes with every request: only messages can be changed."
 
 
@@ -249,28 +220,34 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Act on an item only where it can be seen."""
+        """Act on an item only where it can be seen; the key that copies cancels a compaction that runs."""
         if action == "do":
             return self._lists
+        if action == "copy_request":
+            return not self._view.compacting
         return super().check_action(action, parameters)
 
     def _name_keys(self) -> None:
         """Name the keys that act now: in the search box letters are words to look for."""
-        items = self.query_one(LedgerList)
-        self.key_row.hints = context_hints(
-            self._view,
-            searched=items.searched,
-            writes=items.is_written_in,
-            chosen=items.has_choice,
-            listed=self._lists,
-            requests=self._shows_requests,
+        items, view = self.query_one(LedgerList), self._view
+        leaves = "end the search" if items.searched else "unmark" if items.has_choice else "close"
+        leave = Hint("esc", leaves, 0, "screen.close")
+        if items.is_written_in:
+            self.key_row.hints = (Hint("enter", "to the items", 1), leave)
+            return
+        stop, tabs, show, *deeds = place_hints(
+            "context", "c", "left/right", "enter", "space", "x", "p", "o", "a", "u", "s", "/"
         )
+        shows = (show, *deeds) if self._lists else (show, *_REQUEST_HINTS) if self._shows_requests else ()
+        acting = [hint for hint in shows if not (view.locked and hint.changes)]
+        self.key_row.hints = (*([stop] if view.compacting else []), *acting, tabs, leave)
 
-    @on(LedgerList.Marked)
-    def _marked(self, event: LedgerList.Marked) -> None:
+    @on(RowList.Moved)
+    def _moved(self, event: RowList.Moved) -> None:
         event.stop()
         self._name_keys()
         self._look()
+        self._read_sizes()
 
     @work(group="outlook", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
@@ -289,22 +266,14 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._known = self._view.answer
         _say(self, "#context-outlook", text)
 
-    @on(LedgerList.Rows.Selected)
-    def _selected(self, event: LedgerList.Rows.Selected) -> None:
+    @on(RowList.Selected)
+    def _selected(self, event: RowList.Selected) -> None:
         event.stop()
-        row = self.query_one(LedgerList).marked
-        if isinstance(event.row_list, ReceiptList.Rows):
-            receipt = self.query_one(ReceiptList).marked
-            self.dismiss(receipt.source or receipt.seq if receipt is not None else None)
-        elif row is not None and row.seq > 0:
+        item, request = self.query_one(LedgerList).marked, self.query_one(ReceiptList).marked
+        if (row := request if self._shows_requests else item) is not None and row.seq > 0:
             self.dismiss(row.seq)
         else:
             _say(self, "#context-outlook", FIXED)
-
-    @on(ReceiptList.Marked)
-    def _explain_request(self, event: ReceiptList.Marked) -> None:
-        event.stop()
-        self._read_sizes()
 
     @work(group="sizes", exclusive=True, exit_on_error=False)
     async def _read_sizes(self) -> None:
@@ -312,6 +281,24 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         requests = self.query_one(ReceiptList)
         if (receipt := requests.marked) is not None:
             requests.explain(receipt, await self._source.sizes(receipt.asked))
+
+    def action_show_break(self) -> None:
+        """Show what broke the prefix of the marked request, where that is a row of the conversation."""
+        receipt = self.query_one(ReceiptList).marked
+        if receipt is None or not receipt.broken_by:
+            self.key_row.said = "nothing broke its prefix"
+        elif receipt.source:
+            self.dismiss(receipt.source)
+        else:
+            self.key_row.said = "no row of the conversation broke it"
+
+    @work(group="copy", exclusive=True, exit_on_error=False)
+    async def action_copy_request(self) -> None:
+        """Copy what is known of the marked request, with its measured sizes."""
+        if (receipt := self.query_one(ReceiptList).marked) is not None:
+            known = {**receipt.to_json(), "sizes": dict(await self._source.sizes(receipt.asked))}
+            text = mask_secrets(json.dumps(known, indent=2, ensure_ascii=False))
+            self.key_row.said = await copy(self.app, text)
 
     def action_close(self) -> None:
         """End the search, or close without a decision."""
@@ -338,14 +325,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             return
         wishes, leaving = wishes_of(deed, rows), leaving_of(rows) if deed == "exclude" else ()
         outlook = await self._source.outlook(*(leaving or [row.seq for row in rows]))
-        moves = {
-            "pin": outlook.pin,
-            "exclude": outlook.exclude if leaving else Move(),
-            "archive": outlook.archive,
-            "offload": outlook.offload,
-            "restore": outlook.restore,
-        }
-        refused = moves[deed].refused
+        move: Move = Move() if deed == "exclude" and not leaving else getattr(outlook, deed)
+        refused = move.refused
         for wish in () if refused else wishes:
             refused = refused or self._source.submit(wish)
         if not refused:

@@ -1,8 +1,9 @@
 """What all modal screens share: look, key hints, and Esc that closes without a decision."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import events
+from textual import events, getters
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
@@ -31,6 +32,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
     BINDINGS = place_bindings("dialog")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
+    key_row = getters.query_one("#dialog-hints", HintRow)
     HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
     SIZE: ClassVar[str] = ""
@@ -109,6 +111,15 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
             below.take_text(self.typed)
         return super().dismiss(result)
 
+    def ask(self, question: "Dialog[Any]", result: Callable[[Any], Result | None]) -> None:
+        """Ask something, and dismiss with what a yes or a text leads to."""
+
+        def answered(answer: object) -> None:
+            if answer:
+                self.dismiss(result(answer))
+
+        self.app.push_screen(question, answered)
+
     @property
     def is_open(self) -> bool:
         """Whether it can be painted anew: composed, and not closed meanwhile.
@@ -144,10 +155,6 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """Ask for no more room where there may be enough."""
         for row in self.query("#dialog-hints").results(HintRow):
             row.said = "" if row.said == MORE_ROOM else row.said
-
-    @property
-    def key_row(self) -> HintRow:
-        return self.query_one("#dialog-hints", HintRow)
 
 
 def _is_signed(head: str | Content) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
-from tui_app.ui.dialogs.questions import EditDialog, Way
+from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
 from tui_app.ui.text import cost, one_line, tokens
 
@@ -32,15 +32,10 @@ class BriefScreen(ReviewScreen):
     WORDS: ClassVar[Words] = Words(
         "Writing the brief …",
         "Review the brief of the new session",
-        (
-            Way("Begin", "a new session begins with this brief; this one stays as it is", "apply"),
-            Way("Edit", "change its text", "edit"),
-            Way("Goal", "rewrite it for another goal", "focus"),
-            Way("Discard", "nothing changes", "discard"),
-        ),
+        "begin the session",
         ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet.", "rewrite"),
         "Discard the brief you have edited?",
-        rewrites="goal",
+        rewrites="rewrite for another goal",
     )
 
     def show(self, draft: "Draft") -> None:

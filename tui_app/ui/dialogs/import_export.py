@@ -5,7 +5,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
 from typing import Any, ClassVar, NamedTuple
@@ -93,18 +93,10 @@ class ImportScreen(ListDialog[TranscriptRow]):
         words=lambda row: f"{row.found.title} {row.found.program} {row.found.cwd} {row.found.path}",
         note=transcript_note,
         empty="No matching transcript.",
+        none="Looking for transcripts…",
         enter="import",
         least=40,
     )
-    _none = "Looking for transcripts…"
-
-    def show(self, rows: Iterable[TranscriptRow], said: str = "") -> None:
-        self._none = said or f"No transcripts of other tools were found. {BY_NAME}"
-        super().show(rows)
-
-    @property
-    def nothing(self) -> str:
-        return self.spec.empty if self.rows else self._none
 
 
 # An import while it runs: how far it is, and Esc to stop it.
@@ -215,7 +207,8 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
 
     async def fill() -> None:
         try:
-            screen.show(await asyncio.to_thread(_find, launch, closed))
+            found = await asyncio.to_thread(_find, launch, closed)
+            screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
             screen.show(

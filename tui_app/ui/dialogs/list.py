@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -14,7 +14,6 @@ from textual.widgets.option_list import Option
 from tui_app.records import frozen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.keys import PLACES, Hint, choice_hints, place_hints
 from tui_app.ui.tables import Column, Table
 from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
@@ -91,24 +90,25 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     The search box keeps the focus.
     """
 
+    options = getters.query_one(MarkedList)
     SPEC: ClassVar[ListSpec[Any]]
     """What the list is, where that is the same for all of its kind."""
 
     def __init__(
-        self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, said: str = "", mark: object = None
+        self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, mark: object = None
     ) -> None:
         """Offer rows.
 
         Args:
             rows: All there are.
             spec: What the list is.
-            said: What came of the last wish; shown until another row is marked.
             mark: Key of the row that is marked at first.
         """
         super().__init__()
         self.spec: ListSpec[R] = spec or self.SPEC
         self.table = Table(self.spec.columns)
-        self.said, self.marked_key = said, mark
+        self.said, self.marked_key = "", mark
+        """What came of the last wish, until another row is marked; and the key of the one that is."""
         self.written = ""
         """What stands in the search box; a list that comes up once more begins with it."""
         self.shown: Sequence[R] = ()
@@ -173,7 +173,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     @property
     def nothing(self) -> str:
         """The sentence shown where no row is left."""
-        return self.spec.empty if self.rows else self.spec.none or self.spec.empty
+        return self.spec.empty if self.rows else self.said or self.spec.none or self.spec.empty
 
     @property
     def row_width(self) -> int:
@@ -280,10 +280,6 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
         yield MarkedList(id=f"{spec.name}-list", compact=True, markup=False)
         yield Static(id=f"{spec.name}-note", classes="dialog-note", markup=False)
 
-    @property
-    def options(self) -> MarkedList:
-        return self.query_one(MarkedList)
-
     def note(self, text: str) -> None:
         self.query_one(f"#{self.spec.name}-note", Static).update(Content(text))
         rows = sum(1 for _ in wrap_spans(text, self.row_width))
@@ -359,15 +355,6 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
         if event.option_index == self.options.highlighted:
             self.explain(self.shown[event.option_index])
 
-    def ask(self, question: ConfirmDialog, asked: Asked[R]) -> None:
-        """Dismiss with something if a user says yes."""
-
-        def decided(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(asked)
-
-        self.app.push_screen(question, decided)
-
     def take_text(self, text: str) -> None:
         """Search for it as well."""
         box = self.query_one(Input)
@@ -385,10 +372,8 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
 class OpenList(ListDialog[R]):
     """A list that stays while what is asked for is done, one thing at a time, and is shown the rows anew."""
 
-    def __init__(
-        self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, said: str = "", mark: object = None
-    ) -> None:
-        super().__init__(rows, spec, said=said, mark=mark)
+    def __init__(self, rows: Iterable[R], spec: ListSpec[R]) -> None:
+        super().__init__(rows, spec)
         self._queue: asyncio.Queue[Asked[R] | None] = asyncio.Queue()
         self._is_free = True
 
@@ -443,12 +428,10 @@ class ChoiceDialog(ListDialog[str], style="settings"):
                 note=lambda word: (about or {}).get(word, ""),
                 enter="use",
                 esc="cancel",
+                key=lambda word: word,
             ),
+            mark=current,
         )
-        self._current = current
-
-    def first(self) -> int:
-        return self.shown.index(self._current) if self._current in self.shown else 0
 
 
 _FRAME = 10

@@ -100,7 +100,7 @@ class MemoryScreen(ListDialog[Entry], place="memory"):
             question = (
                 f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
             )
-            self.ask(ConfirmDialog(question, verb="Forget", keep="Keep"), Asked("forget", entry))
+            self.ask(ConfirmDialog(question, verb="Forget"), lambda _: Asked("forget", entry))
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.

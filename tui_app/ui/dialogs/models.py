@@ -222,7 +222,8 @@ def size_text(forecast: "SwitchForecast") -> str:
     """Size of the conversation by the gauge, and by the other model's count where that is much else."""
     here = forecast.tokens_now
     alike = abs(forecast.tokens - here) <= here * _ALIKE
-    return f"is {tokens(here)}" if alike else f"needs about {tokens(forecast.tokens)} there"
+    there = "" if alike else f" here, {tokens(forecast.tokens)} with its tokenizer"
+    return f"is {tokens(here)}{there}"
 
 
 def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -30,6 +30,8 @@ def place_text(number: int, of: int, name: str) -> str:
 
 class PartTabs(Vertical):
     """A few parts, one of which is shown."""
+
+    _tabs = getters.query_one(TabbedContent)
 
     def __init__(self, *panes: TabPane, names: Mapping[str, tuple[str, str]]) -> None:
         """Show the first part.
@@ -76,10 +78,6 @@ class PartTabs(Vertical):
             # By its name, not by a key of the screen.
             self._at = event.pane.id or self._at
         self._write_names()
-
-    @property
-    def _tabs(self) -> TabbedContent:
-        return self.query_one(TabbedContent)
 
     def _write_names(self) -> None:
         width = self.screen.size.width

@@ -1,7 +1,7 @@
 """A summary that is not applied yet: while it is written, then in numbers, with its text to edit.
 
-The question may come up while the user is writing: so it starts on the way that decides nothing, and what
-is still typed goes back to the prompt.
+The question may come up while the user is writing: so no key decides before it was quiet for a moment, and
+what is still typed goes back to the prompt.
 """
 
 import asyncio
@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.cells import cell_len
-from textual import events, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from tui_app.events import (
@@ -37,7 +38,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import INSETS, readable
-from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, Way, way_options
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_hints
@@ -197,38 +198,22 @@ class Words:
 
     writing: str
     ready: str
-    ways: tuple[Way, ...]
-    """How to ``apply``, ``edit``, ``focus`` and ``discard`` it."""
+    apply: str
+    """What enter does once it is written."""
     focus: tuple[str, str, str]
     """Title, question and verb of the dialog that asks what it should be written anew for."""
     discard: str
     """Asked before an edited text is dropped."""
-    rewrites: str = ""
-    """What the key that has it rewritten is called in the bottom row, where that is not its own name."""
+    rewrites: str = "rewrite with a focus"
+    """What the key that has it rewritten is called in the bottom row."""
     leaves: str = "stop"
     """What esc does while it is written."""
-
-    def place(self, answer: str) -> int:
-        """Where a way stands."""
-        return [way.answer for way in self.ways].index(answer)
-
-    @property
-    def hints(self) -> tuple[Hint, ...]:
-        """The keys of the ways."""
-        keys = place_hints("review", "enter", "e", "f", "n", "tab", "esc")
-        named = {"f": self.rewrites}
-        return tuple(key._replace(text=named.get(key.label) or key.text) for key in keys)
 
 
 SUMMARY = Words(
     "Writing the summary …",
     "Proposal",
-    (
-        Way("Apply", "the summary replaces what is removed", "apply"),
-        Way("Edit", "change its text", "edit"),
-        Way("Focus", "rewrite it: say what matters most", "focus"),
-        Way("Discard", "nothing changes", "discard"),
-    ),
+    "apply",
     ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
     "Discard the summary you have edited?",
     leaves="back to the chat, returns when done",
@@ -253,12 +238,15 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     """Dismisses with what the user wants."""
 
     WORDS: ClassVar[Words] = SUMMARY
-    ASKED = ".dialog-title, #review-ways, SentView, #review-text"
+    ASKED = ".dialog-title, SentView, #review-text"
+    AUTO_FOCUS = ""
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
     _ASIDE: ClassVar[tuple[Hint, ...]] = (
         Hint("tab", "next part", 1, "screen.other"),
-        Hint("esc", "back to the options", 0, "screen.close"),
+        Hint("esc", "back", 0, "screen.close"),
     )
+    _sent = getters.query_one(SentView)
+    _facts = getters.query_one("#review-facts", OptionList)
     figures: Sequence[str] = ()
     """Said at the right of the head, where that is not what a compaction changes."""
     trouble = ""
@@ -290,6 +278,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         """What would be sent as it is shown, and the notes in it."""
         self._area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
+        self._is_read = False
+        """Whether the user has looked at what is flagged in it."""
 
     @property
     def writing(self) -> bool:
@@ -304,15 +294,13 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         yield self._area
         yield Static(id="review-facts-line", markup=False)
         yield MarkedList(id="review-facts", compact=True, markup=False)
-        yield MarkedList(*way_options(self.WORDS.ways), id="review-ways", compact=True, markup=False)
 
     def on_mount(self) -> None:
         if self not in self.app.screen_stack:
             return  # given up before it was built: nothing is
         self._built = True
-        hidden = ("gauge", "problem", "sent", "facts-line", "facts", "ways")
-        for name in (f"#review-{part}" for part in hidden):
-            self.query_one(name).display = False
+        for part in ("gauge", "problem", "sent", "facts-line", "facts"):
+            self.query_one(f"#review-{part}").display = False
         self.set_focus(self._area)
         self._show()
 
@@ -359,10 +347,9 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self._facts.display = bool(self._risks)
             self._facts.set_options(risk_row(fact, kept=False) for fact in self._risks)
             self._facts.highlighted = 0 if self._risks else None
-            self._ways.display = True
-            self.set_focus(self._ways)
-            wrong = proposed.claims_marked or proposed.problem
-            self._ways.highlighted = self.WORDS.place("edit" if wrong else "apply")
+            self.set_focus(None)
+            self._show_text()
+            self._name_keys()
         elif self._heard is not None:
             self._say("#review-numbers", Content(progress_line(self._heard)))
 
@@ -384,34 +371,41 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def _show_text(self) -> None:
         """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
-        edits = self.writing or self._area.has_focus or self._area.text != self._sent_notes
+        edits = self.writing or self.focused is self._area or self._area.text != self._sent_notes
         self._area.display = edits or self._proposed is None or not self._proposed.passages
         self._sent.display = not self._area.display
 
-    @property
-    def _sent(self) -> SentView:
-        return self.query_one(SentView)
-
     def on_descendant_focus(self) -> None:
-        """Name the keys of the part that has them now; who has changed the text may want it applied."""
-        if self._ways.has_focus and self._area.edited:
-            self._ways.highlighted = self.WORDS.place("apply")
+        """Show the text that has the keys now, and name them."""
         self._show_text()
         self._name_keys()
+
+    on_descendant_blur = on_descendant_focus
+
+    @property
+    def _is_flagged(self) -> bool:
+        """Whether enter first leads to what is wrong with it."""
+        flaw = self._proposed is not None and (self._proposed.claims_marked or self._proposed.problem)
+        return bool(flaw) and not (self._is_read or self._area.edited)
 
     @on(SentView.Changed)
     def _name_keys(self) -> None:
         if self.writing:
             self.key_row.hints = (Hint("esc", self.WORDS.leaves, 0, "screen.close"),)
         elif self._facts.has_focus:
-            keeps = Hint("enter", "keep it word for word", 0)
-            self.key_row.hints = (keeps, *self.WORDS.hints[1:3], *self._ASIDE)
+            keeps = Hint("enter", "keep it word for word")
+            self.key_row.hints = (keeps, *self._hints("e", "f"), *self._ASIDE)
+        elif self.focused is not None:
+            checks = self._hints("n", *(["d"] if self._sent.text.marked else []))
+            self._sent.hints(self.key_row, (*checks, *self._ASIDE), "in full")
         else:
-            checks = place_hints("review", "n", *(["d"] if self._sent.text.marked else []))
-            adds = place_hints("review", "a") if self._risks else ()
-            own = (*self.WORDS.hints[:1], *adds, *self.WORDS.hints[1:])
-            others = own if self._ways.has_focus else (*checks, *self._ASIDE)
-            self._sent.hints(self.key_row, others, "in full")
+            keys = ("enter", *("a" if self._risks else ""), "e", "f", "n", "tab", "esc")
+            self._sent.hints(self.key_row, self._hints(*keys), "in full")
+
+    def _hints(self, *labels: str) -> Sequence[Hint]:
+        leads = "check" if self._sent.text.progress else "edit"
+        named = {"enter": leads if self._is_flagged else self.WORDS.apply, "f": self.WORDS.rewrites}
+        return [key._replace(text=named.get(key.label, key.text)) for key in place_hints("review", *labels)]
 
     def _say(self, name: str, text: Content) -> None:
         row = self.query_one(name, Static)
@@ -419,32 +413,43 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         row.display = bool(text)
 
     def on_key(self, event: events.Key) -> None:
-        """Let only those keys through to the ways that are meant for them."""
+        """Let only those keys through that are meant for it; whoever has moved in it writes no prompt."""
         if self._area.editing:
             if event.character is not None and event.is_printable:
-                # It was on its way to the ways when the focus went to the text, which stops those it gets.
+                # It was on its way here when the focus went to the text, which stops those it gets.
                 event.stop()
                 self._area.insert(event.character)
+            return
+        letters = {"a", "d", "e", "f", "n", "t"} if not self.writing else set[str]()
+        has_moved = self._is_read and self.stray.is_over
         # Bindings act only after this.
-        elif self.stray.catch(event, {"a", "d", "e", "f", "n", "t"} if not self.writing else ()):
+        if not has_moved and self.stray.catch(event, letters):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
             event.stop()
             self.action_edit()
 
-    @on(OptionList.OptionSelected, "#review-ways")
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        match self.WORDS.ways[event.option_index].answer:
-            case "apply":
-                self.dismiss(Reviewed(self._area.summary))
-            case "edit":
-                self.action_edit()
-            case "focus":
-                self.action_focus_on()
-            case "discard":
-                self._discard()
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the keys of a text to it while it is edited."""
+        own = action not in ("apply", "read") or self.focused is None
+        return own and super().check_action(action, parameters)
+
+    def action_apply(self) -> None:
+        """Apply it; where something in it is flagged, first go there."""
+        if self._is_flagged:
+            self.action_check() if self._sent.text.progress else self.action_edit()
+        elif not self.writing:
+            self.dismiss(Reviewed(self._area.summary))
+
+    def action_read(self, step: int) -> None:
+        """Go to the lines of what would be sent, or scroll the words of the summary."""
+        self._is_read = True
+        if self._sent.display:
+            self.set_focus(self._sent.text)
+            self._sent.text.action_line(step)
+        else:
+            self._area.scroll_relative(y=step, animate=False)
 
     @on(OptionList.OptionSelected, "#review-facts")
     def _keep(self, event: OptionList.OptionSelected) -> None:
@@ -467,15 +472,17 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def action_other(self) -> None:
         if not self.writing:
-            sent = [self._sent.text] if self._sent.display else []
-            round_ = [self._ways, *sent, *(part for part in (self._area, self._facts) if part.display)]
-            at = next((place for place, part in enumerate(round_) if part is self.focused), 0)
+            texts: list[Widget] = [self._sent.text if self._sent.display else self._area]
+            round_ = [*texts, *([self._facts] if self._facts.display else [])]
+            at = round_.index(self.focused) + 1 if self.focused in round_ else 0
+            self._is_read = True
             # At once: the next key may be there already.
-            self.set_focus(round_[(at + 1) % len(round_)])
+            self.set_focus([*round_, None][at])
 
     def action_check(self) -> None:
         """Go to the next line of what would be sent that is to be checked."""
         if self._sent.display and self._sent.text.progress:
+            self._is_read = True
             self.set_focus(self._sent.text)
             self._sent.text.action_check()
 
@@ -495,18 +502,13 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self.app.push_screen(DetailsScreen(f"#{event.entry.message}  {event.entry.title}", event.text))
 
     def action_edit(self) -> None:
-        self._area.display = True
+        self._area.display = self._is_read = True
         self.set_focus(self._area)
 
     def action_focus_on(self) -> None:
         """Ask what it should be written anew for."""
         title, about, verb = self.WORDS.focus
-
-        def focused(focus: str | None) -> None:
-            if focus:
-                self.dismiss(Reviewed(None, focus=focus))
-
-        self.app.push_screen(EditDialog(title, about, "", verb=verb), focused)
+        self.ask(EditDialog(title, about, "", verb=verb), lambda focus: Reviewed(None, focus=focus))
 
     def action_attempt(self) -> None:
         """Have a summary as it was written tried by the model that will read it."""
@@ -514,35 +516,17 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self.dismiss(Reviewed(None, attempt=True))
 
     def action_close(self) -> None:
-        """One step back: to the ways; then nothing is applied. While it is written only to the chat."""
+        """One step back: out of the text; then nothing is applied. While it is written only to the chat."""
         if self.writing:
             self.give_up()
         elif self._sent.close():
             pass
-        elif self.focused is not self._ways:
-            self.set_focus(self._ways)
+        elif self.focused is not None:
+            self.set_focus(None)
+        elif self._area.edited:
+            self.ask(ConfirmDialog(self.WORDS.discard, verb="Discard"), lambda _: Reviewed(None))
         else:
-            self._discard()
-
-    @property
-    def _facts(self) -> OptionList:
-        return self.query_one("#review-facts", OptionList)
-
-    @property
-    def _ways(self) -> OptionList:
-        return self.query_one("#review-ways", OptionList)
-
-    def _discard(self) -> None:
-        """Apply nothing; ask first where something was edited."""
-        if not self._area.edited:
             self.dismiss(Reviewed(None))
-            return
-
-        def sure(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(Reviewed(None))
-
-        self.app.push_screen(ConfirmDialog(self.WORDS.discard, verb="Discard", keep="Keep"), sure)
 
 
 # How full the context is while a summary waits.

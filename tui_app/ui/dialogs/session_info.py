@@ -49,7 +49,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         f"Model      {state.model}",
         f"Effort     {state.effort or launch.settings.thinking}",
         f"Policy     {state.policy}",
-        f"Context    {filled}",
+        f"Context    {filled.replace('·', session.glyphs.separator)}",
         f"Cost       {'unknown' if state.costs.usd is None else cost(state.costs.usd)}",
         *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
         f"Files      {session.folder}",

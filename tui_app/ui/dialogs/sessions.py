@@ -200,7 +200,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         else:
             title = one_line(row.title, 60) or "untitled"
             question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
-            self.ask(ConfirmDialog(question), Asked("delete", row))
+            self.ask(ConfirmDialog(question), lambda _: Asked("delete", row))
 
 
 def size_text(row: SessionInfo) -> str:
@@ -298,14 +298,12 @@ class SearchScreen(ListDialog[Found], place="search"):
             ),
             title=lambda _: title_of(None, ""),
             note=note,
+            key=lambda found: (found.session, found.seq),
             least_lines=8,
             narrows=False,
         )
         super().__init__((), spec)
         self._search = search
-        self._kept: Found | None = None
-        """The hit that was chosen, while more are found."""
-        self._nothing = ""
         self._stopping: threading.Event | None = None
         """Stops the search that is under way; None while none is."""
         self._reached: Searched | None = None
@@ -381,16 +379,10 @@ class SearchScreen(ListDialog[Found], place="search"):
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
         """List hits; those of the ``same`` search keep the row that was chosen."""
-        self._kept = self.marked if same and self.options.highlighted else None
-        self._nothing = note
+        if not (same and self.options.highlighted):
+            self.marked_key = None
+        self.said = note
         self.list_rows(found)
-
-    def first(self) -> int:
-        return self.shown.index(self._kept) if self._kept in self.shown else 0
-
-    @property
-    def nothing(self) -> str:
-        return self._nothing
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave the key that stops to others while there is nothing to stop."""
