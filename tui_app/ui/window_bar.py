@@ -104,8 +104,7 @@ def window_bar(
         if 0 < share <= 1:
             at = min(width - 1, round(width * share))
             signs[at] = (UNICODE.load_mark, "$foreground bold")
-            why = ": room for the answer" if share * usage.window.stated > usage.window.effective - 1 else ""
-            said = f"{name} {round(share * 100)}%{why}"
+            said = f"{name} {round(share * 100)}%"
             # Each ends below its mark, two cells in front of the next.
             start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
             names = f"{said}{' ' * (end - start - len(said))}{names}"

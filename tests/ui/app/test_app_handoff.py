@@ -60,7 +60,7 @@ async def test_a_brief_is_edited_and_a_new_session_begins_with_it(
 
 @pytest.mark.parametrize(
     ("notes", "does"),
-    [(NOTES, "begin the session"), (f"{NOTES}\n- `ghost/lantern.py` is gone.", "edit")],
+    [(NOTES, "begin it"), (f"{NOTES}\n- `ghost/lantern.py` is gone.", "edit")],
 )
 async def test_enter_begins_unless_a_line_of_the_brief_is_not_in_the_log(
     served: Desk, fake_openai: FakeOpenAI, session: str, notes: str, does: str

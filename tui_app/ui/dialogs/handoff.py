@@ -32,10 +32,10 @@ class BriefScreen(ReviewScreen):
     WORDS: ClassVar[Words] = Words(
         "Writing the brief …",
         "Review the brief of the new session",
-        "begin the session",
+        "begin it",
         ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet.", "rewrite"),
         "Discard the brief you have edited?",
-        rewrites="rewrite for another goal",
+        rewrites="another goal",
     )
 
     def show(self, draft: "Draft") -> None:
