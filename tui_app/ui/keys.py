@@ -346,6 +346,8 @@ PLACES: Mapping[str, Place] = {
             rank=1),
         KeyBinding("review.focus", "f", "focus_on", "Focus on", "Rewrite it: say what matters most.",
             hint="focus on …", rank=2),
+        KeyBinding("review.original", "o", "original", "Original text", "Put the first text back.",
+            hint="original text", rank=2),
         KeyBinding("review.try", "t", "attempt", "Try it",
             "Ask the model that will read it what it can tell of it."),
         KeyBinding("review.check", "n", "check", "Next line to check",
@@ -378,11 +380,6 @@ PLACES: Mapping[str, Place] = {
         Hint("pageup/pagedown", "message", 3),
         Hint("esc", "back", 0, "screen.close"),
     ), owner="focused."),
-    "summary": Place("in a summary's editor", (
-        KeyBinding("summary.other", "tab", "other", "Summary or options",
-            "Go to the summary, or to what can be done with it.", hint="save or discard", priority=True),
-        Hint("esc", "back", 0, "screen.close"),
-    )),
     "confirm": Place("in questions", (
         KeyBinding("confirm.yes", "y", "letter(True)", "Yes", "Do it."),
         KeyBinding("confirm.no", "n", "letter(False)", "No", "Keep everything."),

@@ -597,7 +597,7 @@ async def test_a_summary_is_edited_and_the_edit_taken_back(served: Desk, parts_s
         await deck.press("e")
         await deck.until(lambda: isinstance(deck.app.screen, SummaryEditor), "the editor")
         await deck.press(*"Indeed: ")
-        await deck.hurry("tab", "home", "enter")
+        await deck.hurry("tab", "enter")
         await deck.until(lambda: "rewrite" in deck.kinds, "the row of the edit")
         await deck.idle()
         assert deck.status.startswith("Summary edited, ~")

@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
-from textual import getters, on
+from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static, TabPane, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import BringBack, EditSummary, Restate
-from tui_app.events import CompactionComplete, Origin
+from tui_app.events import CompactionComplete, CompactionProposed, Origin
 from tui_app.records import frozen
 from tui_app.session.request_ledger import Difference
 from tui_app.ui.compaction_words import (
@@ -33,13 +33,11 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
-from tui_app.ui.dialogs.questions import ConfirmDialog, Way, way_options
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView
 from tui_app.ui.keys import place_hints
 from tui_app.ui.reports import compaction_lines
 from tui_app.ui.sent_page import Replacement
-from tui_app.ui.text import clean
-from tui_app.ui.widgets import WrittenArea
 
 if TYPE_CHECKING:
     from tui_app.conversation.audit import Audit
@@ -64,18 +62,14 @@ _ABOUT = (
     "The model reads this text from the next request on. It is checked like any summary: secrets are "
     "masked, lines not in the log are marked."
 )
-_WAYS = (
-    Way("Save", "used from the next request on; the old text is kept"),
-    Way("Original", "put the original text into the editor"),
-    Way("Discard", "nothing changes"),
-)
 
 
-class SummaryEditor(Dialog[str], place="summary", style="summary_editor", size="-full"):
-    """Dismisses with the new text, or ``None`` where nothing is to change."""
+class SummaryEditor(ReviewScreen):
+    """Dismisses with other words for a summary that stands."""
 
-    _area = getters.query_one(TextArea)
-    _ways = getters.query_one(OptionList)
+    WORDS = Words("Edit the summary", "Edit the summary", "save", None, "Discard what you have edited?")
+    GUARDS = False
+    figures = (_ABOUT,)
 
     def __init__(self, text: str, *, original: str) -> None:
         """Edit a summary.
@@ -84,60 +78,13 @@ class SummaryEditor(Dialog[str], place="summary", style="summary_editor", size="
             text: Its words now.
             original: The words it was written with.
         """
-        super().__init__("Edit the summary")
-        self._shown, self._original = clean(text), clean(original)
+        super().__init__(CompactionProposed(job="", summary=text))
+        self.original = original
 
-    def body(self) -> ComposeResult:
-        yield Static(_ABOUT, classes="dialog-note", markup=False)
-        yield WrittenArea(self._shown, compact=True, id="summary-text")
-        yield MarkedList(*way_options(_WAYS), id="summary-ways", compact=True, markup=False)
-
-    def on_mount(self) -> None:
-        self.set_focus(self._area)
-
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        match event.option_index:
-            case 0:
-                self.dismiss(self._area.text if self._changed else None)
-            case 1:
-                # As an edit, so that it can be undone like one.
-                self._area.replace(self._original, (0, 0), self._area.document.end)
-                self._ways.highlighted = 0
-                self.set_focus(self._area)
-                self.key_row.said = "ctrl+z brings your words back"
-            case _:
-                self._discard()
-
-    @on(TextArea.Changed)
-    def _edited(self, event: TextArea.Changed) -> None:
-        """Remove the note on the original words once they are edited."""
-        event.stop()
-        if self._area.text != self._original:
-            self.key_row.said = ""
-
-    def action_other(self) -> None:
-        # At once: the next key may be there already.
-        self.set_focus(self._ways if self.focused is self._area else self._area)
-
-    def action_close(self) -> None:
-        """One step back: from the text to the ways; then nothing is changed."""
-        if self.focused is self._area and self._changed:
-            self.set_focus(self._ways)
-        else:
-            self._discard()
-
-    @property
-    def _changed(self) -> bool:
-        return self._area.text != self._shown
-
-    def _discard(self) -> None:
-        """Close; ask first where something was edited."""
-        if self._changed:
-            self.ask(ConfirmDialog("Discard what you have edited?", verb="Discard"), lambda _: None)
-        else:
-            self.dismiss(None)
+    def _show(self) -> None:
+        """Show the text, to be written in at once."""
+        super()._show()
+        self.set_focus(self.area)
 
 
 _BESIDE_FACTS, _BESIDE_ROWS = 4, 5
@@ -365,8 +312,9 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original
 
-        def edited(text: str | None) -> None:
-            if text is not None:
+        def edited(reviewed: Reviewed | None) -> None:
+            text = reviewed.summary if reviewed is not None else None
+            if text is not None and text != done.summary:
                 self.dismiss(EditSummary(self._view.seq, text))
 
         self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), edited)

@@ -35,6 +35,8 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     key_row = getters.query_one("#dialog-hints", HintRow)
     HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
+    GUARDS: ClassVar[bool] = True
+    """Whether it may come up while the user writes."""
     SIZE: ClassVar[str] = ""
     """Class of its box: ``-small``, ``-full``, or none."""
     ASKED: ClassVar[str] = (

@@ -5,7 +5,7 @@ keys, with nothing written, and when no other follows it at once; what is writte
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -134,8 +134,6 @@ class WaysDialog(Dialog[Any], size="-small"):
 
     HINTS = choice_hints("choose", "cancel")
     ASKED = ".dialog > Static, OptionList"
-    GUARDS: ClassVar[bool] = True
-    """Whether it may come up while the user writes."""
 
     def __init__(self, question: str, ways: Sequence[Way], note: str = "", *, first: int = -1) -> None:
         """Ask.

@@ -200,8 +200,8 @@ class Words:
     ready: str
     apply: str
     """What enter does once it is written."""
-    focus: tuple[str, str, str]
-    """Title, question and verb of the dialog that asks what it should be written anew for."""
+    focus: tuple[str, str, str] | None
+    """Title, question and verb of the dialog that asks what it should be written anew for; None for none."""
     discard: str
     """Asked before an edited text is dropped."""
     rewrites: str = "rewrite with a focus"
@@ -249,8 +249,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     _facts = getters.query_one("#review-facts", OptionList)
     figures: Sequence[str] = ()
     """Said at the right of the head, where that is not what a compaction changes."""
-    trouble = ""
-    """What else is to be known of it."""
+    trouble = original = ""
+    """What else is to be known of it; and the text it had at first, where that can be put back."""
 
     def __init__(
         self,
@@ -276,7 +276,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._built = False
         self._replacement, self._sent_notes = Replacement(), ""
         """What would be sent as it is shown, and the notes in it."""
-        self._area = SummaryArea(id="review-text")
+        self.area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
         self._is_read = False
         """Whether the user has looked at what is flagged in it."""
@@ -291,7 +291,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         yield ContextGauge(id="review-gauge")
         yield Static(id="review-problem", markup=False)
         yield SentView(Replacement(), self._read, id="review-sent")
-        yield self._area
+        yield self.area
         yield Static(id="review-facts-line", markup=False)
         yield MarkedList(id="review-facts", compact=True, markup=False)
 
@@ -301,7 +301,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._built = True
         for part in ("gauge", "problem", "sent", "facts-line", "facts"):
             self.query_one(f"#review-{part}").display = False
-        self.set_focus(self._area)
+        self.set_focus(self.area)
         self._show()
 
     # What is told from outside; it may come before the screen is built, or while another stands above
@@ -309,7 +309,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def hear(self, progress: CompactionProgress) -> None:
         """Show what was written since."""
         self._heard = progress
-        self._area.hear(progress)
+        self.area.hear(progress)
         self._show()
 
     def propose(self, proposed: CompactionProposed) -> None:
@@ -332,7 +332,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             problem = f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
             self._say("#review-problem", Content(self.trouble or problem))
             self._say("#review-facts-line", facts_line(proposed))
-            self._area.complete(proposed.summary)
+            self.area.complete(proposed.summary)
             self._show_sent(Replacement(proposed.passages, proposed.model))
             gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
             gauge.display = fill is not None
@@ -354,7 +354,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self._say("#review-numbers", Content(progress_line(self._heard)))
 
     def _show_sent(self, sent: Replacement) -> None:
-        self._replacement, self._sent_notes = sent, self._area.text
+        self._replacement, self._sent_notes = sent, self.area.text
         self._sent.text.show_sent(sent)
 
     def _show_head(self, proposed: CompactionProposed) -> None:
@@ -371,9 +371,9 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def _show_text(self) -> None:
         """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
-        edits = self.writing or self.focused is self._area or self._area.text != self._sent_notes
-        self._area.display = edits or self._proposed is None or not self._proposed.passages
-        self._sent.display = not self._area.display
+        edits = self.writing or self.focused is self.area or self.area.text != self._sent_notes
+        self.area.display = edits or self._proposed is None or not self._proposed.passages
+        self._sent.display = not self.area.display
 
     def on_descendant_focus(self) -> None:
         """Show the text that has the keys now, and name them."""
@@ -386,7 +386,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def _is_flagged(self) -> bool:
         """Whether enter first leads to what is wrong with it."""
         flaw = self._proposed is not None and (self._proposed.claims_marked or self._proposed.problem)
-        return bool(flaw) and not (self._is_read or self._area.edited)
+        return bool(flaw) and not (self._is_read or self.area.edited)
 
     @on(SentView.Changed)
     def _name_keys(self) -> None:
@@ -399,7 +399,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             checks = self._hints("n", *(["d"] if self._sent.text.marked else []))
             self._sent.hints(self.key_row, (*checks, *self._ASIDE), "in full")
         else:
-            keys = ("enter", *("a" if self._risks else ""), "e", "f", "n", "tab", "esc")
+            acts = {"a": self._risks, "f": self.WORDS.focus, "o": self.original}
+            keys = (key for key in ("enter", "a", "e", "o", "f", "n", "tab", "esc") if acts.get(key, True))
             self._sent.hints(self.key_row, self._hints(*keys), "in full")
 
     def _hints(self, *labels: str) -> Sequence[Hint]:
@@ -414,16 +415,16 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through that are meant for it; whoever has moved in it writes no prompt."""
-        if self._area.editing:
+        if self.area.editing:
             if event.character is not None and event.is_printable:
                 # It was on its way here when the focus went to the text, which stops those it gets.
                 event.stop()
-                self._area.insert(event.character)
+                self.area.insert(event.character)
             return
-        letters = {"a", "d", "e", "f", "n", "t"} if not self.writing else set[str]()
-        has_moved = self._is_read and self.stray.is_over
+        letters = {*"adefnt", *("o" if self.original else "")} if not self.writing else set[str]()
+        guards = self.GUARDS and not (self._is_read and self.stray.is_over)
         # Bindings act only after this.
-        if not has_moved and self.stray.catch(event, letters):
+        if guards and self.stray.catch(event, letters):
             event.stop()
         elif event.key == "e":
             # At once: what is typed next is meant for the text.
@@ -440,7 +441,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         if self._is_flagged:
             self.action_check() if self._sent.text.progress else self.action_edit()
         elif not self.writing:
-            self.dismiss(Reviewed(self._area.summary))
+            self.dismiss(Reviewed(self.area.summary))
 
     def action_read(self, step: int) -> None:
         """Go to the lines of what would be sent, or scroll the words of the summary."""
@@ -449,7 +450,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self.set_focus(self._sent.text)
             self._sent.text.action_line(step)
         else:
-            self._area.scroll_relative(y=step, animate=False)
+            self.area.scroll_relative(y=step, animate=False)
 
     @on(OptionList.OptionSelected, "#review-facts")
     def _keep(self, event: OptionList.OptionSelected) -> None:
@@ -458,7 +459,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def _add(self, at: int) -> None:
         """Put a fact into the text, word for word."""
-        self._area.add_line(clean(verbatim(self._risks[at])))
+        self.area.add_line(clean(verbatim(self._risks[at])))
         self._show_text()
         row = risk_row(self._risks[at], kept=True)
         self._facts.replace_option_prompt_at_index(at, row)
@@ -472,7 +473,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def action_other(self) -> None:
         if not self.writing:
-            texts: list[Widget] = [self._sent.text if self._sent.display else self._area]
+            texts: list[Widget] = [self._sent.text if self._sent.display else self.area]
             round_ = [*texts, *([self._facts] if self._facts.display else [])]
             at = round_.index(self.focused) + 1 if self.focused in round_ else 0
             self._is_read = True
@@ -491,7 +492,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         line, sent = self._sent.text.marked, self._replacement
         if line is None or not self._sent.display:
             return
-        self._area.text = line.dropped_from(self._area.text)
+        self.area.text = line.dropped_from(self.area.text)
         passages = [
             (origin, line.dropped_from(text) if origin == "model" else text) for origin, text in sent.passages
         ]
@@ -502,17 +503,24 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self.app.push_screen(DetailsScreen(f"#{event.entry.message}  {event.entry.title}", event.text))
 
     def action_edit(self) -> None:
-        self._area.display = self._is_read = True
-        self.set_focus(self._area)
+        self.area.display = self._is_read = True
+        self.set_focus(self.area)
 
     def action_focus_on(self) -> None:
         """Ask what it should be written anew for."""
-        title, about, verb = self.WORDS.focus
-        self.ask(EditDialog(title, about, "", verb=verb), lambda focus: Reviewed(None, focus=focus))
+        if self.WORDS.focus is not None:
+            title, about, verb = self.WORDS.focus
+            self.ask(EditDialog(title, about, "", verb=verb), lambda focus: Reviewed(None, focus=focus))
+
+    def action_original(self) -> None:
+        """Put the first text back, as an edit that can be undone like one."""
+        if self.original:
+            self.area.replace(clean(self.original), (0, 0), self.area.document.end)
+            self.key_row.said = "ctrl+z brings your words back"
 
     def action_attempt(self) -> None:
         """Have a summary as it was written tried by the model that will read it."""
-        if self.WORDS is SUMMARY and not (self.writing or self._area.edited):
+        if self.WORDS is SUMMARY and not (self.writing or self.area.edited):
             self.dismiss(Reviewed(None, attempt=True))
 
     def action_close(self) -> None:
@@ -523,7 +531,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             pass
         elif self.focused is not None:
             self.set_focus(None)
-        elif self._area.edited:
+        elif self.area.edited:
             self.ask(ConfirmDialog(self.WORDS.discard, verb="Discard"), lambda _: Reviewed(None))
         else:
             self.dismiss(Reviewed(None))
@@ -564,12 +572,12 @@ class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full
             text: What has been written of it.
         """
         super().__init__(SUMMARY.writing)
-        self._area = SummaryArea(id="review-text")
-        self._area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
+        self.area = SummaryArea(id="review-text")
+        self.area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
 
     def body(self) -> ComposeResult:
         yield Static(classes="dialog-note", id="review-numbers", markup=False)
-        yield self._area
+        yield self.area
 
     def keep_up(self, record: Record) -> None:
         """Show what an event adds."""
@@ -577,13 +585,13 @@ class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full
             return
         match record.data:
             case CompactionProgress() as progress:
-                self._area.hear(progress)
+                self.area.hear(progress)
                 self.query_one("#review-numbers", Static).update(progress_line(progress))
             case CompactionComplete() as done:
                 self.write_head(clean(outcome_text(done)[0]))
 
     async def action_copy_all(self) -> None:
-        self.key_row.said = await copy(self.app, self._area.text)
+        self.key_row.said = await copy(self.app, self.area.text)
 
 
 def read_along(app: "Host", session: ChatSession) -> None:
