@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_app.records import frozen
 from tui_app.session.request_ledger import ItemKind, ItemState, LedgerRow
 from tui_app.session.user_view import Body, Entry
 from tui_app.tool_specs import READ_FILE, RUN_COMMAND
@@ -76,8 +75,7 @@ Note = Callable[[tuple[int, int]], str]
 """Returns what was done to an item, by the place of its form: the path of a file, a length."""
 
 
-@frozen
-class Columns:
+class Columns(NamedTuple):
     """The room for the columns."""
 
     width: int
@@ -85,31 +83,16 @@ class Columns:
     number: int = 0
     """Cells of the longest number of a message, with its sign."""
 
-    @property
-    def narrow(self) -> bool:
-        """Whether there is no room for kind and state."""
-        return self.width < _NARROW
-
-    @property
-    def sign(self) -> int:
-        """Cells of the sign in front of a title."""
-        return 0 if self.narrow else 2
-
-    @property
-    def state(self) -> int:
-        """Cells that a state may take."""
-        return max(8, self.width // _STATE_SHARE)
-
 
 def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> str:
     """Return the names of the columns, their order, and how many items a search has found."""
-    kind = "" if columns.narrow else f"{'kind':<12}  "
+    kind = "" if columns.width < _NARROW else f"{'kind':<12}    "
     orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
-    names = f"{'tok':>7}  {'age':>4}  {kind}{' ' * columns.sign}what ({orders[sort]}){found}"
+    names = f"{'tok':>7}  {'age':>4}  {kind}what ({orders[sort]}){found}"
     right = f"state  {'#':>{columns.number}} "
     gap = columns.width - len(names) - len(right)
-    return names if columns.narrow or gap < 1 else f"{names}{' ' * gap}{right}"
+    return names if not kind or gap < 1 else f"{names}{' ' * gap}{right}"
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
@@ -174,7 +157,8 @@ def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[Led
 
 def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = False) -> Row:
     """Word one item: its size and who said it stand out from what is only looked up."""
-    kind = "" if columns.narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
+    narrow = columns.width < _NARROW
+    kind = "" if narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
     size = f"{UNICODE.check if chosen else ' '}{tokens(row.tokens):>6}"
     figures = f"{size}  {row.age or '':>4}  {kind}"
     # A path says where it is by its end: its folder is known.
@@ -182,13 +166,13 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = Fa
     state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
     state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
     number = f"{'#' + str(row.seq) if row.seq > 0 else '':>{columns.number}}"
-    right = number if columns.narrow else f"{one_line(state, columns.state)}  {number}"
+    right = number if narrow else f"{one_line(state, max(8, columns.width // _STATE_SHARE))}  {number}"
     title = title_of(row)
     mark = {"user": UNICODE.bar, "summary": UNICODE.load_line}.get(row.kind, "")
     if row.kind == "tool_result":
         mark = tool_sign(title, UNICODE)
         title = title.removeprefix(f"{RUN_COMMAND.name} ")
-    text = f"{figures}{padded(mark, columns.sign)[: columns.sign]}{title}"
+    text = f"{figures}{'' if narrow else padded(mark, 2)[:2]}{title}"
     said = row.kind in _SPOKEN and row.title and row.state != "excluded"
     component = "row-list--row" if said else "row-list--quiet"
     leads = ((len(size), "row-list--row"), (len(figures), "row-list--quiet"))
