@@ -425,7 +425,7 @@ def test_what_cannot_be_done_is_said(
 def test_a_number_is_asked_for(plimsoll: Plimsoll, session: str) -> None:
     refused = plimsoll("context", session, "--pin", "newest")
     assert refused.code == 2
-    assert "not a message number" in refused.err
+    assert "the number of a message" in refused.err
 
 
 def test_context_says_what_the_next_turn_costs(
@@ -476,7 +476,7 @@ def test_messages_are_excluded_and_brought_back(plimsoll: Plimsoll, paths: Paths
         ((7,), 1, "The newest prompt stays"),
         ((2, 999), 1, "#999 is not part of the next request."),
         ((2, "--undo"), 1, "#2 is not excluded."),
-        (("two",), 2, "not a message number"),
+        (("two",), 2, "the number of a message"),
         ((2, "--undo", "--turn"), 2, "not allowed with"),
     ],
 )

@@ -163,7 +163,7 @@ def test_import_counts_as_the_last_use_of_a_session(
     assert listed[0]["updated"] == 1580637600.0, "it is dated by what was said"
     store = SqliteStore(database, read_only=True)
     said = [record.time for record, text in store.records(second) if text]
-    assert latest_session(store.sessions(), project) == second, "plimsoll --continue goes on with it"
+    assert latest_session(store.sessions(), project).id == second, "plimsoll --continue goes on with it"
     store.close()
     assert set(said) == {1580637600.0}, "what was said keeps the time at which it was"
 

@@ -17,8 +17,9 @@ from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.cli import output, run
-from tui_app.cli.run import NO_SHELL, PIPED_BYTES, AnswerView, JsonView, RecordView, Verdict
+from tui_app.cli import output, stdin
+from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
+from tui_app.cli.stdin import PIPED_BYTES
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import (
     AssistantDelta,
@@ -352,8 +353,8 @@ def test_what_is_piped_in_is_bounded_and_text(
 def test_a_pipe_that_is_left_open_is_not_waited_for(
     plimsoll: Plimsoll, own: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_PATIENCE_S", 0.01)
-    monkeypatch.setattr(run, "_LONGEST_S", 0.02)
+    monkeypatch.setattr(stdin, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(stdin, "_LONGEST_S", 0.02)
     reading, writing = os.pipe()
     try:
         monkeypatch.setattr(sys, "stdin", os.fdopen(reading))

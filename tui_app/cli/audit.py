@@ -6,24 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import (
-    FAILED,
-    OK,
-    Command,
-    Program,
-    WrongUsage,
-    add_json,
-    run_until_signal,
-    writable,
-)
-from tui_app.cli.failures import complaint
-from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, tell
+from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, run_until_signal, writable
+from tui_app.cli.failures import each_source
+from tui_app.cli.options import JSON, SOURCES, option
+from tui_app.cli.output import ProgressLine, print_json, say, say_left_out
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
 from tui_app.session.exports.audit_page import audit_page
-from tui_app.session.importers.formats import ImportFormatError
-from tui_app.session.store import SessionNotFound
 from tui_app.ui.reports import audit_lines, total_lines
 from tui_app.ui.text import one_line
 
@@ -36,10 +26,7 @@ DEMO = "demo"
 """Stands for the recording that ``plimsoll demo`` plays."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, id of a session, or demo")
-    parser.add_argument("--html", metavar="F", help="write a self-contained page")
-    add_json(parser)
+OPTIONS = (SOURCES, option("--html", "F", "write a self-contained page"), JSON)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -59,13 +46,12 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     places = {Path(each).resolve() if Path(each).exists() else each: each for each in reversed(args.sources)}
     sources = tuple(reversed(places.values()))
     done: list[Audit] = []
-    try:
-        stopped = _audit_each(program, sources, policies, done, as_json=args.json)
-    except KeyboardInterrupt:
-        tell(_stopped(sources, done))
-        raise
-    if stopped:
-        tell(_stopped(sources, done))
+
+    def work(source: str) -> int:
+        return _audit(program, source, policies, done, as_json=args.json)
+
+    told = "Stopped. Audited: {:,} of {:,}. No page was written."
+    if stopped := each_source(sources, work, lambda: told.format(len(done), len(sources))):
         return stopped
     found = report(done)
     if args.json and done:
@@ -81,34 +67,10 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     return OK if len(done) == len(sources) else FAILED
 
 
-def _stopped(sources: Sequence[str], done: "Sequence[Audit]") -> str:
-    return f"Stopped. Audited: {len(done):,} of {len(sources):,}. No page was written."
-
-
-def _audit_each(
-    program: Program,
-    sources: Sequence[str],
-    policies: "Sequence[Policy]",
-    done: "list[Audit]",
-    *,
-    as_json: bool,
+def _audit(
+    program: Program, source: str, policies: "Sequence[Policy]", done: "list[Audit]", *, as_json: bool
 ) -> int:
-    """Audit what can be read, and show it; the exit code of a signal that stopped it, else 0."""
-    for source in sources:
-        before = len(done)
-        if stopped := _audit(program, source, policies, done):
-            return stopped
-        if len(done) > before and not as_json:
-            audited = done[-1]
-            for line in audit_lines(audited.to_json()):
-                say(line)
-            say_left_out(audited.recorded.notes, audited.recorded.skipped)
-            say()
-    return OK
-
-
-def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "list[Audit]") -> int:
-    """Audit a conversation and add what was found to what is done; says why one cannot be read.
+    """Audit a conversation, show it, and add what was found to what is done.
 
     Returns:
         The exit code of a signal that stopped it, else 0.
@@ -116,23 +78,25 @@ def _audit(program: Program, source: str, policies: "Sequence[Policy]", done: "l
     # The agent side takes a second to load: only for those who need it.
     from tui_app.conversation.audit import audit, with_policies
 
-    try:
-        with ProgressLine(f"Reading {source}") as line, _recorded(program, source) as recorded:
-            line.update(f"Auditing {source}")
-            # Outside of any loop, where ctrl+c ends it at once.
-            audited = audit(recorded)
+    with ProgressLine(f"Reading {source}") as line, _recorded(program, source) as recorded:
+        line.update(f"Auditing {source}")
+        # Outside of any loop, where ctrl+c ends it at once.
+        audited = audit(recorded)
 
-            def watch(policy: str, replayed: int, of: int) -> None:
-                line.update(f"Replaying {replayed * 100 // max(1, of)}%, {policy}, {Path(source).name}")
+        def watch(policy: str, replayed: int, of: int) -> None:
+            line.update(f"Replaying {replayed * 100 // max(1, of)}%, {policy}, {Path(source).name}")
 
-            async def compare() -> int:
-                done.append(await with_policies(audited, policies, watch))
-                return OK
+        async def compare() -> int:
+            done.append(await with_policies(audited, policies, watch))
+            return OK
 
-            return run_until_signal(compare())
-    except (SessionNotFound, ImportFormatError, OSError) as error:
-        tell(complaint(source, error))
-    return OK
+        stopped = run_until_signal(compare())
+    if not stopped and not as_json:
+        for told in audit_lines(done[-1].to_json()):
+            say(told)
+        say_left_out(audited.recorded.notes, audited.recorded.skipped)
+        say()
+    return stopped
 
 
 @contextmanager
@@ -153,10 +117,10 @@ def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
 
 COMMANDS = (
     Command(
-        name="audit",
-        usage="FILE|ID…",
-        summary="Show what compactions lost, including those made by other tools.",
-        configure=configure,
-        execute=execute,
+        "audit",
+        "FILE|ID…",
+        "Show what compactions lost, including those made by other tools.",
+        execute,
+        OPTIONS,
     ),
 )

@@ -14,24 +14,20 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tui_app.api_keys import ApiKeys
+from tui_app.cli.options import Option, add_options, option
 from tui_app.cli.output import tell
 from tui_app.conversation.open_request import Opening
-from tui_app.modes import ABOUT
 from tui_app.paths import Paths, from_home
-from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.database import Database, database_of, has_begun, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
-from tui_app.settings.rules import Refused, read_text, show
+from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
-from tui_app.settings.spec import EFFORTS, SETTINGS
-from tui_app.settings.tables import POLICIES, parse_rule
-from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.ui.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.events import GoalSet
-    from tui_app.session.store import SessionStore
+    from tui_app.session.store import SessionInfo, SessionStore
 
 # How a command ends: exit codes, and the two refusals it may raise. Imports nothing, for a quick start.
 
@@ -117,6 +113,11 @@ class Program:
             add_dirs=self.folders(getattr(args, "add_dir", ())),
         )
 
+    def session(self, wanted: str) -> "SessionInfo":
+        """The session with an id, or with one that begins so."""
+        with self.sessions() as store:
+            return store.info(wanted)
+
     @contextmanager
     def sessions(self, *, writing: bool = False) -> "Iterator[SessionStore]":
         """Open the log of all sessions for the length of a block.
@@ -166,28 +167,6 @@ class Program:
         return found
 
 
-def words_of_file(program: Program, name: str) -> str:
-    """The text of a file, or of what is piped in.
-
-    Raises:
-        CommandFailed: if it cannot be read.
-    """
-    subject = "The piped input" if name == "-" else name
-    try:
-        # As bytes: Python may replace on stdin what is not UTF-8, and that would be kept as if it were meant.
-        data = sys.stdin.buffer.read() if name == "-" else (program.cwd / name).read_bytes()
-        text = data.decode().replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        text = "\0"
-    except AttributeError:
-        text = ""  # the shell has closed it
-    except OSError as error:
-        raise CommandFailed(f"{name} cannot be read: {error.strerror or error}. Nothing changed.") from None
-    if "\0" in text:
-        raise CommandFailed(f"{subject} is not UTF-8 text. Nothing changed.")
-    return text
-
-
 class Parser(argparse.ArgumentParser):
     """An argument parser that says what is wrong in one sentence."""
 
@@ -202,7 +181,7 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(USAGE)
 
 
-@frozen(kw_only=True)
+@frozen
 class Command:
     """One command: its name, what it takes and what it does."""
 
@@ -210,161 +189,33 @@ class Command:
     usage: str
     """What follows the name, for the list in the help."""
     summary: str
-    configure: Callable[[argparse.ArgumentParser], None]
-    execute: Callable[[Program, argparse.Namespace], int]
-    """Does it and returns the exit code; raises ``WrongUsage`` and ``CommandFailed``, see ``exits``."""
-    only: tuple[tuple[str, str], ...] = ()
-    """Options that some actions alone take, with these actions."""
+    execute: Callable[[Program, argparse.Namespace], int | None]
+    """Does it; returns an exit code where it has not simply gone well. Raises ``WrongUsage`` and
+    ``CommandFailed``."""
+    options: tuple[Option, ...]
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_options(parser, self.options)
 
 
-def setting(key: str) -> Callable[[str], object]:
-    """Reader for a flag that is a setting: the same rule as in the settings file."""
-
-    def read(text: str) -> object:
-        try:
-            return read_text(SETTINGS[key].rule, text)
-        except Refused as refused:
-            raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
-
-    return read
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON and nothing else on stdout")
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        type=setting("model"),
-        help=f"model, such as openai:gpt-5 or {OFFLINE_MODEL}",
+_GOAL_GROUP = "a goal: turns go on until it is reached"
+_BUDGET = tuple(
+    option(name, metavar, help, group=_GOAL_GROUP, default="")
+    for name, metavar, help in (
+        ("--check", "CMD", "reached when this command exits with 0; it needs the permission of any command"),
+        ("--count", "N", "reached after N turns"),
+        ("--turns", "N", "turns it may take (default: 20)"),
+        ("--tokens", "N", "tokens it may take, sent and received"),
+        ("--money", "X", "US dollars it may take"),
     )
-
-
-def add_window(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--window",
-        metavar="N",
-        type=setting("window"),
-        help="context window in tokens, overriding what is known",
-    )
-
-
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--policy",
-        metavar="P",
-        type=setting("policy"),
-        help=f"policy: {', '.join(POLICIES)}, or your own from the settings file",
-    )
-
-
-def add_effort(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--effort",
-        metavar="E",
-        type=setting("thinking"),
-        help=f"reasoning effort: {', '.join(EFFORTS)}",
-    )
-
-
-def add_mode(parser: argparse.ArgumentParser) -> None:
-    said = ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items())
-    parser.add_argument(
-        "--mode", metavar="NAME", type=setting("mode"), help=f"what tools may do without asking: {said}"
-    )
-
-
-def add_agent(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--agent",
-        metavar="M:A",
-        default="",
-        help="your own pydantic-ai agent as module:attribute or file.py:attribute",
-    )
-
-
-def add_read_only(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--read-only",
-        action="store_true",
-        default=None,
-        help="read-only: nothing is written, run or fetched",
-    )
-
-
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="trust the folder for this run: use its instructions, skills, commands and allow rules",
-    )
-
-
-def add_allow(parser: argparse.ArgumentParser) -> None:
-    """``--allow``: rules of this run alone."""
-    parser.add_argument(
-        "--allow",
-        metavar="RULE",
-        action="append",
-        default=[],
-        type=_rule,
-        help=f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
-        "may be repeated",
-    )
-
-
-def add_guard(parser: argparse.ArgumentParser) -> None:
-    """``--guard``: what no call of the session may do from now on."""
-    parser.add_argument(
-        "--guard",
-        metavar="GUARD",
-        action="append",
-        default=[],
-        type=_guard,
-        help='what no call may do, such as "edits legacy/", "command git push", "writes" or "tests" (to end '
-        "without them); may be repeated, and holds in the session from now on",
-    )
-
-
-def add_tools(parser: argparse.ArgumentParser) -> None:
-    """``--tool``: tools that are switched off or on in the session from now on."""
-    parser.add_argument(
-        "--tool",
-        metavar="SWITCH",
-        action="append",
-        default=[],
-        type=_tool,
-        help="switch a tool off with NAME=off or on with NAME=on; may be repeated, and holds from now on",
-    )
-
-
-def _tool(text: str) -> tuple[str, str]:
-    name, _, state = text.rpartition("=")
-    if not name.strip() or state not in ("on", "off"):
-        raise argparse.ArgumentTypeError(f"{show(text)}; allowed: NAME=off or NAME=on")
-    return name.strip(), state
-
-
-_GOAL = (
-    ("check", "CMD", "reached when this command exits with 0; it needs the permission of any command"),
-    ("count", "N", "reached after N turns"),
-    ("turns", "N", "turns it may take (default: 20)"),
-    ("tokens", "N", "tokens it may take, sent and received"),
-    ("money", "X", "US dollars it may take"),
 )
-"""Options of a goal."""
-
-
-def add_goal(parser: argparse.ArgumentParser) -> None:
-    """``--goal`` with what it is checked by and what it may take."""
-    goal = parser.add_argument_group("a goal: turns go on until it is reached")
-    goal.add_argument(
-        "--goal", metavar="TEXT", help="what to reach, in place of a prompt; off ends one of --session"
-    )
-    for name, value, what in _GOAL:
-        goal.add_argument(f"--{name}", metavar=value, default="", help=what)
+GOAL = (
+    option(
+        "--goal", "TEXT", "what to reach, in place of a prompt; off ends one of --session", group=_GOAL_GROUP
+    ),
+    *_BUDGET,
+)
+"""Options of a goal: what it is, what it is checked by, and what it may take."""
 
 
 def read_goal(args: argparse.Namespace) -> "GoalSet | None":
@@ -373,7 +224,8 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
     Raises:
         WrongUsage: if it cannot be checked, or a prompt is given beside it.
     """
-    options = {name: getattr(args, name) for name, _, _ in _GOAL if getattr(args, name)}
+    names = [each.names[0].strip("-") for each in _BUDGET]
+    options = {name: value for name in names if (value := getattr(args, name))}
     if not args.goal or args.goal == "off":
         if options:
             raise WrongUsage(f"--{next(iter(options))} is for --goal TEXT.")
@@ -388,42 +240,6 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
         return make_goal(args.goal, options)
     except Refused as refused:
         raise WrongUsage(refusal(refused, "--goal")) from None
-
-
-def _guard(text: str) -> str:
-    from tui_app.conversation.guards import parse_guard
-
-    try:
-        return parse_guard(text).text
-    except Refused as refused:
-        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
-
-
-def _rule(text: str) -> str:
-    try:
-        return parse_rule("allow", text, "command line").text
-    except Refused as refused:
-        raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
-
-
-def add_folders(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--add-dir",
-        metavar="DIR",
-        action="append",
-        default=[],
-        help="an additional folder tools and commands may read and write; may be repeated",
-    )
-
-
-def add_worktree(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--worktree",
-        metavar="NAME",
-        nargs="?",
-        const="",
-        help="work apart, in a git worktree of that name beside the repository; it is made if there is none",
-    )
 
 
 def place_of(program: Program, folder: Path, args: argparse.Namespace, session: str) -> Path:
@@ -451,10 +267,6 @@ def place_of(program: Program, folder: Path, args: argparse.Namespace, session: 
         return work_apart(folder, args.worktree, program.env, program.paths)
     except NoWorktree as failed:
         raise CommandFailed(str(failed)) from None
-
-
-def add_session(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="id of the session, or its beginning")
 
 
 def confirmed(question: str, unasked: str) -> bool:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tui_app.api_keys import held_names
-from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
-from tui_app.cli.output import print_json, say, say_table, tell
+from tui_app.cli.command import Command, Program, WrongUsage
+from tui_app.cli.options import CHOICE, JSON, action, flag, option
+from tui_app.cli.output import answer, print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
@@ -17,40 +18,34 @@ from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 from tui_app.trust import answers, remember_trust
 from tui_app.ui.text import one_line
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("path", "show", "set", "unset"),
-        default="show",
+OPTIONS = (
+    action(
+        "show",
+        "path",
+        "set",
+        "unset",
         help="path: where the files are; show: all settings in force (default); set, unset: change the file",
-    )
-    parser.add_argument(
-        "key", metavar="KEY", nargs="?", help="a setting, such as theme or keymap.chat.compact"
-    )
-    parser.add_argument(
-        "value",
-        metavar="VALUE",
-        nargs="?",
-        help="its new value (tables: same syntax as environment variables)",
-    )
-    add_json(parser)
+    ),
+    option("key", "KEY", "a setting, such as theme or keymap.chat.compact", nargs="?"),
+    option("value", "VALUE", "its new value (tables: same syntax as environment variables)", nargs="?"),
+    JSON,
+)
 
 
-def execute(program: Program, args: argparse.Namespace) -> int:
+def execute(program: Program, args: argparse.Namespace) -> None:
     wanted = {"set": 2, "unset": 1}.get(args.action, 0)
     if sum(word is not None for word in (args.key, args.value)) != wanted:
         words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing after it"
         raise WrongUsage(f"Usage: plimsoll config {args.action}{words}")
     if wanted:
-        return change(program, args.key, args.value, as_json=args.json)
-    return (
-        show_paths(program, as_json=args.json) if args.action == "path" else show_settings(program, args.json)
-    )
+        change(program, args.key, args.value, as_json=args.json)
+    elif args.action == "path":
+        show_paths(program, as_json=args.json)
+    else:
+        show_settings(program, as_json=args.json)
 
 
-def change(program: Program, key: str, value: str | None, *, as_json: bool) -> int:
+def change(program: Program, key: str, value: str | None, *, as_json: bool) -> None:
     """Write a setting to the file, or take it out; nothing is written that would not be allowed.
 
     Args:
@@ -75,48 +70,44 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> i
         raise WrongUsage(f"{why} Nothing was written to {where}.") from None
     setting = key.split(".", 1)[0]
     source = file.origin(key) if setting in SETTINGS else Origin()
-    if as_json:
-        told = {"key": key, "file": str(program.paths.config_file), "from": source.kind}
-        print_json({**told, "in_force": settings_json(settings).get(setting)})
-    else:
-        say(f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}")
-        if source.is_forced:
-            tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
+    answer(
+        {
+            "key": key,
+            "file": str(program.paths.config_file),
+            "from": source.kind,
+            "in_force": settings_json(settings).get(setting),
+        },
+        f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}",
+        as_json=as_json,
+    )
+    if source.is_forced and not as_json:
+        tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
     if setting == "approvals":
         # Rules may name tools that nothing here can have.
         for rule in rules_of(settings.approvals):
             if said := misnamed(rule, settings.mcp):
                 tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
-    return OK
 
 
-def show_paths(program: Program, *, as_json: bool) -> int:
+def show_paths(program: Program, *, as_json: bool) -> None:
     """Print the path of the settings file; as JSON also the other folders."""
-    paths = program.paths
-    if as_json:
-        places = {
-            "config_file": paths.config_file,
-            "config": paths.config,
-            "data": paths.data,
-            "state": paths.state,
-            "cache": paths.cache,
-            "database": program.database if isinstance(program.database, Path) else program.database.shown,
-            "sessions": paths.sessions_dir,
-            "log_file": paths.log_file,
-        }
-        print_json({name: str(path) for name, path in places.items()})
-    else:
-        say(str(paths.config_file))
-    return OK
+    paths, database = program.paths, program.database
+    places = {
+        **{name: getattr(paths, name) for name in ("config_file", "config", "data", "state", "cache")},
+        "database": database if isinstance(database, Path) else database.shown,
+        "sessions": paths.sessions_dir,
+        "log_file": paths.log_file,
+    }
+    answer({name: str(path) for name, path in places.items()}, str(paths.config_file), as_json=as_json)
 
 
-def show_settings(program: Program, as_json: bool) -> int:
+def show_settings(program: Program, *, as_json: bool) -> None:
     settings = program.settings()
     values = settings_json(settings)
     in_use = resolve_model(settings, program.env, held_names(program.paths))
     if as_json:
         print_json({**values, "model_in_use": in_use})
-        return OK
+        return
     rows = [
         (name, "=", "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()
@@ -124,7 +115,6 @@ def show_settings(program: Program, as_json: bool) -> int:
     say_table(rows)
     if not settings.model:
         say(f"# no model is set; new sessions use {in_use}")
-    return OK
 
 
 def settings_json(settings: Settings) -> dict[str, object]:
@@ -139,48 +129,45 @@ def settings_json(settings: Settings) -> dict[str, object]:
     return plain
 
 
-def configure_trust(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", nargs="?", help="folder (default: the current one)")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--no", action="store_true", help="mark it untrusted and never ask")
-    which.add_argument("--forget", action="store_true", help="ask again")
-    which.add_argument("--list", action="store_true", help="list trusted and untrusted folders")
-    add_json(parser)
+TRUST = (
+    option("path", "PATH", "folder (default: the current one)", nargs="?"),
+    flag("--no", "mark it untrusted and never ask", group=CHOICE),
+    flag("--forget", "ask again", group=CHOICE),
+    flag("--list", "list trusted and untrusted folders", group=CHOICE),
+    JSON,
+)
 
 
-def answer_trust(program: Program, args: argparse.Namespace) -> int:
+def answer_trust(program: Program, args: argparse.Namespace) -> None:
     """Note whether a folder is trusted, or show the answers there are."""
     if args.list:
         known = answers(program.paths)
         if args.json:
             print_json(known)
         else:
-            say_table([("yes" if answer else "no", one_line(root, 200)) for root, answer in known.items()])
-        return OK
-    answer = None if args.forget else not args.no
+            say_table([("yes" if trusted else "no", one_line(root, 200)) for root, trusted in known.items()])
+        return
+    trusted = None if args.forget else not args.no
     program.paths.ensure()
-    root = remember_trust(program.paths, program.folder(args.path), answer)
-    if args.json:
-        print_json({"folder": str(root), "trusted": answer})
-    else:
-        what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[answer]
-        say(f"{one_line(str(root), 200)} {what}.")
-    return OK
+    root = remember_trust(program.paths, program.folder(args.path), trusted)
+    what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[trusted]
+    told = f"{one_line(str(root), 200)} {what}."
+    answer({"folder": str(root), "trusted": trusted}, told, as_json=args.json)
 
 
 COMMANDS = (
     Command(
-        name="trust",
-        usage="[PATH]",
-        summary="Trust a folder: use its instructions, skills, commands and allow rules.",
-        configure=configure_trust,
-        execute=answer_trust,
+        "trust",
+        "[PATH]",
+        "Trust a folder: use its instructions, skills, commands and allow rules.",
+        answer_trust,
+        TRUST,
     ),
     Command(
-        name="config",
-        usage="[ACTION]",
-        summary="Show where the settings are and what is in force, or change it.",
-        configure=configure,
-        execute=execute,
+        "config",
+        "[ACTION]",
+        "Show where the settings are and what is in force, or change it.",
+        execute,
+        OPTIONS,
     ),
 )

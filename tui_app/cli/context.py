@@ -7,23 +7,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import (
-    OK,
-    Command,
-    CommandFailed,
-    Program,
-    add_json,
-    add_model,
-    add_session,
-    add_window,
-    run_until_signal,
-)
+from tui_app.cli.command import OK, Command, CommandFailed, Program, run_until_signal
 from tui_app.cli.failures import for_shell
-from tui_app.cli.output import bar, print_json, say, say_table, speaks_unicode, tell
+from tui_app.cli.options import CHOICE, JSON, MODEL, SESSION, WINDOW, flag, number, option, repeated
+from tui_app.cli.output import answer, bar, print_json, say, say_table, sizes_json, speaks_unicode, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import Notice, Record
-from tui_app.references import log_number
 from tui_app.session.user_view import fold_user_view
 from tui_app.ui import text as numbers
 from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, window_text
@@ -44,28 +34,17 @@ _STEPS = (
 """What can be done with single messages before measuring, in this order."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
-    add_model(parser)
-    add_window(parser)
-    for name, what in _STEPS:
-        parser.add_argument(f"--{name}", metavar="N", action="append", default=[], type=_number, help=what)
-    add_json(parser)
-
-
-def _number(text: str) -> int:
-    number = log_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError(f"{text:.40} is not a message number such as 142 or #142")
-    return number
+OPTIONS = (
+    *(SESSION, MODEL, WINDOW),
+    *(repeated(f"--{name}", "N", what, type=number) for name, what in _STEPS),
+    JSON,
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Measure a session and print the breakdown; it is only read unless something is to be done."""
     settings = program.settings(window=args.window)
-    with program.sessions() as store:
-        session = store.info(args.id).id
-    return run_until_signal(_measure(program.opening(settings, args, session), args))
+    return run_until_signal(_measure(program.opening(settings, args, program.session(args.id).id), args))
 
 
 async def _measure(opening: Opening, args: argparse.Namespace) -> int:
@@ -109,26 +88,19 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     return OK
 
 
-def configure_exclude(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
-    parser.add_argument(
-        "messages", metavar="N", nargs="+", type=_number, help="number of a message, as in exports; #N too"
-    )
-    add_model(parser)
-    add_window(parser)
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--turn", action="store_true", help="the whole turn of each message")
-    how.add_argument(
-        "--undo", action="store_true", help="bring them back, with everything excluded in the same step"
-    )
-    add_json(parser)
+EXCLUDE = (
+    SESSION,
+    option("messages", "N", "number of a message, as in exports; #N too", nargs="+", type=number),
+    *(MODEL, WINDOW),
+    flag("--turn", "the whole turn of each message", group=CHOICE),
+    flag("--undo", "bring them back, with everything excluded in the same step", group=CHOICE),
+    JSON,
+)
 
 
 def execute_exclude(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window)
-    with program.sessions() as store:
-        session = store.info(args.id).id
-    opening = replace(program.opening(settings, args, session), passing=True)
+    opening = replace(program.opening(settings, args, program.session(args.id).id), passing=True)
     return run_until_signal(_exclude(opening, args))
 
 
@@ -150,21 +122,13 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
             raise CommandFailed(refused[0])
         after, changed = conversation.usage, sorted(was ^ set(view.excluded))
     done = "included" if args.undo else "excluded"
-    if args.json:
-        print_json(
-            {
-                "session": opening.session,
-                done: changed,
-                "tokens_before": before.total,
-                "tokens_after": after.total,
-                "messages_before": before.messages,
-                "messages_after": after.messages,
-            }
-        )
-    else:
-        named = " ".join(f"#{seq}" for seq in changed)
-        sizes = f"{numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens"
-        say(f"{done.capitalize()} {named}: {sizes}")
+    named = " ".join(f"#{seq}" for seq in changed)
+    sizes = f"{numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens"
+    answer(
+        {"session": opening.session, done: changed, **sizes_json(before, after)},
+        f"{done.capitalize()} {named}: {sizes}",
+        as_json=args.json,
+    )
     return OK
 
 
@@ -218,10 +182,8 @@ def _work(opened: "OpenSession", step: str, seq: int) -> Work:
     match step:
         case "pin" | "unpin":
             return Pin(seq, step == "pin")
-        case "archive":
-            return Relieve(seq, "archive")
-        case "offload":
-            return Relieve(seq, "offload")
+        case "archive" | "offload":
+            return Relieve(seq, step)
         case _:
             if why := opened.conversation.outlook(seq).restore.refused:
                 raise CommandFailed(f"--{step} #{seq}: {why}")
@@ -260,31 +222,20 @@ def show_shares(shares: Sequence["Share"]) -> None:
     """Print the parts of tool definitions and memory, where there is more than one thing."""
     if len(shares) > 1:
         say()
-        rows = [
-            (
-                each.category,
-                one_line(each.name, 60),
-                numbers.tokens(each.tokens),
-                f"{numbers.tokens(each.saved)} saved" if each.saved else "",
-            )
-            for each in shares
-        ]
+        rows = []
+        for each in shares:
+            saved = f"{numbers.tokens(each.saved)} saved" if each.saved else ""
+            rows.append((each.category, one_line(each.name, 60), numbers.tokens(each.tokens), saved))
         say_table(rows, right=(2,))
 
 
 COMMANDS = (
+    Command("context", "ID", "Show how full a session's context is, and with what.", execute, OPTIONS),
     Command(
-        name="context",
-        usage="ID",
-        summary="Show how full a session's context is, and with what.",
-        configure=configure,
-        execute=execute,
-    ),
-    Command(
-        name="exclude",
-        usage="ID N...",
-        summary="Exclude messages from the context, or bring them back.",
-        configure=configure_exclude,
-        execute=execute_exclude,
+        "exclude",
+        "ID N...",
+        "Exclude messages from the context, or bring them back.",
+        execute_exclude,
+        EXCLUDE,
     ),
 )

@@ -3,16 +3,8 @@
 import argparse
 
 from tui_app.cli.command import Command, CommandFailed, Program, need_screen
+from tui_app.cli.options import PLAIN
 from tui_app.demo.stage import set_up
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        default=None,
-        help="ASCII only, no motion; for screen readers",
-    )
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -38,11 +30,5 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command(
-        name="demo",
-        usage="",
-        summary="Guided demo on a recorded session, without key or network.",
-        configure=configure,
-        execute=execute,
-    ),
+    Command("demo", "", "Guided demo on a recorded session, without key or network.", execute, (PLAIN,)),
 )

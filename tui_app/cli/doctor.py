@@ -19,7 +19,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, add_json
+from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program
+from tui_app.cli.options import JSON, flag
 from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
 from tui_app.environment import for_programs
@@ -29,7 +30,6 @@ from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, find_sandbox
 from tui_app.session.damage import examine
 from tui_app.session.database import has_begun, open_store
-from tui_app.session.sqlite_store import is_begun
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.spec import SessionServer
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
@@ -40,11 +40,7 @@ if TYPE_CHECKING:
     from tui_app.agent.model_lists import LocalServer
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--repair", action="store_true", help="repair the sessions file and rewrite missing files"
-    )
-    add_json(parser)
+OPTIONS = (flag("--repair", "repair the sessions file and rewrite missing files"), JSON)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -155,7 +151,7 @@ def check_database(path: Path, sessions_dir: Path) -> Check:
             more = len(health.damage) - 1
             also = f", and {count(more, 'more place')}" if more else ""
             return fail(name, f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
-        if not is_begun(path):
+        if not has_begun(path):
             return ok(name, "none yet")
         with closing(open_store(path, read_only=True)) as store:
             known = len(store.sessions())
@@ -414,10 +410,10 @@ def check_servers(servers: "Sequence[LocalServer]") -> Check:
 
 COMMANDS = (
     Command(
-        name="doctor",
-        usage="",
-        summary="Check that Plimsoll has everything it needs, or repair the sessions file.",
-        configure=configure,
-        execute=execute,
+        "doctor",
+        "",
+        "Check that Plimsoll has everything it needs, or repair the sessions file.",
+        execute,
+        OPTIONS,
     ),
 )

@@ -5,25 +5,27 @@ import os
 import sys
 from pathlib import Path
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_session
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage
+from tui_app.cli.options import SESSION, Option, flag, option
 from tui_app.cli.output import ProgressLine, print_document, tell
 from tui_app.session.exports.export import FORMATS, VIEWS, NoSuchView, export_session
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
-    parser.add_argument("--format", choices=FORMATS, default="pydantic-ai", help="default: pydantic-ai")
-    parser.add_argument(
+OPTIONS = (
+    SESSION,
+    option("--format", None, "default: pydantic-ai", choices=FORMATS, default="pydantic-ai"),
+    option(
         "--view",
+        None,
+        "user: the full history (default); agent: what the next request is built from",
         choices=VIEWS,
         default="user",
-        help="user: the full history (default); agent: what the next request is built from",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="write to a file instead of stdout"
-    )
-    parser.add_argument("--force", action="store_true", help="overwrite the file if it exists")
-    parser.add_argument("--no-mask", action="store_true", help="do not mask secrets")
+    ),
+    Option(
+        ("-o", "--output"), {"metavar": "FILE", "default": "-", "help": "write to a file instead of stdout"}
+    ),
+    flag("--force", "overwrite the file if it exists"),
+    flag("--no-mask", "do not mask secrets"),
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -102,11 +104,5 @@ def write_private(path: Path, data: bytes, *, overwrite: bool = False) -> None:
 
 
 COMMANDS = (
-    Command(
-        name="export",
-        usage="ID",
-        summary="Export a session (messages, Markdown/HTML, or events).",
-        configure=configure,
-        execute=execute,
-    ),
+    Command("export", "ID", "Export a session (messages, Markdown/HTML, or events).", execute, OPTIONS),
 )

@@ -4,15 +4,17 @@ import os
 import re
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from tui_app.cli.command import FAILED, USAGE, CommandFailed, WrongUsage
+from tui_app.cli.output import tell
 from tui_app.context.secrets import mask_secrets
 from tui_app.events import Error, Notice, Payload, TurnRetry
 from tui_app.next_steps import shell_words
 from tui_app.paths import Paths
+from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings import SettingsError, WrongFile
 from tui_app.ui.text import one_line
@@ -77,6 +79,41 @@ def complaint(name: str, error: Exception) -> str:
         text = str(error) if name in str(error) else f"{name}: {error}"
     # A name may hold anything but NUL.
     return " ".join(text.splitlines())
+
+
+def each_source(
+    sources: Sequence[str],
+    work: Callable[[str], int],
+    stopped: Callable[[], str],
+    *refused: type[Exception],
+) -> int:
+    """Do something with one file or session after the other; one that cannot be read keeps no other out.
+
+    Args:
+        sources: What the user has named.
+        work: Does it; returns the exit code of a signal that has stopped it, else 0.
+        stopped: What is said where a signal or ctrl+c has stopped it.
+        refused: Errors of the work that say all there is to say.
+
+    Returns:
+        The exit code of the signal, else 0.
+    """
+    code = 0
+    try:
+        for source in sources:
+            try:
+                code = work(source)
+            except refused as error:
+                tell(str(error))
+            except (SessionNotFound, ImportFormatError, OSError) as error:
+                tell(complaint(source, error))
+            if code:
+                tell(stopped())
+                break
+    except KeyboardInterrupt:
+        tell(stopped())
+        raise
+    return code
 
 
 # Errors and notices in the words of a shell: what can be done next is a command there.

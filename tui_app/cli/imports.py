@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, add_json, interruptible
+from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, interruptible
 from tui_app.cli.failures import complaint
+from tui_app.cli.options import JSON, flag, option
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_left_out, say_table, tell
 from tui_app.conversation.imports import (
     EarlierImport,
@@ -48,11 +49,8 @@ class Row:
     def to_json(self) -> dict[str, object]:
         found = self.found
         return {
+            **{name: getattr(found, name) for name in ("program", "title", "cwd", "time")},
             "path": str(found.path),
-            "program": found.program,
-            "title": found.title,
-            "cwd": found.cwd,
-            "time": found.time,
             "bytes": found.size,
             "session": self.imported.session if self.imported else None,
             "changed": bool(self.imported and found.time > self.imported.time),
@@ -92,21 +90,20 @@ def picked(text: str, count: int) -> list[int]:
     return sorted(chosen)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+OPTIONS = (
+    option(
         "files",
-        metavar="FILE",
+        "FILE",
+        "transcript to import; without one, those that other tools left on this machine are offered",
         nargs="*",
-        help="transcript to import; without one, those that other tools left on this machine are offered",
-    )
-    parser.add_argument(
-        "--format", choices=("auto", *FORMATS), default="auto", help="format of the files (default: auto)"
-    )
-    parser.add_argument(
-        "--list", action="store_true", help="list the transcripts that other tools left on this machine"
-    )
-    parser.add_argument("--again", action="store_true", help="import again even if the file has not changed")
-    add_json(parser)
+    ),
+    option(
+        "--format", None, "format of the files (default: auto)", choices=("auto", *FORMATS), default="auto"
+    ),
+    flag("--list", "list the transcripts that other tools left on this machine"),
+    flag("--again", "import again even if the file has not changed"),
+    JSON,
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -186,11 +183,5 @@ def _import(
 
 
 COMMANDS = (
-    Command(
-        name="import",
-        usage="[FILE…]",
-        summary="Import transcripts from other tools as sessions.",
-        configure=configure,
-        execute=execute,
-    ),
+    Command("import", "[FILE…]", "Import transcripts from other tools as sessions.", execute, OPTIONS),
 )

@@ -1,12 +1,13 @@
 """``plimsoll mcp``: add, list, try and remove MCP servers, and sign in at one."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, run_until_signal
-from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
+from tui_app.cli.options import JSON, action, option, repeated
+from tui_app.cli.output import ProgressLine, answer, print_json, say, say_table, tell
 from tui_app.files import repository_root
 from tui_app.settings import Settings
 from tui_app.settings.edit import RefusedChange, SettingsFile
@@ -19,63 +20,13 @@ if TYPE_CHECKING:
 
     from tui_app.agent.mcp.servers import McpServers
     from tui_app.agent.mcp.status import Consent, McpStatus
+    from tui_app.agent.mcp.tokens import TokenStore
     from tui_app.context.counting.tokens import TokenCounter
 
 _SHOWN_CELLS = 60
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("list", "add", "remove", "test", "login", "logout"),
-        default="list",
-        help="list: the configured servers (default); add, remove: change the settings file; "
-        "test: start one, list its tools and what they cost, say what is wrong; "
-        "login, logout: sign in at an address in the browser, or forget that",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="what the server is called")
-    parser.add_argument(
-        "command", metavar="COMMAND", nargs="*", help="program with its arguments, after -- for add"
-    )
-    parser.add_argument("--url", metavar="URL", help="address of a server that speaks streamable HTTP")
-    parser.add_argument(
-        "--env", metavar="NAME=VALUE", action="append", default=[],
-        help="an environment variable for the program; $NAME takes it from your environment; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--header", metavar="NAME=VARIABLE", action="append", default=[],
-        help="a header, with the variable that holds its whole value; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--scope", choices=("user", "project"), default="user",
-        help="user: everywhere (default); project: only in the repository of the current folder",
-    )  # fmt: skip
-    add_json(parser)
-
-
-def execute(program: Program, args: argparse.Namespace) -> int:
-    """Do what is asked for; a server's name is needed for all but the list."""
-    if (args.name is not None) != (args.action != "list"):
-        raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
-    if args.action != "add" and args.command:
-        raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
-    match args.action:
-        case "add":
-            return add(program, args)
-        case "remove":
-            return remove(program, args.name, as_json=args.json)
-        case "test":
-            return try_server(program, args.name, as_json=args.json, signs_in=False)
-        case "login":
-            return try_server(program, args.name, as_json=args.json, signs_in=True)
-        case "logout":
-            return sign_out(program, args.name, as_json=args.json)
-        case _:
-            return show(program, as_json=args.json)
-
-
-def add(program: Program, args: argparse.Namespace) -> int:
+def add(program: Program, args: argparse.Namespace) -> None:
     """Write a server to the settings file.
 
     Raises:
@@ -103,13 +54,11 @@ def add(program: Program, args: argparse.Namespace) -> int:
         SettingsFile(program.paths, program.env).put(("mcp", name), table)
     except RefusedChange as refused:
         raise WrongUsage(f"{str(refused).removeprefix(f'{file}: ')} Nothing was written to {file}.") from None
-    if args.json:
-        print_json({"server": name, "file": str(file), "scope": args.scope})
-    else:
-        where = f", for {table['project']}" if "project" in table else ""
-        say(f"{name} is set in {file}{where}. New sessions start it.")
+    where = f", for {table['project']}" if "project" in table else ""
+    told = f"{name} is set in {file}{where}. New sessions start it."
+    answer({"server": name, "file": str(file), "scope": args.scope}, told, as_json=args.json)
+    if not args.json:
         tell(f"To see whether it works: plimsoll mcp test {name}")
-    return OK
 
 
 def _pairs(words: Sequence[str], flag: str, form: str) -> dict[str, str]:
@@ -119,18 +68,15 @@ def _pairs(words: Sequence[str], flag: str, form: str) -> dict[str, str]:
     return {name.strip(): value for name, _, value in pairs}
 
 
-def remove(program: Program, name: str, *, as_json: bool) -> int:
+def remove(program: Program, args: argparse.Namespace) -> None:
     """Take a server out of the settings file."""
-    _known(program.settings(), name)
-    SettingsFile(program.paths, program.env).put(("mcp", name), None)
-    if as_json:
-        print_json({"server": name, "file": str(program.paths.config_file)})
-    else:
-        say(f"{name} is no longer in {program.paths.config_file}.")
-    return OK
+    _known(program.settings(), args.name)
+    SettingsFile(program.paths, program.env).put(("mcp", args.name), None)
+    file = str(program.paths.config_file)
+    answer({"server": args.name, "file": file}, f"{args.name} is no longer in {file}.", as_json=args.json)
 
 
-def show(program: Program, *, as_json: bool) -> int:
+def show(program: Program, args: argparse.Namespace) -> None:
     """Print the servers that are set, with what is known of them; none is started."""
     # What counts tools comes with the agent side.
     from tui_app.agent.catalog import listed_window
@@ -154,7 +100,7 @@ def show(program: Program, *, as_json: bool) -> int:
         tools, size = known[name], sizes.get(name)
         state = "off" if not server.enabled else "on" if name in here else f"only in {server.project}"
         rows.append((server, state, None if tools is None else len(tools), size))
-    if as_json:
+    if args.json:
         listed = [
             {"name": server.name, "where": server.where, "enabled": server.enabled, "project": server.project,
              "here": server.name in here, "tools": tools, "tokens": size,
@@ -171,7 +117,6 @@ def show(program: Program, *, as_json: bool) -> int:
             for server, state, tools, size in rows
         ]  # fmt: skip
         say_table([("NAME", "STATE", "TOOLS", "TOKENS", "LOADED", "WHERE"), *table], right=(2, 3))
-    return OK
 
 
 @dataclass(slots=True)
@@ -202,19 +147,13 @@ class Alone:
         return ()
 
 
-def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) -> int:
-    """Start a server, print its tools with what each costs, and end it.
-
-    Args:
-        program: Where the command runs.
-        name: The server.
-        as_json: Print one object.
-        signs_in: Whether the user may be asked to sign in.
+def try_server(program: Program, args: argparse.Namespace) -> int:
+    """Start a server, or sign in at one, print its tools with what each costs, and end it.
 
     Raises:
         CommandFailed: if the server cannot be used; the text says why.
     """
-    settings = program.settings()
+    name, signs_in, settings = args.name, args.action == "login", program.settings()
     server = replace(_known(settings, name), enabled=True)
     if signs_in and not server.url:
         raise CommandFailed(f"{name} is a program: there is nothing to sign in to.")
@@ -242,7 +181,7 @@ def try_server(program: Program, name: str, *, as_json: bool, signs_in: bool) ->
                 status = await work()
         if status.state != "ready":
             raise CommandFailed(f"{name} does not work. {status.error or 'It did not start in time.'}")
-        _print_status(status, as_json=as_json)
+        _print_status(status, as_json=args.json)
         return OK
 
     return run_until_signal(shown())
@@ -254,14 +193,8 @@ def _print_status(status: "McpStatus", *, as_json: bool) -> None:
             {"name": tool.name, "tokens": tool.tokens, "description": tool.description}
             for tool in status.tools
         ]
-        print_json(
-            {
-                "server": status.name,
-                "tools": tools,
-                "tokens": status.tokens,
-                "left_out": list(status.left_out),
-            }
-        )
+        about = {"tokens": status.tokens, "left_out": list(status.left_out)}
+        print_json({"server": status.name, "tools": tools, **about})
         return
     rows = [
         (one_line(tool.name, 64), f"{tool.tokens:,}", one_line(tool.description, _SHOWN_CELLS))
@@ -273,17 +206,18 @@ def _print_status(status: "McpStatus", *, as_json: bool) -> None:
         tell(one_line(sentence, 300))
 
 
-def sign_out(program: Program, name: str, *, as_json: bool) -> int:
+def sign_out(program: Program, args: argparse.Namespace) -> None:
     """Forget what a server has given when the user signed in."""
+    server = _known(program.settings(), args.name)
+    gone = _sign_ins(program).keep(server.url, {})
+    told = f"{args.name}: signed out." if gone else f"You were not signed in at {args.name}."
+    answer({"server": args.name, "forgotten": gone}, told, as_json=args.json)
+
+
+def _sign_ins(program: Program) -> "TokenStore":
     from tui_app.agent.mcp.tokens import TokenStore
 
-    server = _known(program.settings(), name)
-    gone = TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json").keep(server.url, {})
-    if as_json:
-        print_json({"server": name, "forgotten": gone})
-    else:
-        say(f"{name}: signed out." if gone else f"You were not signed in at {name}.")
-    return OK
+    return TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json")
 
 
 def _known(settings: Settings, name: str) -> McpServer:
@@ -297,7 +231,6 @@ def _known(settings: Settings, name: str) -> McpServer:
 def _servers(program: Program, settings: Settings, server: McpServer) -> "McpServers":
     from tui_app.agent.mcp.seen_tools import SeenTools
     from tui_app.agent.mcp.servers import McpServers
-    from tui_app.agent.mcp.tokens import TokenStore
     from tui_app.trust import ProgramPlace, trust_in
 
     program.paths.ensure()
@@ -307,7 +240,7 @@ def _servers(program: Program, settings: Settings, server: McpServer) -> "McpSer
         ProgramPlace(own=program.paths.config, folder=program.cwd, env=program.env, trusted=trusted),
         SeenTools(program.paths.state / "mcp.json"),
         Alone(_counter(program)),
-        tokens=TokenStore(program.keys, program.paths.state / "mcp-sign-ins.json"),
+        tokens=_sign_ins(program),
     )
 
 
@@ -318,13 +251,59 @@ def _counter(program: Program) -> "TokenCounter":
     return TokenCounter(TextCounter(encoding_name(program.settings().model)))
 
 
+ACTIONS: Mapping[str, Callable[[Program, argparse.Namespace], int | None]] = {
+    "list": show,
+    "add": add,
+    "remove": remove,
+    "test": try_server,
+    "login": try_server,
+    "logout": sign_out,
+}
+OPTIONS = (
+    action(
+        *ACTIONS,
+        help="list: the configured servers (default); add, remove: change the settings file; "
+        "test: start one, list its tools and what they cost, say what is wrong; "
+        "login, logout: sign in at an address in the browser, or forget that",
+    ),
+    option("name", "NAME", "what the server is called", nargs="?"),
+    option("command", "COMMAND", "program with its arguments, after -- for add", nargs="*"),
+    option("--url", "URL", "address of a server that speaks streamable HTTP", only="add"),
+    repeated(
+        "--env",
+        "NAME=VALUE",
+        "an environment variable for the program; $NAME takes it from your environment; may be repeated",
+        only="add",
+    ),
+    repeated(
+        "--header",
+        "NAME=VARIABLE",
+        "a header, with the variable that holds its whole value; may be repeated",
+        only="add",
+    ),
+    option(
+        "--scope",
+        None,
+        "user: everywhere (default); project: only in the repository of the current folder",
+        only="add",
+        choices=("user", "project"),
+        default="user",
+    ),
+    JSON,
+)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int | None:
+    """Do what is asked for; a server's name is needed for all but the list."""
+    if (args.name is not None) != (args.action != "list"):
+        raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
+    if args.action != "add" and args.command:
+        raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
+    return ACTIONS[args.action](program, args)
+
+
 COMMANDS = (
     Command(
-        name="mcp",
-        usage="[ACTION]",
-        summary="Add, list, test and remove MCP servers, or sign in to one.",
-        configure=configure,
-        execute=execute,
-        only=tuple((option, "add") for option in ("--url", "--env", "--header", "--scope")),
+        "mcp", "[ACTION]", "Add, list, test and remove MCP servers, or sign in to one.", execute, OPTIONS
     ),
 )

@@ -3,7 +3,7 @@
 import argparse
 import sqlite3
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from tui_app.cli.command import (
     FAILED,
@@ -12,12 +12,11 @@ from tui_app.cli.command import (
     CommandFailed,
     Program,
     WrongUsage,
-    add_json,
-    add_model,
     confirmed,
     run_until_signal,
 )
-from tui_app.cli.output import moment, print_json, say, say_table, tell
+from tui_app.cli.options import JSON, MODEL, action, flag, option
+from tui_app.cli.output import answer, moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.open_request import Opening
 from tui_app.memory.board import Added, ContextBoard
@@ -35,23 +34,23 @@ _WEIGHT = 5.0
 """Weight of what the user adds: it ranks above all that is found."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", choices=("list", "add", "edit", "forget", "run"), default="list",
-        help="default: list",
-    )  # fmt: skip
-    parser.add_argument(
-        "words", nargs="*", metavar="WORD",
-        help="add: what to remember; edit: number and new text; forget: number; run: id of a session",
-    )  # fmt: skip
-    parser.add_argument("--folder", metavar="PATH", help="use the board of this folder instead")
-    parser.add_argument("--all", action="store_true", help="list: every board")
-    parser.add_argument("--pruned", action="store_true", help="list: include removed entries")
-    parser.add_argument("--kind", choices=KINDS, default="note", help="add: default note")
-    parser.add_argument("--everywhere", action="store_true", help="add: apply to all branches")
-    parser.add_argument("--yes", action="store_true", help="forget without asking")
-    add_model(parser)
-    add_json(parser)
+OPTIONS = (
+    action("list", "add", "edit", "forget", "run"),
+    option(
+        "words",
+        "WORD",
+        "add: what to remember; edit: number and new text; forget: number; run: id of a session",
+        nargs="*",
+    ),
+    option("--folder", "PATH", "use the board of this folder instead"),
+    flag("--all", "list: every board", only="list"),
+    flag("--pruned", "list: include removed entries", only="list"),
+    option("--kind", None, "add: default note", only="add", choices=KINDS, default="note"),
+    flag("--everywhere", "add: apply to all branches", only="add"),
+    flag("--yes", "forget without asking", only="forget"),
+    replace(MODEL, only="run"),
+    JSON,
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -128,12 +127,12 @@ def _number(word: str) -> int:
 
 def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -> int:
     _tell_logs(program, boards)
-    if as_json:
-        print_json({"entry": asdict(done.entry), "new": done.new, "pruned": list(done.pruned)})
-    elif done.new:
-        say(f"Added as entry {done.entry.id}.")
-    else:
-        say(f"Entry {done.entry.id} already says this.")
+    entry = done.entry
+    answer(
+        {"entry": asdict(entry), "new": done.new, "pruned": list(done.pruned)},
+        f"Added as entry {entry.id}." if done.new else f"Entry {entry.id} already says this.",
+        as_json=as_json,
+    )
     return OK
 
 
@@ -144,10 +143,8 @@ def forget_entry(program: Program, board: ContextBoard, number: int, args: argpa
     if sure:
         entry = board.prune(number, PERSON)
         _tell_logs(program, board.store)
-    if args.json:
-        print_json({"entry": asdict(entry), "forgotten": sure})
-    else:
-        say(f"Entry {number} was removed from the board." if sure else "Kept.")
+    told = f"Entry {number} was removed from the board." if sure else "Kept."
+    answer({"entry": asdict(entry), "forgotten": sure}, told, as_json=args.json)
     return OK
 
 
@@ -209,24 +206,17 @@ async def read_for_boards(
                 where = f"its folder {reading.elsewhere} is on another machine; read it there"
                 tell(f"{reading.session}: {where}")
             else:
-                news = (
-                    "nothing new since it was last read"
-                    if reading.done is None
-                    else outcome_text(reading.done)
-                )
+                done = reading.done
+                news = outcome_text(done) if done else "nothing new since it was last read"
                 say(f"{reading.session}: {news}")
     except SessionLocked as locked:
         raise CommandFailed(f"{RUNNING} It is done in {locked}.") from locked
     if as_json:
-        rows = [
-            {
-                "session": each.session,
-                "held": each.held,
-                "elsewhere": each.elsewhere,
-                "consolidated": asdict(each.done) if each.done is not None else None,
-            }
-            for each in readings
-        ]
+        rows = []
+        for each in readings:
+            done_json = asdict(each.done) if each.done is not None else None
+            place = {"session": each.session, "held": each.held, "elsewhere": each.elsewhere}
+            rows.append({**place, "consolidated": done_json})
         print_json({"sessions": rows})
     elif not readings:
         tell("No session is waiting to be read. To read one anyway: plimsoll memory run ID")
@@ -236,15 +226,5 @@ async def read_for_boards(
 
 
 COMMANDS = (
-    Command(
-        name="memory",
-        usage="[ACTION]",
-        summary="See and change what is remembered about a repository.",
-        configure=configure,
-        execute=execute,
-        only=(
-            *(("--all", "list"), ("--pruned", "list"), ("--kind", "add"), ("--everywhere", "add")),
-            *(("--yes", "forget"), ("--model", "run")),
-        ),
-    ),
+    Command("memory", "[ACTION]", "See and change what is remembered about a repository.", execute, OPTIONS),
 )

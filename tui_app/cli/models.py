@@ -5,16 +5,14 @@ import getpass
 import sys
 from dataclasses import asdict
 
-from tui_app.api_keys import ApiKeys, KeyringTrouble, key_flaw
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, add_json, run_until_signal
-from tui_app.cli.output import ProgressLine, print_json, say, say_table, tell
+from tui_app.api_keys import KeyringTrouble, key_flaw
+from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
+from tui_app.cli.options import JSON, action, flag, option
+from tui_app.cli.output import ProgressLine, answer, print_json, say, say_table, tell
 from tui_app.providers import key_variables, providers_of
 from tui_app.ui.text import window_text
 
-
-def configure_models(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="every known model, not just a few per vendor")
-    add_json(parser)
+MODELS = (flag("--all", "every known model, not just a few per vendor"), JSON)
 
 
 def print_models(program: Program, args: argparse.Namespace) -> int:
@@ -48,94 +46,48 @@ _LONGEST = 10_000
 """Characters; nothing longer is a key."""
 
 
-def configure_keys(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        nargs="?",
-        choices=("list", "set", "unset"),
-        default="list",
-        help="list: names and where each comes from (default); "
-        "set: keep one in the system keyring, typed in or from stdin; unset: remove it",
-    )
-    parser.add_argument("name", metavar="NAME", nargs="?", help="its variable, such as OPENAI_API_KEY")
-    # Taken so that argparse does not print back what may be a key.
-    parser.add_argument("surplus", nargs="*", help=argparse.SUPPRESS)
-    add_json(parser)
-
-
-def change_keys(program: Program, args: argparse.Namespace) -> int:
-    if args.surplus:
-        raise WrongUsage(_NO_ARGUMENT)
-    named = args.name is not None
-    if named != (args.action != "list"):
-        raise WrongUsage(f"Usage: plimsoll keys {args.action}{'' if named else ' NAME'}")
-    known = known_names(program)
-    if named and args.name not in known | program.keys.held:
-        # What was typed is not repeated: it may be a key.
-        raise WrongUsage(
-            "No provider's key has that name; docs/api-keys.md lists the names. "
-            "Your own server names its key in key_env."
-        )
-    match args.action:
-        case "set":
-            return store_key(program.keys, args.name, as_json=args.json)
-        case "unset":
-            return erase_key(program.keys, args.name, as_json=args.json)
-        case _:
-            return list_keys(program.keys, known, as_json=args.json)
-
-
 def known_names(program: Program) -> frozenset[str]:
     """Names of the keys that a provider, or a server in the settings, asks for."""
     own = (endpoint.key_env for endpoint in program.settings().endpoints.values())
     return key_variables() | {name for name in own if name}
 
 
-def list_keys(keys: ApiKeys, known: frozenset[str], *, as_json: bool) -> int:
+def list_keys(program: Program, args: argparse.Namespace) -> None:
     """Print names and where each comes from; the keyring is not asked."""
-    found = [(name, keys.source(name)) for name in sorted(known | keys.held)]
-    present = [(name, source) for name, source in found if source]
-    if as_json:
-        rows = [
-            {"name": name, "source": source, "providers": list(providers_of(name))}
-            for name, source in present
-        ]
-        print_json({"keys": rows})
-    elif present:
-        rows_ = [(name, source, ", ".join(providers_of(name))) for name, source in present]
-        say_table([("NAME", "FROM", "FOR"), *rows_])
+    keys = program.keys
+    found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.held)]
+    rows = [(name, source, providers_of(name)) for name, source in found if source]
+    if args.json:
+        print_json({"keys": [dict(zip(("name", "source", "providers"), row, strict=True)) for row in rows]})
+    elif rows:
+        named = [(name, source, ", ".join(providers)) for name, source, providers in rows]
+        say_table([("NAME", "FROM", "FOR"), *named])
     else:
         say("There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY")
-    return OK
 
 
-def store_key(keys: ApiKeys, name: str, *, as_json: bool) -> int:
-    key = read_key(name)
+def store_key(program: Program, args: argparse.Namespace) -> None:
+    keys, name, key = program.keys, args.name, read_key(args.name)
     try:
         keys.store(name, key)
     except KeyringTrouble as trouble:
         raise CommandFailed(str(trouble)) from None
-    if as_json:
-        print_json({"name": name, "source": keys.source(name)})
-        return OK
-    say(f"{name} is in the system keyring.")
-    if keys.source(name) == "environment":
+    source = keys.source(name)
+    answer({"name": name, "source": source}, f"{name} is in the system keyring.", as_json=args.json)
+    if source == "environment" and not args.json:
         tell(f"{name} is also set in the environment, which overrides the keyring.")
-    return OK
 
 
-def erase_key(keys: ApiKeys, name: str, *, as_json: bool) -> int:
+def erase_key(program: Program, args: argparse.Namespace) -> None:
+    keys, name = program.keys, args.name
     try:
         gone = keys.erase(name)
     except KeyringTrouble as trouble:
         raise CommandFailed(str(trouble)) from None
     if not gone:
         raise CommandFailed(f"Plimsoll has put no {name} into the system keyring.")
-    if as_json:
-        print_json({"name": name, "source": keys.source(name)})
-    else:
-        say(f"{name} is no longer in the system keyring.")
-    return OK
+    told = f"{name} is no longer in the system keyring."
+    answer({"name": name, "source": keys.source(name)}, told, as_json=args.json)
 
 
 def read_key(name: str) -> str:
@@ -161,19 +113,42 @@ def read_key(name: str) -> str:
     return key
 
 
-COMMANDS = (
-    Command(
-        name="models",
-        usage="",
-        summary="List the models that can be used here.",
-        configure=configure_models,
-        execute=print_models,
+ACTIONS = {"list": list_keys, "set": store_key, "unset": erase_key}
+KEYS = (
+    action(
+        *ACTIONS,
+        help="list: names and where each comes from (default); "
+        "set: keep one in the system keyring, typed in or from stdin; unset: remove it",
     ),
+    option("name", "NAME", "its variable, such as OPENAI_API_KEY", nargs="?"),
+    # Taken so that argparse does not print back what may be a key.
+    option("surplus", None, argparse.SUPPRESS, nargs="*"),
+    JSON,
+)
+
+
+def change_keys(program: Program, args: argparse.Namespace) -> None:
+    if args.surplus:
+        raise WrongUsage(_NO_ARGUMENT)
+    named = args.name is not None
+    if named != (args.action != "list"):
+        raise WrongUsage(f"Usage: plimsoll keys {args.action}{'' if named else ' NAME'}")
+    if named and args.name not in known_names(program) | program.keys.held:
+        # What was typed is not repeated: it may be a key.
+        raise WrongUsage(
+            "No provider's key has that name; docs/api-keys.md lists the names. "
+            "Your own server names its key in key_env."
+        )
+    ACTIONS[args.action](program, args)
+
+
+COMMANDS = (
+    Command("models", "", "List the models that can be used here.", print_models, MODELS),
     Command(
-        name="keys",
-        usage="[list | set NAME | unset NAME]",
-        summary="List API keys, or keep one in the system keyring.",
-        configure=configure_keys,
-        execute=change_keys,
+        "keys",
+        "[list | set NAME | unset NAME]",
+        "List API keys, or keep one in the system keyring.",
+        change_keys,
+        KEYS,
     ),
 )

@@ -6,17 +6,17 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
 from tui_app.text import count
-from tui_app.ui.text import clean, one_line, table_lines
+from tui_app.ui.text import clean, clock, one_line, table_lines
 
 if TYPE_CHECKING:
     from tui_app.session.importers.formats import SkippedLine
+    from tui_app.usage import ContextUsage
 
 
 _SHOWN = 5
@@ -73,6 +73,25 @@ def print_json(value: object) -> None:
     print(json.dumps(value, ensure_ascii=True, allow_nan=False), flush=True)
 
 
+def answer(value: object, *lines: str, as_json: bool) -> None:
+    """Print what has come of a command: one JSON value, or what it is in words."""
+    if as_json:
+        print_json(value)
+    else:
+        for line in lines:
+            say(line)
+
+
+def sizes_json(before: "ContextUsage", after: "ContextUsage") -> dict[str, int]:
+    """What a change has made of a view, by the JSON names that scripts rely on."""
+    return {
+        "tokens_before": before.total,
+        "tokens_after": after.total,
+        "messages_before": before.messages,
+        "messages_after": after.messages,
+    }
+
+
 def print_document(text: str) -> None:
     """Print a whole document as UTF-8, byte for byte unless a terminal would act on it."""
     if sys.stdout.isatty():
@@ -95,10 +114,7 @@ def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> No
 
 def moment(seconds: float) -> str:
     """Seconds since the epoch as date, hour and minute of this machine's zone; empty where that fails."""
-    try:
-        return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, OSError, ValueError):
-        return ""
+    return clock(seconds, "%Y-%m-%d %H:%M")
 
 
 def bar(share: float, width: int, *, ascii_only: bool = False) -> str:

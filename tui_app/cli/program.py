@@ -4,6 +4,7 @@ import logging
 import os
 from argparse import Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +17,25 @@ from tui_app.cli.command import (
     Parser,
     Program,
     WrongUsage,
-    add_agent,
-    add_effort,
-    add_folders,
-    add_mode,
-    add_model,
-    add_policy,
-    add_read_only,
-    add_trust,
-    add_worktree,
     need_screen,
     place_of,
+)
+from tui_app.cli.options import (
+    AGENT,
+    CHOICE,
+    EFFORT,
+    FOLDER,
+    FOLDERS,
+    LATEST,
+    MODE,
+    MODEL,
+    PLAIN,
+    POLICY,
+    READ_ONLY,
+    TRUST,
+    WORKTREE,
+    add_options,
+    option,
 )
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
@@ -40,12 +49,25 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
-    "compact": "compact", "handoff": "compact", "diff": "sessions", "simulate": "simulate", "audit": "audit",
+    "compact": "compact", "handoff": "handoff", "diff": "sessions", "simulate": "simulate", "audit": "audit",
     "worktrees": "worktrees", "models": "models", "keys": "models", "doctor": "doctor",
     "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip
 """The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
+_OPTIONS = (
+    *(FOLDER, MODEL, POLICY, EFFORT, MODE, AGENT, READ_ONLY, TRUST, FOLDERS, WORKTREE),
+    replace(LATEST, group=CHOICE),
+    option(
+        "--resume",
+        "ID",
+        "resume a session; without an id, choose from the list",
+        group=CHOICE,
+        nargs="?",
+        const="",
+    ),
+    PLAIN,
+)
 NO_SESSIONS = "There is no session to continue yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
@@ -96,13 +118,13 @@ def execute(argv: Sequence[str]) -> int:
     return _logged(show_screen, "screen", args)
 
 
-def _logged(work: Callable[[Program, Namespace], int], part: str, args: Namespace) -> int:
+def _logged(work: Callable[[Program, Namespace], int | None], part: str, args: Namespace) -> int:
     """Do the work; what libraries have to say meanwhile goes to the log and not to the terminal."""
     # The folder first: a home that is given relative to it has no place without it.
     cwd = _current_folder(os.environ)
     program = Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
     with logging_to(program.paths.log_file, part):
-        return work(program, args)
+        return work(program, args) or OK
 
 
 def parse(command: Command, argv: Sequence[str]) -> Namespace:
@@ -119,10 +141,11 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
     command.configure(parser)
     # Intermixed: else an action takes only the words next to it, none after the next option.
     args = parser.parse_intermixed_args(argv)
-    for option, actions in command.only:
-        name = option.strip("-").replace("-", "_")
-        if args.action not in actions.split() and getattr(args, name) != parser.get_default(name):
-            parser.error(f"{option} is for {command.name} {actions.replace(' ', ', ')}")
+    for each in command.options:
+        option = each.names[0]
+        name, actions = option.strip("-").replace("-", "_"), each.only.split()
+        if actions and args.action not in actions and getattr(args, name) != parser.get_default(name):
+            parser.error(f"{option} is for {command.name} {', '.join(actions)}")
     return args
 
 
@@ -135,38 +158,7 @@ def screen_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
-    parser.add_argument(
-        "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
-    )
-    add_model(parser)
-    add_policy(parser)
-    add_effort(parser)
-    add_mode(parser)
-    add_agent(parser)
-    add_read_only(parser)
-    add_trust(parser)
-    add_folders(parser)
-    add_worktree(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--continue",
-        dest="latest",
-        action="store_true",
-        help="continue the last session of this folder, or the last one anywhere",
-    )
-    which.add_argument(
-        "--resume",
-        metavar="ID",
-        nargs="?",
-        const="",
-        help="resume a session; without an id, choose from the list",
-    )
-    parser.add_argument(
-        "--plain",
-        action="store_true",
-        default=None,
-        help="ASCII only, no motion; for screen readers",
-    )
+    add_options(parser, _OPTIONS)
     return parser
 
 
@@ -181,8 +173,8 @@ def show_screen(program: Program, args: Namespace) -> int:
         if not args.resume and not program.has_sessions:
             raise CommandFailed(NO_SESSIONS)
         with program.sessions() as store:
-            session = store.info(args.resume).id if args.resume else latest_session(store.sessions(), cwd)
-            begun = store.info(session).cwd
+            info = store.info(args.resume) if args.resume else latest_session(store.sessions(), cwd)
+        session, begun = info.id, info.cwd
     elif args.resume is not None and args.worktree is not None:
         raise WrongUsage("--worktree is for new sessions. Without an id, --resume lists those there are.")
     if args.path is None or not session:
@@ -213,8 +205,8 @@ def show_screen(program: Program, args: Namespace) -> int:
     return run_app(launch)
 
 
-def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:
-    """Id of the session used last in a folder, else of the one used last anywhere.
+def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> "SessionInfo":
+    """The session used last in a folder, else of the one used last anywhere.
 
     Args:
         sessions: All of them, the one used last first.
@@ -227,7 +219,7 @@ def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> str:
     here = [info for info in spoken if info.cwd == str(cwd)]
     if not spoken:
         raise CommandFailed(NO_SESSIONS)
-    return (here or spoken)[0].id
+    return (here or spoken)[0]
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:

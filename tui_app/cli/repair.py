@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tui_app.cli.command import OK, CommandFailed, Program
-from tui_app.cli.output import ProgressLine, print_json, say
+from tui_app.cli.output import ProgressLine, answer
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.conversation.imports import import_session
@@ -48,11 +48,7 @@ def repair(program: Program, *, as_json: bool) -> int:
             done += _from_folders(program)
         if is_begun(file):
             done += _files(program)
-    if as_json:
-        print_json({"repaired": done})
-    else:
-        for text in done or ["Nothing to repair."]:
-            say(text)
+    answer({"repaired": done}, *(done or ["Nothing to repair."]), as_json=as_json)
     return OK
 
 

@@ -3,43 +3,46 @@
 import argparse
 import asyncio
 import math
-import os
-import select
 import sqlite3
-import stat
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tui_app.cli.command import (
     FAILED,
+    GOAL,
     OK,
     Command,
     CommandFailed,
     Program,
     WrongUsage,
-    add_agent,
-    add_allow,
-    add_effort,
-    add_folders,
-    add_goal,
-    add_guard,
-    add_json,
-    add_mode,
-    add_model,
-    add_policy,
-    add_read_only,
-    add_tools,
-    add_trust,
-    add_window,
-    add_worktree,
     place_of,
     read_goal,
     run_until_signal,
 )
 from tui_app.cli.failures import spoken
+from tui_app.cli.options import (
+    AGENT,
+    ALLOW,
+    CWD,
+    EFFORT,
+    FOLDERS,
+    GUARD,
+    JSON,
+    MODE,
+    MODEL,
+    POLICY,
+    READ_ONLY,
+    TOOL,
+    TRUST,
+    WINDOW,
+    WORKTREE,
+    flag,
+    option,
+)
 from tui_app.cli.output import print_json, say, stream, tell
+from tui_app.cli.stdin import NO_PROMPT, named_files, read_piped, read_prompt
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.open_request import Opening
@@ -74,9 +77,7 @@ from tui_app.events import (
 from tui_app.files import Refused
 from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
-from tui_app.references import mentions
 from tui_app.settings.tables import ApprovalRule, misnamed, parse_rule
-from tui_app.text import is_large, plain_text
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.slash_commands import built_in_words
 from tui_app.ui.text import one_line
@@ -86,51 +87,31 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.session_history import Subscription
 
-NO_PROMPT = "The prompt is empty. Say what to ask: plimsoll run PROMPT, or pipe it in."
 _QUESTION_CELLS = 300
 _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+OPTIONS = (
+    option(
         "prompt",
-        metavar="PROMPT",
+        "PROMPT",
+        "what to ask; @path attaches a file, and piped input is attached too; - reads it from stdin",
         nargs="?",
-        help="what to ask; @path attaches a file, and piped input is attached too; - reads it from stdin",
-    )
-    add_model(parser)
-    parser.add_argument(
-        "--session", metavar="ID", default="", help="continue this session (default: a new one)"
-    )
-    add_worktree(parser)
-    parser.add_argument("--cwd", metavar="DIR", help="folder to work in (default: the current one)")
-    add_window(parser)
-    add_policy(parser)
-    add_effort(parser)
-    add_mode(parser)
-    add_agent(parser)
-    add_read_only(parser)
-    add_trust(parser)
-    add_folders(parser)
-    add_allow(parser)
-    add_guard(parser)
-    add_tools(parser)
-    add_goal(parser)
-    parser.add_argument(
-        "--yes",
-        action="store_true",
-        help="allow every tool call unless a rule denies it (default: calls that would ask are denied)",
-    )
-    parser.add_argument(
+    ),
+    MODEL,
+    option("--session", "ID", "continue this session (default: a new one)", default=""),
+    *(WORKTREE, CWD, WINDOW, POLICY, EFFORT, MODE, AGENT, READ_ONLY, TRUST, FOLDERS, ALLOW, GUARD, TOOL),
+    *GOAL,
+    flag("--yes", "allow every tool call unless a rule denies it (default: calls that would ask are denied)"),
+    option(
         "--schema",
-        metavar="FILE",
+        "FILE",
+        "print the answer as JSON that fits the JSON Schema in this file, and nothing else on stdout",
         default="",
-        help="print the answer as JSON that fits the JSON Schema in this file, and nothing else on stdout",
-    )
-    add_json(parser)
-
-
+    ),
+    JSON,
+)
 NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
 
 
@@ -251,125 +232,21 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
 
 def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
     """The folder to work in, and the full id of the session that is continued; empty for a new one."""
-    cwd, begun = program.folder(args.cwd), ""
-    if args.session:
-        with program.sessions() as store:
-            begun = store.info(args.session).cwd
-    if args.cwd is None or not begun:
-        cwd = place_of(program, cwd, args, begun)
-    session = _known(program, args.session, cwd, chosen=args.cwd is not None) if args.session else ""
-    return cwd, session
-
-
-def _known(program: Program, wanted: str, cwd: Path, *, chosen: bool) -> str:
-    """Full id of a session; tells the user when its folder is gone and no other was chosen."""
-    with program.sessions() as store:
-        info = store.info(wanted)
+    cwd = program.folder(args.cwd)
+    if not args.session:
+        return place_of(program, cwd, args, ""), ""
+    info = program.session(args.session)
+    if args.cwd is not None and info.cwd:
+        return cwd, info.id
+    cwd = place_of(program, cwd, args, info.cwd)
     try:
         is_folder = Path(info.cwd).is_dir()
     except OSError:  # a name no disk can hold, or one that may not be looked at
         is_folder = False
-    if not chosen and not is_folder:
+    if args.cwd is None and not is_folder:
         gone = one_line(info.cwd, _PATH_CELLS)
         tell(f"The folder of this session, {gone}, does not exist. Working in {cwd}.")
-    return info.id
-
-
-def read_prompt(argument: str) -> str:
-    """The prompt as text that can be stored: bytes that are no text become U+FFFD.
-
-    Raises:
-        WrongUsage: if there is nothing in it, or nothing to read it from.
-    """
-    raw: bytes | None = argument.encode("utf-8", "surrogateescape")
-    if argument == "-":
-        # Python has no stdin at all where the shell has closed it.
-        try:
-            raw = sys.stdin.buffer.read() if sys.stdin is not None else None
-        except (OSError, ValueError):
-            raw = None
-    if raw is None:
-        raise WrongUsage("The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.")
-    text = raw.decode("utf-8", "replace")
-    if not text.strip():
-        raise WrongUsage(NO_PROMPT if argument == "-" else "The prompt is empty.")
-    return text.strip("\n")
-
-
-PIPED_BYTES = 256 * 1024
-"""Of what is piped in beside a prompt so much is kept, from both ends."""
-MOST_BYTES = 64 * 1024 * 1024
-"""So much is read: a pipe may have no end."""
-_PATIENCE_S, _LONGEST_S = 3.0, 10.0
-"""Seconds of silence in a pipe until the user is told, and until the prompt goes without it."""
-
-
-def read_piped() -> str:
-    """What is piped in beside a prompt, as text; empty where nothing is.
-
-    Raises:
-        WrongUsage: if it is no text.
-    """
-    # Python has no stdin at all where the shell has closed it.
-    if sys.stdin is None or sys.stdin.isatty():
-        return ""
-    try:
-        stream = sys.stdin.buffer
-        if not _is_fed(stream):
-            return ""
-        head, tail, left_out = _both_ends(stream)
-    except (OSError, ValueError, AttributeError):
-        return ""
-    if b"\0" in head + tail:
-        raise WrongUsage("The piped input is not text. Name a file instead: @path attaches it.")
-    if not left_out:
-        text = plain_text((head + tail).decode("utf-8", "replace")).strip("\n")
-        return text if text.strip() else ""
-    tell(f"The piped input is too long: {left_out:,} bytes in its middle are left out.")
-    first = head[: head.rfind(b"\n") + 1] or head
-    last = tail[tail.find(b"\n") + 1 :] or tail
-    left_out += len(head) - len(first) + len(tail) - len(last)
-    ends = [plain_text(each.decode("utf-8", "replace")).strip("\n") for each in (first, last)]
-    return f"\n[… {left_out:,} bytes left out here …]\n".join(ends).strip("\n")
-
-
-def _is_fed(stream: BinaryIO) -> bool:
-    """Whether something comes through it: a device has nothing, and a pipe may have been left open."""
-    try:
-        mode = os.fstat(stream.fileno()).st_mode
-    except (OSError, ValueError):
-        return True  # no file of the system: it is read as it is
-    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        return stat.S_ISREG(mode)
-    if select.select([stream], [], [], _PATIENCE_S)[0]:
-        return True
-    tell("Waiting for piped input. To skip it: </dev/null")
-    if select.select([stream], [], [], _LONGEST_S - _PATIENCE_S)[0]:
-        return True
-    tell("No input was piped in: the prompt is sent without it.")
-    return False
-
-
-def _both_ends(stream: BinaryIO) -> tuple[bytes, bytes, int]:
-    """Beginning and end of a stream, and how many bytes between them are left out."""
-    half = PIPED_BYTES // 2
-    head, tail, size = b"", b"", 0
-    while size < MOST_BYTES and (chunk := stream.read(64 * 1024)):
-        size += len(chunk)
-        room = half - len(head)
-        head += chunk[:room]
-        tail = (tail + chunk[room:])[-half:] if len(chunk) > room else tail
-    return head, tail, size - len(head) - len(tail)
-
-
-def named_files(argument: str, prompt: str) -> tuple[str, ...]:
-    """The paths that go along with a prompt, as on the screen: none of those within a large paste.
-
-    Args:
-        argument: Where the prompt comes from; what is piped in counts as pasted.
-        prompt: Its text.
-    """
-    return () if argument == "-" and is_large(prompt) else mentions(prompt)
+    return cwd, info.id
 
 
 class RecordView(Protocol):
@@ -577,10 +454,10 @@ async def _follow(
 
 COMMANDS = (
     Command(
-        name="run",
-        usage="[PROMPT]",
-        summary="Run one turn, or turns until a goal is reached, and print the answers.",
-        configure=configure,
-        execute=execute,
+        "run",
+        "[PROMPT]",
+        "Run one turn, or turns until a goal is reached, and print the answers.",
+        execute,
+        OPTIONS,
     ),
 )

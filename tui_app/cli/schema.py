@@ -13,26 +13,27 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tui_app.cli.command import OK, Command, Program, WrongUsage, add_json
-from tui_app.cli.output import print_json, say, say_table
+from tui_app.cli.command import Command, Program, WrongUsage
+from tui_app.cli.options import JSON, flag, option
+from tui_app.cli.output import answer, print_json, say_table
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.events.schema import DIALECT, Schema, event_schema, events_schema, summary_of
 from tui_app.ui.text import one_line
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+OPTIONS = (
+    option(
         "type",
-        metavar="NAME",
-        nargs="*",
-        help="one event, for example tool.call, or what a command prints with --json: sessions list, "
+        "NAME",
+        "one event, for example tool.call, or what a command prints with --json: sessions list, "
         '"compact --undo"',
-    )
-    parser.add_argument("--list", action="store_true", help="the names, one per line")
-    add_json(parser)
+        nargs="*",
+    ),
+    flag("--list", "the names, one per line"),
+    JSON,
+)
 
 
-def print_schema(program: Program, args: argparse.Namespace) -> int:
+def print_schema(program: Program, args: argparse.Namespace) -> None:
     """Print one schema: of all events, of one, of an output, or only what there is."""
     name = " ".join(args.type)
     if args.list:
@@ -47,7 +48,7 @@ def print_schema(program: Program, args: argparse.Namespace) -> int:
         else:
             rows = [(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS]
             say_table([*rows, *((name, "output", f"plimsoll {name} --json") for name in output_names())])
-        return OK
+        return
     if name in output_names():
         schema = output_schema(name)
     elif name in BY_TYPE or not name:
@@ -56,11 +57,7 @@ def print_schema(program: Program, args: argparse.Namespace) -> int:
         close = get_close_matches(name, [*BY_TYPE, *output_names()], n=1)
         hint = f"Did you mean {close[0]}?" if close else "To see them all: plimsoll schema --list"
         raise WrongUsage(f"There is no schema {one_line(name, 80)}. {hint}")
-    if args.json:
-        print_json(schema)
-    else:
-        say(json.dumps(schema, indent=2))
-    return OK
+    answer(schema, json.dumps(schema, indent=2), as_json=args.json)
 
 
 def output_names() -> tuple[str, ...]:
@@ -119,10 +116,10 @@ def _one(word: str, parts: dict[str, Schema]) -> Schema:
 
 COMMANDS = (
     Command(
-        name="schema",
-        usage="[NAME]",
-        summary="Print the JSON Schema of the events, or of what a command prints.",
-        configure=configure,
-        execute=print_schema,
+        "schema",
+        "[NAME]",
+        "Print the JSON Schema of the events, or of what a command prints.",
+        print_schema,
+        OPTIONS,
     ),
 )

@@ -3,19 +3,8 @@
 import argparse
 from dataclasses import replace
 
-from tui_app.cli.command import (
-    Command,
-    CommandFailed,
-    Program,
-    WrongUsage,
-    add_agent,
-    add_mode,
-    add_model,
-    add_policy,
-    add_trust,
-    add_window,
-    run_until_signal,
-)
+from tui_app.cli.command import Command, CommandFailed, Program, WrongUsage, run_until_signal
+from tui_app.cli.options import AGENT, FOLDER, LATEST, MODE, MODEL, POLICY, TRUST, WINDOW, flag, option
 from tui_app.cli.output import flush, say, tell
 from tui_app.environment import for_programs, hide_environment
 from tui_app.extras import install_command
@@ -27,24 +16,18 @@ OPEN_TO_ALL = (
 )
 
 
-def configure_serve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "path", metavar="PATH", nargs="?", help="folder to work in (default: the current one)"
-    )
-    add_model(parser)
-    add_policy(parser)
-    add_trust(parser)
-    parser.add_argument(
-        "--continue",
-        dest="latest",
-        action="store_true",
-        help="continue the last session of this folder, or the last one anywhere",
-    )
-    parser.add_argument("--host", default=HOST, help=f"address to listen on (default: {HOST})")
-    parser.add_argument("--port", type=_port, default=PORT, help=f"port to listen on (default: {PORT})")
-    parser.add_argument(
-        "--no-token", action="store_true", help="allow every program on this machine; loopback only"
-    )
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
+
+
+SERVE = (
+    *(FOLDER, MODEL, POLICY, TRUST, LATEST),
+    option("--host", None, f"address to listen on (default: {HOST})", default=HOST),
+    option("--port", None, f"port to listen on (default: {PORT})", type=_port, default=PORT),
+    flag("--no-token", "allow every program on this machine; loopback only"),
+)
 
 
 def serve_browser(program: Program, args: argparse.Namespace) -> int:
@@ -84,22 +67,10 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     return run_until_signal(work())
 
 
-def _port(text: str) -> int:
-    if text.isdecimal() and 0 < int(text) < 65_536:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
-
-
 NO_EDITOR_SUPPORT = f"Support for editors is not installed. Install it with: {install_command('acp')}"
 
 
-def configure_acp(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    add_window(parser)
-    add_policy(parser)
-    add_mode(parser)
-    add_agent(parser)
-    add_trust(parser)
+ACP = (MODEL, WINDOW, POLICY, MODE, AGENT, TRUST)
 
 
 def serve_editor(program: Program, args: argparse.Namespace) -> int:
@@ -116,18 +87,6 @@ def serve_editor(program: Program, args: argparse.Namespace) -> int:
 
 
 COMMANDS = (
-    Command(
-        name="serve",
-        usage="[PATH]",
-        summary="Show the screen in a browser on this machine.",
-        configure=configure_serve,
-        execute=serve_browser,
-    ),
-    Command(
-        name="acp",
-        usage="",
-        summary="Let an editor drive sessions over stdin and stdout (ACP).",
-        configure=configure_acp,
-        execute=serve_editor,
-    ),
+    Command("serve", "[PATH]", "Show the screen in a browser on this machine.", serve_browser, SERVE),
+    Command("acp", "", "Let an editor drive sessions over stdin and stdout (ACP).", serve_editor, ACP),
 )

@@ -3,7 +3,9 @@
 import argparse
 import shlex
 import sqlite3
+import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,14 +16,12 @@ from tui_app.cli.command import (
     CommandFailed,
     Program,
     WrongUsage,
-    add_json,
-    add_model,
-    add_session,
     confirmed,
     run_until_signal,
 )
 from tui_app.cli.failures import for_shell
-from tui_app.cli.output import ProgressLine, moment, print_json, say, say_table, tell
+from tui_app.cli.options import JSON, MODEL, SESSION, action, flag, option
+from tui_app.cli.output import ProgressLine, answer, moment, print_json, say, say_table, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.paths import from_home
 from tui_app.records import frozen
@@ -54,24 +54,21 @@ _UNASKED = "Deleting cannot be undone. Without a terminal to ask in, say --yes."
 _NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
 
 
-def rename(program: Program, wanted: str, title: str, *, json: bool) -> int:
+def rename(program: Program, args: argparse.Namespace) -> None:
     with program.sessions(writing=program.has_sessions) as store:
-        info = store.info(wanted)
-        now = rename_session(store, info.id, title)
-    if json:
-        print_json({"session": info.id, "title": now})
-    else:
-        say(f"{info.id} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{info.id} has no title now.")
-    return OK
+        session = store.info(args.words[0]).id
+        now = rename_session(store, session, " ".join(args.words[1:]))
+    told = f"{session} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{session} has no title now."
+    answer({"session": session, "title": now}, told, as_json=args.json)
 
 
-def backup(program: Program, target: str, *, json: bool) -> int:
+def backup(program: Program, args: argparse.Namespace) -> None:
     """Copy this machine's sessions file while it is in use; a server's sessions are for its own tools.
 
     Raises:
         CommandFailed: if there is nothing to copy, or the copy cannot be made.
     """
-    database, file = program.database, program.paths.database
+    [target], database, file = args.words, program.database, program.paths.database
     server = database if isinstance(database, SessionServer) else None
     if not has_begun(file):
         if server is None:
@@ -87,19 +84,15 @@ def backup(program: Program, target: str, *, json: bool) -> int:
         raise CommandFailed(str(refused)) from refused
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
-    if json:
-        row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
-        more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
-        print_json({**row, **more})
-        return OK
+    row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
+    more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
     copied = f"{numbers.count(made.sessions, 'session')}, {made.bytes / 1_000_000:.1f} MB"
-    say(f"Copied {copied}, to {made.path}")
-    if server:
+    answer({**row, **more}, f"Copied {copied}, to {made.path}", as_json=args.json)
+    if server and not args.json:
         tell(
             f"That is the sessions file of this machine. The sessions on {server.shown} are not"
             f" in it; PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
         )
-    return OK
 
 
 def _dump(server: SessionServer, target: str) -> str:
@@ -119,7 +112,7 @@ class Pruned:
     """Open at the moment, or used since they were looked at: they are kept."""
 
 
-def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
+def prune(program: Program, args: argparse.Namespace) -> int:
     """Delete the sessions over the limits of the settings, after saying which and asking.
 
     Raises:
@@ -127,28 +120,29 @@ def prune(program: Program, *, dry_run: bool, sure: bool, json: bool) -> int:
         WrongUsage: if the user cannot be asked.
     """
     limits = Limits(**program.settings().retention)
-    if not limits.any and not dry_run:
-        raise CommandFailed(_NO_LIMIT)
-    if not limits.any and not json:
-        say(_NO_LIMIT)
-        return OK
+    if not limits.any:
+        if not args.dry_run:
+            raise CommandFailed(_NO_LIMIT)
+        if not args.json:
+            say(_NO_LIMIT)
+            return OK
     found = over_limits(program, limits)
-    if dry_run or not found.gone:
-        _report(found, done=False, json=json)
+    if args.dry_run or not found.gone:
+        _report(found, done=False, json=args.json)
         return OK
-    if not sure:
+    if not args.yes:
         _report(found, done=False, json=False)
         database = program.database
         whose = f" of everyone who uses {database.shown}" if isinstance(database, SessionServer) else ""
         what = f"Delete {numbers.count(len(found.gone), 'session')}{whose}?"
         if not confirmed(f"{what} It cannot be undone. Type y to delete:", _UNASKED):
-            if json:
+            if args.json:
                 _report(Pruned((), found.open), done=True, json=True)
             else:
                 tell("Kept.")
             return OK
     done = _delete(program, found)
-    _report(done, done=True, json=json)
+    _report(done, done=True, json=args.json)
     return OK if len(done.gone) == len(found.gone) else FAILED
 
 
@@ -160,15 +154,11 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
     with program.sessions() as store:
         sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
         found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
-        folders = [SessionFolder.named(paths.sessions_dir, each.info.id) for each in found]
-        held = [
-            bool(store.holder(each.info.id, folder.lock_file))
-            for each, folder in zip(found, folders, strict=True)
-        ]
-    return Pruned(
-        tuple(each for each, is_open in zip(found, held, strict=True) if not is_open),
-        tuple(each for each, is_open in zip(found, held, strict=True) if is_open),
-    )
+        parts: tuple[list[Due], list[Due]] = ([], [])
+        for each in found:
+            folder = SessionFolder.named(paths.sessions_dir, each.info.id)
+            parts[bool(store.holder(each.info.id, folder.lock_file))].append(each)
+    return Pruned(*map(tuple, parts))
 
 
 def _delete(program: Program, found: Pruned) -> Pruned:
@@ -195,17 +185,11 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
         print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
         return
     if found.gone:
-        say_table(
-            [
-                (
-                    each.info.id,
-                    moment(each.info.updated),
-                    one_line(each.info.title, _TITLE_CELLS) or "(untitled)",
-                    each.reason,
-                )
-                for each in found.gone
-            ]
-        )
+        table = []
+        for each in found.gone:
+            title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
+            table.append((each.info.id, moment(each.info.updated), title, each.reason))
+        say_table(table)
     gone, still_open = len(found.gone), len(found.open)
     over = "is over the limits" if gone == 1 else "are over the limits"
     say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
@@ -227,17 +211,18 @@ _WHO = {
 }
 
 
-def search(program: Program, words: str, *, json: bool) -> int:
+def search(program: Program, args: argparse.Namespace) -> int:
     """Print the messages that hold everything wanted, the best fits first; finding none fails, as with grep.
 
     Raises:
         WrongUsage: if no word is given.
     """
+    words = " ".join(args.words)
     if not any(character.isalnum() for character in words):
         raise WrongUsage('Search for what? plimsoll sessions search harbour, or "two words", or harb*')
     with ProgressLine("Searching the sessions"):
         found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
-    if json:
+    if args.json:
         print_json({"query": words, "results": [as_json(each) for each in found]})
     elif found:
         for each in found:
@@ -249,85 +234,22 @@ def search(program: Program, words: str, *, json: bool) -> int:
     return OK if found else FAILED
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    actions = ("list", "show", "search", "rename", "fork", "delete", "backup", "prune")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
-    parser.add_argument(
-        "words", metavar="ID | WORDS | FILE", nargs="*",
-        help="id of the session, or its beginning; search words; backup file",
-    )  # fmt: skip
-    parser.add_argument(
-        "--at", type=int, metavar="N",
-        help="fork: end before prompt number N, as listed by show; default: copy everything",
-    )  # fmt: skip
-    parser.add_argument("--yes", action="store_true", help="delete without asking")
-    parser.add_argument("--dry-run", action="store_true", help="prune: only list what would be deleted")
-    add_json(parser)
-
-
-def execute(program: Program, args: argparse.Namespace) -> int:
-    words: list[str] = args.words
-    match args.action:
-        case "list":
-            if words:
-                raise WrongUsage("list takes no id. To see one session: plimsoll sessions show ID")
-            return list_sessions(program, as_json=args.json)
-        case "search":
-            return search(program, " ".join(words), json=args.json)
-        case "prune":
-            if words:
-                raise WrongUsage("prune takes no id: the limits are in the settings, under retention.")
-            return prune(program, dry_run=args.dry_run, sure=args.yes, json=args.json)
-        case "backup":
-            if len(words) != 1:
-                raise WrongUsage("Where to? plimsoll sessions backup FILE")
-            return backup(program, words[0], json=args.json)
-        case _:
-            return _with_one(program, args, words)
-
-
-def _with_one(program: Program, args: argparse.Namespace, words: list[str]) -> int:
-    """The actions on one session."""
-    if not words:
-        raise WrongUsage(
-            f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
-        )
-    if args.action == "rename":
-        if len(words) < 2:
-            raise WrongUsage("Which title? plimsoll sessions rename ID TITLE")
-        return rename(program, words[0], " ".join(words[1:]), json=args.json)
-    if len(words) > 1:
-        raise WrongUsage(f"{args.action} takes one id.")
-    if args.action == "fork":
-        return fork(program, words[0], at=args.at, as_json=args.json)
-    if args.action == "show":
-        return show_session(program, words[0], as_json=args.json)
-    return delete(program, words[0], sure=args.yes, as_json=args.json)
-
-
-def list_sessions(program: Program, *, as_json: bool) -> int:
+def list_sessions(program: Program, args: argparse.Namespace) -> None:
     rows: list[tuple[SessionInfo, str]] = []
     if program.has_sessions:
         with program.sessions() as store:
             rows = [(info, title_of(store, info)) for info in store.sessions()]
-    if as_json:
+    if args.json:
         print_json({"sessions": [{**asdict(info), "title": title} for info, title in rows]})
     elif not rows:
         tell("There are no sessions yet. Start one with: plimsoll")
     else:
         header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
-        listed = [
-            (
-                info.id,
-                moment(info.updated),
-                f"{info.messages:,}",
-                one_line(title, _LONG_TITLE_CELLS) or "(nothing said)",
-                info.cwd,
-            )
-            for info, title in rows
-        ]
+        listed = []
+        for info, title in rows:
+            said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
+            listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
         say_table([header, *listed], right=(2,))
-    return OK
 
 
 def title_of(store: SessionStore, info: SessionInfo) -> str:
@@ -336,19 +258,19 @@ def title_of(store: SessionStore, info: SessionInfo) -> str:
     return next((head.title for head in store.heads(info.id) if head.type == "user.message"), "")
 
 
-def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
+def show_session(program: Program, args: argparse.Namespace) -> None:
     """Print everything that happened in a session, one row each."""
     with program.sessions() as store:
-        info = store.info(wanted)
+        info = store.info(args.words[0])
         # The advice of an error is worded for a shell.
         entries = [
             replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
             for entry in fold_user_view(store.heads(info.id)).entries
         ]
         title = title_of(store, info)
-    if as_json:
+    if args.json:
         print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
-        return OK
+        return
     say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
     # What was imported began before it was made here.
     dates = f"{moment(min([info.created, *(each.time for each in entries)]))} to {moment(info.updated)}"
@@ -361,30 +283,28 @@ def show_session(program: Program, wanted: str, *, as_json: bool) -> int:
             what = one_line(entry.title, 90) + ("" if entry.state == "ok" else f" ({entry.state})")
             rows.append((f"#{entry.seq}", moment(entry.time), entry.kind, what, tokens))
         say_table(rows, right=(0, 4))
-    return OK
 
 
-def fork(program: Program, wanted: str, *, at: int | None, as_json: bool) -> int:
+def fork(program: Program, args: argparse.Namespace) -> None:
     """Make a new session that begins as another one did, and print its id.
 
     Raises:
         WrongUsage: if the number is not that of a prompt.
     """
-    with program.sessions() as reading:
-        session = reading.info(wanted).id
+    session = program.session(args.words[0]).id
     try:
         with program.sessions(writing=True) as store:
-            forked = fork_session(store, program.paths.sessions_dir, session, at=at, now=time.time())
+            forked = fork_session(store, program.paths.sessions_dir, session, at=args.at, now=time.time())
     except NotAPrompt as error:
-        raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {wanted}") from error
-    if as_json:
-        print_json({"session": forked.session, "prompt": forked.prompt})
-    else:
-        say(f"Forked into {forked.session}. Continue there: plimsoll --resume {forked.session}")
-    return OK
+        raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {args.words[0]}") from error
+    answer(
+        {"session": forked.session, "prompt": forked.prompt},
+        f"Forked into {forked.session}. Continue there: plimsoll --resume {forked.session}",
+        as_json=args.json,
+    )
 
 
-def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
+def delete(program: Program, args: argparse.Namespace) -> None:
     """Delete a session and its folder for good.
 
     Raises:
@@ -393,35 +313,70 @@ def delete(program: Program, wanted: str, *, sure: bool, as_json: bool) -> int:
         CommandFailed: if its folder could not be deleted with it.
     """
     with program.sessions() as reading:
-        info = reading.info(wanted)
+        info = reading.info(args.words[0])
         title = title_of(reading, info)
     size, name = numbers.count(info.messages, "message"), one_line(title, _LONG_TITLE_CELLS) or info.id
     question = f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:'
-    if not sure and not confirmed(question, _UNASKED):
-        if as_json:
+    if not args.yes and not confirmed(question, _UNASKED):
+        if args.json:
             print_json({"session": info.id, "deleted": False})
         else:
             tell("Kept.")
-        return OK
+        return
     folder = SessionFolder.named(program.paths.sessions_dir, info.id)
     removal.delete_session(program.database, program.paths.sessions_dir, info.id)
     if folder.path.exists():
         raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
-    if as_json:
-        print_json({"session": info.id, "deleted": True})
-    else:
-        say(f"Deleted {info.id}.")
-    return OK
+    answer({"session": info.id, "deleted": True}, f"Deleted {info.id}.", as_json=args.json)
 
 
-def configure_stats(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "id", metavar="ID", nargs="?", help="id of the session, or its beginning; default: the last one"
-    )
-    add_json(parser)
+ACTIONS: Mapping[str, tuple[Callable[[Program, argparse.Namespace], int | None], int, int, str]] = {
+    "list": (list_sessions, 0, 0, "list takes no id. To see one session: plimsoll sessions show ID"),
+    "show": (show_session, 1, 1, "show takes one id."),
+    "search": (search, 0, sys.maxsize, ""),
+    "rename": (rename, 2, sys.maxsize, "Which title? plimsoll sessions rename ID TITLE"),
+    "fork": (fork, 1, 1, "fork takes one id."),
+    "delete": (delete, 1, 1, "delete takes one id."),
+    "backup": (backup, 1, 1, "Where to? plimsoll sessions backup FILE"),
+    "prune": (prune, 0, 0, "prune takes no id: the limits are in the settings, under retention."),
+}
+"""What each action does, how many words it takes at least and at most, and what is said of another number."""
+OPTIONS = (
+    action(*ACTIONS),
+    option(
+        "words",
+        "ID | WORDS | FILE",
+        "id of the session, or its beginning; search words; backup file",
+        nargs="*",
+    ),
+    option(
+        "--at",
+        "N",
+        "fork: end before prompt number N, as listed by show; default: copy everything",
+        only="fork",
+        type=int,
+    ),
+    flag("--yes", "delete without asking", only="delete prune"),
+    flag("--dry-run", "prune: only list what would be deleted", only="prune"),
+    JSON,
+)
 
 
-def print_stats(program: Program, args: argparse.Namespace) -> int:
+def execute(program: Program, args: argparse.Namespace) -> int | None:
+    work, least, most, wrong = ACTIONS[args.action]
+    if not args.words and least and work is not backup:
+        raise WrongUsage(
+            f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
+        )
+    if not least <= len(args.words) <= most:
+        raise WrongUsage(wrong)
+    return work(program, args)
+
+
+STATS = (option("id", "ID", "id of the session, or its beginning; default: the last one", nargs="?"), JSON)
+
+
+def print_stats(program: Program, args: argparse.Namespace) -> None:
     """Fold the log of a session into figures and print them; the session is only read."""
     with program.sessions() as store:
         if args.id is None and not (sessions := store.sessions()):
@@ -430,32 +385,28 @@ def print_stats(program: Program, args: argparse.Namespace) -> int:
     stats = StatsReader(program.database, session).read()
     if args.json:
         print_json({"session": session, **stats.to_json()})
-        return OK
+        return
     say(f"{session}")
     for section in sections(stats):
         say()
         say(section.title)
         for line in section.lines:
             say(f"  {line}")
-    return OK
 
 
 # What a session changed in its folder, and a commit message for it.
 
 
-def configure_diff(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
-    parser.add_argument(
-        "--message", action="store_true", help="propose a commit message for it; nothing is committed"
-    )
-    add_model(parser)
-    add_json(parser)
+DIFF = (
+    SESSION,
+    flag("--message", "propose a commit message for it; nothing is committed"),
+    *(MODEL, JSON),
+)
 
 
 def show_changes(program: Program, args: argparse.Namespace) -> int:
     """Print the diffs, in the folder that the session is about."""
-    with program.sessions() as store:
-        info = store.info(args.id)
+    info = program.session(args.id)
     folder = Path(info.cwd)
     if not folder.is_dir():
         raise CommandFailed(f"The folder of this session, {info.cwd}, is no longer on this machine.")
@@ -489,36 +440,14 @@ async def _propose(opening: Opening, *, as_json: bool) -> int:
         proposal = await propose_message(opening)
     except NoProposal as none:
         raise CommandFailed(for_shell(str(none))) from none
-    if as_json:
-        print_json({"session": opening.session, **proposal.to_json()})
-        return OK
-    say(proposal.text)
-    if proposal.reason:
+    answer({"session": opening.session, **proposal.to_json()}, proposal.text, as_json=as_json)
+    if proposal.reason and not as_json:
         tell(f"Written without a model: {proposal.reason}.")
     return OK
 
 
 COMMANDS = (
-    Command(
-        name="sessions",
-        usage="[ACTION]",
-        summary="List, search, rename, fork, copy or delete sessions.",
-        configure=configure,
-        execute=execute,
-        only=(("--at", "fork"), ("--yes", "delete prune"), ("--dry-run", "prune")),
-    ),
-    Command(
-        name="stats",
-        usage="[ID]",
-        summary="Show what a session did and cost, and what was saved.",
-        configure=configure_stats,
-        execute=print_stats,
-    ),
-    Command(
-        name="diff",
-        usage="ID",
-        summary="Show what a session changed in its folder.",
-        configure=configure_diff,
-        execute=show_changes,
-    ),
+    Command("sessions", "[ACTION]", "List, search, rename, fork, copy or delete sessions.", execute, OPTIONS),
+    Command("stats", "[ID]", "Show what a session did and cost, and what was saved.", print_stats, STATS),
+    Command("diff", "ID", "Show what a session changed in its folder.", show_changes, DIFF),
 )

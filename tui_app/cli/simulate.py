@@ -9,27 +9,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import (
-    FAILED,
-    OK,
-    Command,
-    Program,
-    WrongUsage,
-    add_json,
-    add_model,
-    run_until_signal,
-    setting,
-    writable,
-)
-from tui_app.cli.failures import complaint
-from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, say_table, tell
+from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, run_until_signal, writable
+from tui_app.cli.failures import each_source
+from tui_app.cli.options import JSON, MODEL, SOURCES, flag, option, repeated, setting
+from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, say_table
 from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
 from tui_app.records import frozen
-from tui_app.session.importers.formats import ImportFormatError
-from tui_app.session.store import SessionNotFound
 from tui_app.settings.tables import POLICIES
 from tui_app.text import cut
 from tui_app.ui import text as numbers
@@ -44,29 +32,23 @@ DEMO = "demo"
 """Stands for the recording that ``plimsoll demo`` plays."""
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("sources", metavar="FILE|ID", nargs="+", help="transcript, id of a session, or demo")
-    parser.add_argument(
-        "--window",
-        metavar="N",
-        type=setting("window"),
-        action="append",
-        required=True,
-        help="window in tokens; may be repeated",
-    )
-    parser.add_argument(
+OPTIONS = (
+    SOURCES,
+    repeated("--window", "N", "window in tokens; may be repeated", required=True, type=setting("window")),
+    option(
         "--policy",
-        metavar="P",
+        "P",
+        f"policies: {', '.join(POLICIES)}, your own from the settings file, or all (default)",
         type=setting("policy"),
         nargs="+",
         action="extend",
         default=[],
-        help=f"policies: {', '.join(POLICIES)}, your own from the settings file, or all (default)",
-    )
-    add_model(parser)
-    parser.add_argument("--verbose", action="store_true", help="show every request")
-    parser.add_argument("--plot", metavar="F.svg", default="", help="plot the requests as an SVG file")
-    add_json(parser)
+    ),
+    MODEL,
+    flag("--verbose", "show every request"),
+    option("--plot", "F.svg", "plot the requests as an SVG file", default=""),
+    JSON,
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -121,14 +103,29 @@ def replay_all(program: Program, asked: Asked) -> int:
     Raises:
         KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
     """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript
+
     done: list[Simulation] = []
-    try:
-        stopped = _replay_each(program, asked, done)
-    except KeyboardInterrupt:
-        tell(_stopped(asked, len(done)))
-        raise
-    if stopped:
-        tell(_stopped(asked, len(done)))
+
+    def work(source: str) -> int:
+        with ProgressLine(f"Reading {source}") as line:
+            # Outside of any loop, where ctrl+c ends the reading of a large file at once.
+            if (path := Path(source)).exists():
+                transcript = read_transcript(path)
+            elif source == DEMO:
+                transcript = replace(read_transcript(data_file("session.jsonl")), name=DEMO)
+            else:
+                with program.sessions() as store:
+                    transcript = read_session(store, source)
+            stopped = run_until_signal(_replay(transcript, asked, line, done))
+        if not stopped and not asked.as_json:
+            show(done[-1], verbose=asked.verbose)
+        return stopped
+
+    drawing = " Nothing was drawn." if asked.plot is not None else ""
+    told = f"Stopped. Replayed: {{:,}} of {len(asked.sources):,}.{drawing}"
+    if stopped := each_source(asked.sources, work, lambda: told.format(len(done)), CannotSimulate):
         return stopped
     if asked.as_json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})
@@ -137,46 +134,6 @@ def replay_all(program: Program, asked: Asked) -> int:
         if not asked.as_json:
             say(f"Drawn: {asked.plot}")
     return OK if len(done) == len(asked.sources) else FAILED
-
-
-def _replay_each(program: Program, asked: Asked, done: "list[Simulation]") -> int:
-    """Add what came of each conversation to what is done.
-
-    Returns:
-        The exit code of a signal that stopped a replay, else 0.
-    """
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript
-
-    for source in asked.sources:
-        try:
-            with ProgressLine(f"Reading {source}") as line:
-                # Outside of any loop, where ctrl+c ends the reading of a large file at once.
-                if (path := Path(source)).exists():
-                    transcript = read_transcript(path)
-                elif source == DEMO:
-                    transcript = replace(read_transcript(data_file("session.jsonl")), name=DEMO)
-                else:
-                    with program.sessions() as store:
-                        transcript = read_session(store, source)
-                stopped = run_until_signal(_replay(transcript, asked, line, done))
-        except CannotSimulate as error:
-            tell(str(error))
-            continue
-        except (SessionNotFound, ImportFormatError, OSError) as error:
-            tell(complaint(source, error))
-            continue
-        if stopped:
-            return stopped
-        if not asked.as_json:
-            show(done[-1], verbose=asked.verbose)
-    return OK
-
-
-def _stopped(asked: Asked, done: int) -> str:
-    """What a replay leaves that was stopped: what was printed already, and no drawing."""
-    drawing = " Nothing was drawn." if asked.plot is not None else ""
-    return f"Stopped. Replayed: {done:,} of {len(asked.sources):,}.{drawing}"
 
 
 async def _replay(
@@ -456,10 +413,10 @@ def _price(cost: float | None) -> str:
 
 COMMANDS = (
     Command(
-        name="simulate",
-        usage="FILE|ID…",
-        summary="Show what each policy would have done with a conversation.",
-        configure=configure,
-        execute=execute,
+        "simulate",
+        "FILE|ID…",
+        "Show what each policy would have done with a conversation.",
+        execute,
+        OPTIONS,
     ),
 )

@@ -2,10 +2,10 @@
 
 import argparse
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, add_json, add_session
+from tui_app.cli.command import Command, CommandFailed, Program
+from tui_app.cli.options import JSON, SESSION, number, option
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.events import UsageInfo
-from tui_app.references import log_number
 from tui_app.ui.receipt_words import (
     HEADS,
     NONE_YET,
@@ -17,23 +17,14 @@ from tui_app.ui.receipt_words import (
 )
 from tui_app.usage import CATEGORIES
 
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    add_session(parser)
-    parser.add_argument(
-        "number", metavar="N", nargs="?", type=_number, help="number of a message or a request; #N too"
-    )
-    add_json(parser)
+OPTIONS = (
+    SESSION,
+    option("number", "N", "number of a message or a request; #N too", nargs="?", type=number),
+    JSON,
+)
 
 
-def _number(text: str) -> int:
-    number = log_number(text)
-    if not number:
-        raise argparse.ArgumentTypeError(f"{text:.40} is not a number such as 142 or #142")
-    return number
-
-
-def execute(program: Program, args: argparse.Namespace) -> int:
+def execute(program: Program, args: argparse.Namespace) -> None:
     """Print all receipts of a session, or the one that a number belongs to; the session is only read.
 
     Raises:
@@ -75,15 +66,14 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         say(total_text(found))
         if lost := lost_text(lost_by_cause(found)):
             say(lost)
-    return OK
 
 
 COMMANDS = (
     Command(
-        name="why",
-        usage="ID [N]",
-        summary="Show what each request sent, read from the cache and cost, and what broke its prefix.",
-        configure=configure,
-        execute=execute,
+        "why",
+        "ID [N]",
+        "Show what each request sent, read from the cache and cost, and what broke its prefix.",
+        execute,
+        OPTIONS,
     ),
 )

@@ -4,17 +4,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tui_app.cli.command import (
-    FAILED,
-    OK,
-    Command,
-    CommandFailed,
-    Program,
-    WrongUsage,
-    add_json,
-    confirmed,
-)
-from tui_app.cli.output import print_json, say, say_table, tell
+from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, confirmed
+from tui_app.cli.options import JSON, action, flag, option
+from tui_app.cli.output import answer, print_json, say, say_table, tell
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 from tui_app.trust import remember_trust
@@ -25,13 +17,13 @@ _UNASKED = "Without a terminal to ask in, say --yes."
 _NAMED = 3
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    actions = ("list", "merge", "remove")
-    parser.add_argument("action", nargs="?", choices=actions, default="list", help="default: list")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="name of the worktree")
-    parser.add_argument("--cwd", metavar="DIR", help="folder of the repository (default: the current one)")
-    parser.add_argument("--yes", action="store_true", help="merge without asking")
-    add_json(parser)
+OPTIONS = (
+    action("list", "merge", "remove"),
+    option("name", "NAME", "name of the worktree", nargs="?"),
+    option("--cwd", "DIR", "folder of the repository (default: the current one)"),
+    flag("--yes", "merge without asking", only="merge"),
+    JSON,
+)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -64,17 +56,12 @@ def _list(program: Program, trees: Worktrees, *, as_json: bool) -> int:
     elif not found:
         say(f"No session of {trees.root} works apart. Start one with: plimsoll --worktree")
     else:
-        rows = [
-            (
-                each.name,
-                one_line(each.branch, 40) or "(no branch)",
-                count(each.commits, "commit"),
-                f"{len(each.uncommitted)} uncommitted" if each.uncommitted else "",
-                " ".join(info.id for info in sessions[:_NAMED]),
-                str(each.path),
-            )
-            for each, sessions in found
-        ]
+        rows = []
+        for each, sessions in found:
+            branch = one_line(each.branch, 40) or "(no branch)"
+            left = f"{len(each.uncommitted)} uncommitted" if each.uncommitted else ""
+            ids = " ".join(info.id for info in sessions[:_NAMED])
+            rows.append((each.name, branch, count(each.commits, "commit"), left, ids, str(each.path)))
         say_table(rows)
     return OK
 
@@ -129,21 +116,18 @@ def _remove(program: Program, trees: Worktrees, worktree: Worktree, *, as_json: 
     if program.paths.trust_file.exists():
         remember_trust(program.paths, worktree.path, None)
     trees.remove(worktree)
-    if as_json:
-        print_json({"name": worktree.name, "removed": True})
-    else:
-        kept = count(len(sessions), "session")
-        say(f"Removed {worktree.name} and its branch. What was said there is kept: {kept}.")
+    kept = count(len(sessions), "session")
+    told = f"Removed {worktree.name} and its branch. What was said there is kept: {kept}."
+    answer({"name": worktree.name, "removed": True}, told, as_json=as_json)
     return OK
 
 
 COMMANDS = (
     Command(
-        name="worktrees",
-        usage="[ACTION]",
-        summary="List, merge or remove the git worktrees of sessions that work apart.",
-        configure=configure,
-        execute=execute,
-        only=(("--yes", "merge"),),
+        "worktrees",
+        "[ACTION]",
+        "List, merge or remove the git worktrees of sessions that work apart.",
+        execute,
+        OPTIONS,
     ),
 )
