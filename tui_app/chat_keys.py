@@ -52,12 +52,12 @@ class KeyBinding(NamedTuple):
     """What it does, as a few words for help and palette."""
     tooltip: str
     """One sentence more."""
-    scope: Scope | None = None
-    """None where it acts in one place only and cannot be changed."""
     hint: str = ""
     """Word behind the key in the bottom row; empty when that does not show it."""
     rank: int = 0
     """Hints with a higher rank leave the bottom row first when room is short."""
+    scope: Scope | None = None
+    """None where it acts in one place only and cannot be changed."""
     priority: bool = False
     """Whether it acts before the focused widget sees the key."""
     changes: bool = False

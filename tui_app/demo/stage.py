@@ -21,16 +21,8 @@ PROVIDER, LARGE, SMALL = DEMO, "scripted", "small"
 MODEL, SMALL_MODEL = f"{PROVIDER}:{LARGE}", f"{PROVIDER}:{SMALL}"
 SummaryWriter = Literal["honest", "slow", "inventive"]
 _KEPT = (
-    "PATH",
-    "TERM",
-    "COLORTERM",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMPDIR",
-    "NO_COLOR",
-    "TMUX",
-    "SYSTEMROOT",
+    *("PATH", "TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE"),
+    *("TMPDIR", "NO_COLOR", "TMUX", "SYSTEMROOT"),
 )
 """Of the environment nothing else goes along: no key, no address of a server."""
 _RULES = (

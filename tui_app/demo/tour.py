@@ -31,150 +31,73 @@ Signal = Literal[
 """What the tour goes by: ``held`` is a turn that was stopped, ``looked`` and ``measured`` are screens that
 were opened: the details of a compaction, and the context."""
 
-_NEXT: Mapping[tuple[Step, Signal], Step] = MappingProxyType(
-    {
-        ("fill", "filled"): "compact",
-        # The user may have typed meanwhile, and so begun one in the background.
-        ("fill", "compacted"): "look",
-        ("compact", "compacted"): "look",
-        ("look", "looked"): "undo",
-        ("look", "undone"): "context",
-        ("undo", "undone"): "context",
-        ("context", "measured"): "cancel",
-        ("cancel", "compacting"): "stop",
-        ("stop", "cancelled"): "invent",
-        ("stop", "refused"): "cancel",
-        ("stop", "undone"): "cancel",
-        ("invent", "compacted"): "caught",
-        ("invent", "refused"): "rewind",
-        ("caught", "looked"): "undo again",
-        ("caught", "undone"): "rewind",
-        ("undo again", "undone"): "rewind",
-        ("rewind", "rewound"): "switch",
-        ("switch", "switched"): "end",
-    }
-)
+_NEXT: Mapping[tuple[Step, Signal], Step] = MappingProxyType({
+    ("fill", "filled"): "compact",
+    # The user may have typed meanwhile, and so begun one in the background.
+    ("fill", "compacted"): "look", ("compact", "compacted"): "look",
+    ("look", "looked"): "undo", ("look", "undone"): "context",
+    ("undo", "undone"): "context",
+    ("context", "measured"): "cancel",
+    ("cancel", "compacting"): "stop",
+    ("stop", "cancelled"): "invent", ("stop", "refused"): "cancel", ("stop", "undone"): "cancel",
+    ("invent", "compacted"): "caught", ("invent", "refused"): "rewind",
+    ("caught", "looked"): "undo again", ("caught", "undone"): "rewind",
+    ("undo again", "undone"): "rewind",
+    ("rewind", "rewound"): "switch",
+    ("switch", "switched"): "end",
+})  # fmt: skip
 
 
-class _Words(NamedTuple):
-    """What to press, and why: the name of an action or a command, then the reason in two lengths."""
+class TourHint(NamedTuple):
+    """One line above the prompt: what to press, and why."""
 
+    number: int
+    """Of the step; 0 before the first and behind the last."""
     key: str
+    """A key, or the name of an action or command that has one."""
     text: str
     short: str
+    """The same where there is little room."""
 
 
-_HINTS: Mapping[Step, tuple[int, _Words]] = MappingProxyType(
-    {
-        "fill": (
-            0,
-            _Words(
-                "",
-                "A recorded session is played: {played} of {total} prompts, {percent} full.",
-                "Playing: {played} of {total} prompts, {percent} full.",
-            ),
-        ),
-        "compact": (
-            1,
-            _Words(
-                "compact",
-                "compacts: the window is {percent} full, so replace old messages with a summary.",
-                "compacts: the window is {percent} full.",
-            ),
-        ),
-        "look": (
-            2,
-            _Words(
-                "details",
-                "shows the summary, the facts it kept, and what was removed.",
-                "shows the summary.",
-            ),
-        ),
-        "undo": (
-            3,
-            _Words(
-                "/undo",
-                "undoes it: nothing was lost, the full history returns.",
-                "undoes it: nothing was lost.",
-            ),
-        ),
-        "context": (
-            4,
-            _Words(
-                "context",
-                "shows what fills the window, message by message.",
-                "shows what fills the window.",
-            ),
-        ),
-        "cancel": (
-            5,
-            _Words(
-                "compact",
-                "compacts again. The writer is slow this time, so that you can stop it.",
-                "compacts slowly: you can stop it.",
-            ),
-        ),
-        "stop": (
-            5,
-            _Words(
-                "cancel",
-                "stops it while it is being written: nothing changes.",
-                "stops it: nothing changes.",
-            ),
-        ),
-        "invent": (
-            6,
-            _Words(
-                "compact",
-                "compacts again. This time the summary invents things. Watch Plimsoll catch them.",
-                "compacts: the summary invents things.",
-            ),
-        ),
-        "caught": (
-            6,
-            _Words(
-                "details",
-                'shows {marked} invented claims, marked "not in the log". n jumps to the next.',
-                "shows {marked} invented claims: n jumps to each.",
-            ),
-        ),
-        "undo again": (
-            6,
-            _Words("/undo", "undoes that summary as well.", "undoes that as well."),
-        ),
-        "rewind": (
-            7,
-            _Words(
-                "/rewind",
-                "goes back to an earlier prompt. /undo reverses it.",
-                "goes back to an earlier prompt.",
-            ),
-        ),
-        "switch": (
-            8,
-            _Words(
-                "models",
-                f"picks a model. Choose {SMALL_MODEL}: if it is too small, you are asked first.",
-                f"picks a model: choose {SMALL_MODEL}.",
-            ),
-        ),
-        "end": (
-            0,
-            _Words(
-                "",
-                "That was the tour. Ask anything about this project, or leave.",
-                "That was the tour. Ask anything, or leave.",
-            ),
-        ),
-    }
+_HINTS: Mapping[Step, TourHint] = MappingProxyType({
+    "fill": TourHint(0, "", "A recorded session is played: {played} of {total} prompts, {percent} full.",
+        "Playing: {played} of {total} prompts, {percent} full."),
+    "compact": TourHint(1, "compact",
+        "compacts: the window is {percent} full, so replace old messages with a summary.",
+        "compacts: the window is {percent} full."),
+    "look": TourHint(2, "details", "shows the summary, the facts it kept, and what was removed.",
+        "shows the summary."),
+    "undo": TourHint(3, "/undo", "undoes it: nothing was lost, the full history returns.",
+        "undoes it: nothing was lost."),
+    "context": TourHint(4, "context", "shows what fills the window, message by message.",
+        "shows what fills the window."),
+    "cancel": TourHint(5, "compact", "compacts again. The writer is slow this time, so that you can stop it.",
+        "compacts slowly: you can stop it."),
+    "stop": TourHint(5, "cancel", "stops it while it is being written: nothing changes.",
+        "stops it: nothing changes."),
+    "invent": TourHint(6, "compact",
+        "compacts again. This time the summary invents things. Watch Plimsoll catch them.",
+        "compacts: the summary invents things."),
+    "caught": TourHint(6, "details",
+        'shows {marked} invented claims, marked "not in the log". n jumps to the next.',
+        "shows {marked} invented claims: n jumps to each."),
+    "undo again": TourHint(6, "/undo", "undoes that summary as well.", "undoes that as well."),
+    "rewind": TourHint(7, "/rewind", "goes back to an earlier prompt. /undo reverses it.",
+        "goes back to an earlier prompt."),
+    "switch": TourHint(8, "models",
+        f"picks a model. Choose {SMALL_MODEL}: if it is too small, you are asked first.",
+        f"picks a model: choose {SMALL_MODEL}."),
+    "end": TourHint(0, "", "That was the tour. Ask anything about this project, or leave.",
+        "That was the tour. Ask anything, or leave."),
+})  # fmt: skip
+_HELD = ("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
+_SHORTENED = (
+    *("/undo", "brings the full history back; then the tour continues."),
+    "brings the history back first.",
 )
-_HELD = _Words("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
-_SHORTENED = _Words(
-    "/undo", "brings the full history back; then the tour continues.", "brings the history back first."
-)
-_TOO_LATE = _Words(
-    "/undo",
-    "Too late: it finished. This takes it back, then try again.",
+_TOO_LATE = (
+    *("/undo", "Too late: it finished. This takes it back, then try again."),
     "Too late: undo it, try again.",
 )
 STEPS = 8
@@ -199,17 +122,6 @@ class Progress:
     """Whether a compaction or a clearing stands in place of the history."""
     marked: int = 0
     """Claims marked in the newest summary."""
-
-
-class TourHint(NamedTuple):
-    """One line above the prompt: what to press, and why."""
-
-    number: int
-    """Of the step; 0 before the first and behind the last."""
-    key: str
-    text: str
-    short: str
-    """The same where there is little room."""
 
 
 def signal_of(event: Payload) -> Signal | None:
@@ -262,7 +174,7 @@ def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str
         total: Recorded prompts.
         keys: The keys of actions, by name: the user may have others than the built-in ones.
     """
-    number, (key, text, short) = _HINTS[progress.step]
+    number, key, text, short = _HINTS[progress.step]
     if progress.held:
         key, text, short = _HELD
     elif progress.shortened and progress.step in _NEEDS_ALL:

@@ -528,6 +528,8 @@ class AskBox(EdgedPanel, Vertical):
         border-top: blank; border-bottom: blank;
     }
     AskBox.-asking { display: block; }
+    AskBox > Input { height: 1; border: none; padding: 0 1; background: $surface; }
+    AskBox > Input:focus { border: none; background: $surface; background-tint: $foreground 0%; }
     """
 
     class Replied(Message):
@@ -619,8 +621,7 @@ class ApprovalBox(AskBox, can_focus=True):
     ApprovalBox > #approval-title { height: 1; width: 1fr; }
     ApprovalBox > ApprovalDetail { height: auto; width: 1fr; min-height: 1; max-height: 36vh; margin: 1 0; }
     ApprovalBox > #approval-note { height: auto; max-height: 3; width: 1fr; color: $text-muted; }
-    ApprovalBox > Input { height: 1; border: none; padding: 0 1; background: $surface; display: none; }
-    ApprovalBox > Input:focus { border: none; background: $surface; background-tint: $foreground 0%; }
+    ApprovalBox > Input { display: none; }
     ApprovalBox.-typing > Input { display: block; }
     """
 

@@ -11,12 +11,12 @@ from textual import events
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import cut_cells
 from tui_app.ui.themes import legible
+from tui_app.ui.widgets import PaintedRows
 
 
 class Row(NamedTuple):
@@ -32,7 +32,7 @@ class Row(NamedTuple):
     """Parts at the beginning with component classes of their own: where each ends, in characters."""
 
 
-class RowList(ScrollView, can_focus=True, inherit_bindings=False):
+class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     """Shows ``row(0)`` to ``row(count - 1)`` with a cursor; follows its end until scrolled."""
 
     BINDINGS = place_bindings("rows")
@@ -42,18 +42,10 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     RowList {
         background: $background;
-        color: $foreground;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
         & > .row-list--right { color: $foreground 70%; }
         & > .row-list--quiet { color: $text-muted; }
         & > .row-list--head { color: $foreground; text-style: bold; }
-        & > .row-list--cursor {
-            background: $block-cursor-background;
-            color: $block-cursor-foreground;
-        }
+        & > .row-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
     }
     """
 

@@ -54,8 +54,7 @@ class QuestionBox(AskBox):
     DEFAULT_CSS = """
     QuestionBox > #asked-title { height: auto; max-height: 20vh; width: 1fr; overflow-y: auto; }
     QuestionBox > #asked-choices { height: auto; width: 1fr; }
-    QuestionBox > Input { height: 1; border: none; padding: 0 1; margin-top: 1; background: $panel; }
-    QuestionBox > Input:focus { border: none; background: $panel; background-tint: $foreground 0%; }
+    QuestionBox > Input, QuestionBox > Input:focus { margin-top: 1; background: $panel; }
     """
 
     question: "reactive[QuestionAsked | None]" = reactive(None)

@@ -38,7 +38,7 @@ class Flow:
 
     async def __call__(self, chat: "Chat", argument: str) -> None:
         """Run it."""
-        values = {"app": chat.app, "session": chat.session, "argument": argument}
+        values = {"app": chat.app, "session": chat.session, "argument": argument, "taken": built_in_words()}
         done = self.function(*(values[each] for each in self.takes.split()), **dict(self.fixed))
         if isawaitable(done):
             await done
@@ -123,24 +123,6 @@ async def _commit(chat: "Chat", argument: str) -> None:
         await commit(chat.app, chat.session, argument)
 
 
-async def _trust(chat: "Chat", _: str) -> None:
-    from tui_app.ui.dialogs.trust import give_trust
-
-    await give_trust(chat.app, chat.session, built_in_words())
-
-
-async def _settings(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.settings import show_settings
-
-    await show_settings(chat.app, argument)
-
-
-async def _help(chat: "Chat", _: str) -> None:
-    from tui_app.ui.dialogs.help import show_help
-
-    await show_help(chat.app)
-
-
 async def _quit(chat: "Chat", _: str) -> None:
     await chat.app.leave(ask=True)
 
@@ -220,17 +202,17 @@ COMMANDS += (
     SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),
         opens="always"),
     SlashCommand("trust", "Trust this folder: use its instructions, its commands and git",
-        _trust, opens="always"),
+        Flow("trust.give_trust", "app session taken"), opens="always"),
     SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes, tests",
         Flow("approvals.set_guard", _ALL), argument="[edits|command|writes|tests …]", opens="alone",
         writes=True),
     SlashCommand("goal", "Have the model work until a check holds; off ends it",
         Flow("choices.set_goal", "session argument"), argument="[text --check …|off]", writes=True),
-    SlashCommand("settings", "Show and change settings and keys", _settings,
-        argument="[words]", opens="always"),
+    SlashCommand("settings", "Show and change settings and keys",
+        Flow("settings.show_settings", "app argument"), argument="[words]", opens="always"),
     SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),
         argument="[name]", opens="alone"),
-    SlashCommand("help", "Keys and commands", _help, opens="always"),
+    SlashCommand("help", "Keys and commands", Flow("help.show_help", "app"), opens="always"),
     SlashCommand("quit", "Leave; it can be resumed", _quit, aliases=("exit",)),
     SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("queue.show_queue"),
         opens="always"),

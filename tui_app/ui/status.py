@@ -112,42 +112,33 @@ def status_pieces(status: Status, elapsed: float, *, short: bool = False) -> lis
         case "idle":
             return []
         case "message":
-            return [(0, status.text), *_notes(status)]
+            said = [(0, status.text)]
         case "connecting":
-            name = f"Connecting to {status.model}" if status.model else "Connecting"
-            return [(0, name), since, *_notes(status)]
+            said = [(0, f"Connecting to {status.model}" if status.model else "Connecting"), since]
         case "answering":
-            return [(0, "Answering"), since, *written, *_notes(status)]
+            said = [(0, "Answering"), since, *written]
         case "tool":
-            return [(0, f"Running {status.text}"), since, *written, *_notes(status)]
+            said = [(0, f"Running {status.text}"), since, *written]
         case "pausing":
             left = duration(max(1, math.ceil(status.wait_s - elapsed)))
-            return [(0, f"{'Again' if short else 'Trying again'} in {left}"), *_notes(status)]
+            said = [(0, f"{'Again' if short else 'Trying again'} in {left}")]
         case "compacting":
-            return [*_compacting(status, since, short), *_notes(status)]
-
-
-def _notes(status: Status) -> list[tuple[int, str]]:
-    return list(enumerate(status.notes, start=1))
+            said = _compacting(status, since, short)
+    return [*said, *enumerate(status.notes, start=1)]
 
 
 def _compacting(status: Status, since: tuple[int, str], short: bool) -> list[tuple[int, str]]:
-    name = "Compacting" if short else "Compacting conversation history"
-    pieces = [(0, name)]
-    if status.trigger:
-        pieces.append((3, status.trigger.replace("_", " ")))
-    if status.size:
-        pieces.append((4, tokens(status.size)))
-    if status.stays:
-        pieces.append((6, f"then {tokens(status.stays)} + summary"))
-    if status.parts > 1:
-        pieces.append((1, f"part {status.part} of {status.parts}"))
-    if status.tokens:
-        pieces.append((2, count(status.tokens, "token")))
-    pieces.append(since)
-    if status.model:
-        pieces.append((5, status.model))
-    return pieces
+    pieces = [
+        (0, "Compacting" if short else "Compacting conversation history"),
+        (3, status.trigger.replace("_", " ")),
+        (4, tokens(status.size) if status.size else ""),
+        (6, f"then {tokens(status.stays)} + summary" if status.stays else ""),
+        (1, f"part {status.part} of {status.parts}" if status.parts > 1 else ""),
+        (2, count(status.tokens, "token") if status.tokens else ""),
+        since,
+        (5, status.model),
+    ]
+    return [piece for piece in pieces if piece[1]]
 
 
 def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · ") -> str:
@@ -489,16 +480,11 @@ class ChatHeader(Widget):
         width = self.size.width
         separator = f" {self.glyphs.separator} "
         model = one_line(self.model, max(1, width // 2))
-        pieces = [(3, self.place)] if self.place else []
-        pieces.append((0, model))
-        if self.goal:
-            pieces.append((1, self.goal))
-        if self.effort:
-            pieces.append((1, f"effort {self.effort}"))
-        if self.policy:
-            pieces.append((1, self.policy))
-        if self.costs is not None and self.costs.usd is not None:
-            pieces.append((2, price_text(self.costs.usd, self.costs.unpriced)))
+        costs = self.costs
+        price = price_text(costs.usd, costs.unpriced) if costs is not None and costs.usd is not None else ""
+        effort = self.effort and f"effort {self.effort}"
+        ranked = ((3, self.place), (0, model), (1, self.goal), (1, effort), (1, self.policy), (2, price))
+        pieces = [each for each in ranked if each[1]]
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
         right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if model else ""

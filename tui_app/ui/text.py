@@ -323,74 +323,68 @@ def file_size(count: int) -> str:
 class Glyphs(NamedTuple):
     """One set of signs. Every sign in a column is one cell wide in both sets."""
 
-    load_line: str
+    load_line: str = "⊖"
     """The mark of the product: compactions, logo, window title."""
-    bullet: str
+    bullet: str = "●"
     """A prompt of the user."""
-    pipe: str
+    pipe: str = "│"
     """The rail in front of what belongs to a prompt."""
-    checkpoint: str
-    collapsed: str
-    expanded: str
-    cross: str
-    check: str
-    recoverable: str
+    checkpoint: str = "◇"
+    collapsed: str = "▸"
+    expanded: str = "▾"
+    cross: str = "✗"
+    check: str = "✓"
+    recoverable: str = "↺"
     """Left the context, but can be brought back."""
-    gauge_full: str
-    gauge_part: str
+    gauge_full: str = "━"
+    gauge_part: str = "╍"
     """What the typed prompt or the streaming answer would add."""
-    gauge_half: str
+    gauge_half: str = "╾"
     """Half a cell of what is used."""
-    gauge_empty: str
-    mark: str
+    gauge_empty: str = "─"
+    mark: str = "┃"
     """Thresholds on the gauge, and the bar beside a focused row."""
-    arrow: str
-    down: str
-    prompt: str
-    dots: str
-    separator: str
+    arrow: str = "→"
+    down: str = "↓"
+    prompt: str = "›"
+    dots: str = "…"
+    separator: str = "·"
     """Between the facts of one row."""
-    rule: str
-    item: str
+    rule: str = "─"
+    item: str = "•"
     """In front of a list item in an answer."""
-    quote: str
-    pin: str
+    quote: str = "▌"
+    pin: str = "⚑"
     """In front of what stays word for word."""
-    bar: str
+    bar: str = "▐"
     """Left of the words of the user, and of a question."""
-    kept: str
+    kept: str = "▪"
     """On the rail: pinned."""
-    part: str
+    part: str = "◦"
     """On the rail: the model sees a shorter form."""
-    excluded: str
+    excluded: str = "×"
     """On the rail: the user keeps it out of the model's view."""
-    leaves: str
+    leaves: str = "╱"
     """On rail and gauge: leaves with the compaction that runs."""
-    load_mark: str
+    load_mark: str = "╂"
     """A load line that crosses the gauge, and one that is reached."""
-    search: str
-    edit: str
-    todo: str
-    subagent: str
-    server: str
+    search: str = "✱"
+    edit: str = "✎"
+    todo: str = "☐"
+    subagent: str = "◈"
+    server: str = "⇄"
     """A tool of a server, or of another agent."""
-    model: str
+    model: str = "◆"
     """In front of a change of model or policy."""
-    at_work: str
+    at_work: str = "◐"
     """In front of what runs."""
-    queued: str
+    queued: str = "┆"
     """In front of a prompt that waits."""
-    blocks: str
+    blocks: str = "█▓▒░"
     """What a bar is made of; without colours two neighbours differ by them."""
 
 
-UNICODE = Glyphs(
-    load_line="⊖", bullet="●", pipe="│", checkpoint="◇", collapsed="▸", expanded="▾", cross="✗", check="✓",
-    recoverable="↺", gauge_full="━", gauge_part="╍", gauge_half="╾", gauge_empty="─", mark="┃", arrow="→",
-    down="↓", prompt="›", dots="…", separator="·", rule="─", item="•", quote="▌", pin="⚑",
-    bar="▐", kept="▪", part="◦", excluded="×", leaves="╱", load_mark="╂", search="✱", edit="✎", todo="☐",
-    subagent="◈", server="⇄", model="◆", at_work="◐", queued="┆", blocks="█▓▒░",
-)  # fmt: skip
+UNICODE = Glyphs()
 PLAIN = Glyphs(
     load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
     recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",

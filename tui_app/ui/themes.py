@@ -11,7 +11,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from threading import Timer
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from rich.console import Console
 from rich.style import Style
@@ -22,162 +22,63 @@ from textual.widget import Widget
 
 from tui_app.records import frozen
 
-DARK = Theme(
-    name="plimsoll-dark",
-    primary="#5cb8e0",
-    secondary="#9ad5c9",
-    accent="#5cb8e0",
-    warning="#f0b24f",
-    error="#ff7a70",
-    success="#7fcf9c",
-    foreground="#dde6ed",
-    background="#0b1219",
-    surface="#1c2935",
-    panel="#15202b",
-    dark=True,
-    variables={
-        "text-muted": "#97a8b6",
-        "text-disabled": "#97a8b6",
-        "foreground-muted": "#97a8b6",
-        "text-faint": "#6c7f8f",
-        "text-primary": "#5cb8e0",
-        "text-accent": "#5cb8e0",
-        "text-warning": "#f0b24f",
-        "text-error": "#ff857b",
-        "text-success": "#7fcf9c",
-        "accent-soft": "#38799a",
-        "rail-seen": "#38799a",
-        "code-inline": "#9ad5c9",
-        "line": "#2a3947",
-        "line-strong": "#4a5e6e",
-        "added": "#8fd8a8",
-        "removed": "#ff9b92",
-        "added-row": "#12332a",
-        "removed-row": "#3d1f26",
-        "added-line": "#dde6ed",
-        "removed-line": "#dde6ed",
-        "syn-keyword": "#8fb8e8",
-        "syn-string": "#a9cfa4",
-        "syn-number": "#c3b6e6",
-        "kind-system": "#55697a",
-        "kind-tools": "#6f8496",
-        "kind-memory": "#93a5b3",
-        "kind-summary": "#5cb8e0",
-        "kind-you": "#dde6ed",
-        "kind-answers": "#8fb8e8",
-        "kind-calls": "#4f9d91",
-        "kind-results": "#2f7482",
-        "block-cursor-background": "#153a4f",
-        "block-cursor-foreground": "#dde6ed",
-        "block-cursor-text-style": "bold",
-        "block-cursor-blurred-background": "#15202b",
-        "block-cursor-blurred-foreground": "#dde6ed",
-        "input-cursor-background": "#dde6ed",
-        "input-cursor-foreground": "#0b1219",
-        "input-selection-background": "#153a4f",
-        "scrollbar": "#4a5e6e",
-        "scrollbar-hover": "#6c7f8f",
-        "scrollbar-active": "#5cb8e0",
-        "scrollbar-background": "#1c2935",
-        "scrollbar-background-hover": "#1c2935",
-        "scrollbar-background-active": "#1c2935",
-        "scrollbar-corner-color": "#1c2935",
-        "border": "#4a5e6e",
-        "border-blurred": "#2a3947",
-        "footer-key-foreground": "#dde6ed",
-    },
-)
+_COLOURS = (
+    ("#5cb8e0", "#00608a", "primary accent text-primary text-accent kind-summary scrollbar-active"),
+    ("#9ad5c9", "#0b5f58", "secondary code-inline"),
+    ("#f0b24f", "#b87000", "warning"),
+    ("#ff7a70", "#d5392f", "error"),
+    ("#7fcf9c", "#17653a", "success text-success"),
+    ("#dde6ed", "#15212b", "foreground added-line removed-line kind-you footer-key-foreground "
+        "block-cursor-foreground block-cursor-blurred-foreground input-cursor-background"),
+    ("#0b1219", "#fafcfd", "background input-cursor-foreground"),
+    ("#1c2935", "#e4ecf1", "surface scrollbar-background scrollbar-background-hover "
+        "scrollbar-background-active scrollbar-corner-color"),
+    ("#15202b", "#eef3f6", "panel block-cursor-blurred-background"),
+    ("#97a8b6", "#485b6a", "text-muted text-disabled foreground-muted"),
+    ("#6c7f8f", "#6b7e8c", "text-faint scrollbar-hover"),
+    ("#f0b24f", "#8a5000", "text-warning"),
+    ("#ff857b", "#b0241d", "text-error"),
+    ("#38799a", "#468aaa", "accent-soft rail-seen"),
+    ("#2a3947", "#cfdae2", "line border-blurred"),
+    ("#4a5e6e", "#9fb2c0", "line-strong scrollbar border"),
+    ("#8fd8a8", "#14592f", "added"),
+    ("#ff9b92", "#9c1f19", "removed"),
+    ("#12332a", "#dcf2e3", "added-row"),
+    ("#3d1f26", "#fae3e1", "removed-row"),
+    ("#8fb8e8", "#1c4f96", "syn-keyword"),
+    ("#a9cfa4", "#2c6127", "syn-string"),
+    ("#c3b6e6", "#5a3f96", "syn-number"),
+    ("#55697a", "#8293a1", "kind-system"),
+    ("#6f8496", "#64798b", "kind-tools"),
+    ("#93a5b3", "#48596a", "kind-memory"),
+    ("#8fb8e8", "#5b86bd", "kind-answers"),
+    ("#4f9d91", "#1f6b60", "kind-calls"),
+    ("#2f7482", "#4d9c92", "kind-results"),
+    ("#153a4f", "#c9e1ee", "block-cursor-background input-selection-background"),
+)  # fmt: skip
+"""Each colour in the dark theme and in the light one, and what has it."""
+_FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
 
-LIGHT = Theme(
-    name="plimsoll-light",
-    primary="#00608a",
-    secondary="#0b5f58",
-    accent="#00608a",
-    warning="#b87000",
-    error="#d5392f",
-    success="#17653a",
-    foreground="#15212b",
-    background="#fafcfd",
-    surface="#e4ecf1",
-    panel="#eef3f6",
-    dark=False,
-    variables={
-        "text-muted": "#485b6a",
-        "text-disabled": "#485b6a",
-        "foreground-muted": "#485b6a",
-        "text-faint": "#6b7e8c",
-        "text-primary": "#00608a",
-        "text-accent": "#00608a",
-        "text-warning": "#8a5000",
-        "text-error": "#b0241d",
-        "text-success": "#17653a",
-        "accent-soft": "#468aaa",
-        "rail-seen": "#468aaa",
-        "code-inline": "#0b5f58",
-        "line": "#cfdae2",
-        "line-strong": "#9fb2c0",
-        "added": "#14592f",
-        "removed": "#9c1f19",
-        "added-row": "#dcf2e3",
-        "removed-row": "#fae3e1",
-        "added-line": "#15212b",
-        "removed-line": "#15212b",
-        "syn-keyword": "#1c4f96",
-        "syn-string": "#2c6127",
-        "syn-number": "#5a3f96",
-        "kind-system": "#8293a1",
-        "kind-tools": "#64798b",
-        "kind-memory": "#48596a",
-        "kind-summary": "#00608a",
-        "kind-you": "#15212b",
-        "kind-answers": "#5b86bd",
-        "kind-calls": "#1f6b60",
-        "kind-results": "#4d9c92",
-        "block-cursor-background": "#c9e1ee",
-        "block-cursor-foreground": "#15212b",
-        "block-cursor-text-style": "bold",
-        "block-cursor-blurred-background": "#eef3f6",
-        "block-cursor-blurred-foreground": "#15212b",
-        "input-cursor-background": "#15212b",
-        "input-cursor-foreground": "#fafcfd",
-        "input-selection-background": "#c9e1ee",
-        "scrollbar": "#9fb2c0",
-        "scrollbar-hover": "#6b7e8c",
-        "scrollbar-active": "#00608a",
-        "scrollbar-background": "#e4ecf1",
-        "scrollbar-background-hover": "#e4ecf1",
-        "scrollbar-background-active": "#e4ecf1",
-        "scrollbar-corner-color": "#e4ecf1",
-        "border": "#9fb2c0",
-        "border-blurred": "#cfdae2",
-        "footer-key-foreground": "#15212b",
-    },
-)
+
+def _theme(name: str, shade: int) -> Theme:
+    values = {each: colours[shade] for *colours, names in _COLOURS for each in names.split()}
+    fields: dict[str, Any] = {each: values.pop(each) for each in ("primary", "secondary", *_FIELDS)}
+    variables = {**values, "block-cursor-text-style": "bold"}
+    return Theme(name=name, dark=not shade, variables=variables, **fields)
+
+
+DARK, LIGHT = _theme("plimsoll-dark", 0), _theme("plimsoll-light", 1)
 
 _TERMINAL = {
-    "text-faint": "ansi_bright_black",
-    "line": "ansi_bright_black",
-    "line-strong": "ansi_bright_black",
+    **dict.fromkeys(("text-faint", "line", "line-strong"), "ansi_bright_black"),
+    **dict.fromkeys(("kind-system", "kind-tools", "kind-memory"), "ansi_bright_black"),
+    **dict.fromkeys(("accent-soft", "rail-seen", "kind-summary"), "ansi_cyan"),
+    **dict.fromkeys(("added-row", "removed-row", "added-line", "removed-line"), "ansi_default"),
+    **dict.fromkeys(("syn-keyword", "syn-string", "syn-number"), "ansi_default"),
+    **dict.fromkeys(("kind-you", "kind-answers"), "ansi_default"),
+    **dict.fromkeys(("added", "kind-calls", "kind-results"), "ansi_green"),
     "code-inline": "ansi_magenta",
-    "added": "ansi_green",
     "removed": "ansi_bright_red",
-    "added-row": "ansi_default",
-    "removed-row": "ansi_default",
-    "added-line": "ansi_default",
-    "removed-line": "ansi_default",
-    "accent-soft": "ansi_cyan",
-    "rail-seen": "ansi_cyan",
-    "syn-keyword": "ansi_default",
-    "syn-string": "ansi_default",
-    "syn-number": "ansi_default",
-    "kind-system": "ansi_bright_black",
-    "kind-tools": "ansi_bright_black",
-    "kind-memory": "ansi_bright_black",
-    "kind-summary": "ansi_cyan",
-    "kind-you": "ansi_default",
-    "kind-answers": "ansi_default",
-    "kind-calls": "ansi_green",
-    "kind-results": "ansi_green",
 }
 """Our own names of colours where the terminal has the say."""
 
@@ -274,33 +175,20 @@ def muted_colours(variables: Mapping[str, str]) -> dict[str, str]:
 THEMES: tuple[Theme, ...] = (DARK, LIGHT)
 """Register each with ``App.register_theme`` and set ``App.theme`` to its name."""
 
-_FOLLOWERS: Mapping[str, tuple[str, ...]] = {
-    "accent": ("text-primary", "text-accent", "accent-soft", "rail-seen", "kind-summary", "scrollbar-active"),
-    "warning": ("text-warning",),
-    "error": ("text-error",),
-    "success": ("text-success",),
-    "foreground": (
-        "footer-key-foreground",
-        "block-cursor-foreground",
-        "block-cursor-blurred-foreground",
+_FOLLOWERS: Mapping[str, str] = {
+    "accent": "text-primary text-accent accent-soft rail-seen kind-summary scrollbar-active",
+    "warning": "text-warning",
+    "error": "text-error",
+    "success": "text-success",
+    "foreground": "footer-key-foreground block-cursor-foreground block-cursor-blurred-foreground "
         "input-cursor-background",
-    ),
-    "muted": ("text-muted", "text-disabled", "foreground-muted"),
-    "surface": (
-        "scrollbar-background",
-        "scrollbar-background-hover",
-        "scrollbar-background-active",
+    "muted": "text-muted text-disabled foreground-muted",
+    "surface": "scrollbar-background scrollbar-background-hover scrollbar-background-active "
         "scrollbar-corner-color",
-    ),
-    "selection": (
-        "block-cursor-background",
-        "block-cursor-blurred-background",
-        "input-selection-background",
-    ),
-    "border": ("border", "border-blurred", "line", "line-strong", "scrollbar", "scrollbar-hover"),
-}
+    "selection": "block-cursor-background block-cursor-blurred-background input-selection-background",
+    "border": "border border-blurred line line-strong scrollbar scrollbar-hover",
+}  # fmt: skip
 """The variables that follow a colour of a custom theme."""
-_FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
 
 
 def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
@@ -314,7 +202,7 @@ def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
     variables = dict(base.variables)
     for colour, followers in _FOLLOWERS.items():
         if colour in colours:
-            variables.update(dict.fromkeys(followers, colours[colour]))
+            variables.update(dict.fromkeys(followers.split(), colours[colour]))
     own = replace(base, name=name, variables=variables, primary=colours.get("accent", base.primary))
     for field in _FIELDS:
         setattr(own, field, colours.get(field, getattr(base, field)))
@@ -332,69 +220,41 @@ def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
 class Tone(Enum):
     """What a piece of text is."""
 
-    TEXT = "text"
-    STRONG = "strong"
-    PROMPT = "prompt"
-    GROUND = "ground"
-    USER = "user"
-    RAIL = "rail"
-    DIM = "dim"
-    FAINT = "faint"
-    TOOL = "tool"
-    ACCENT = "accent"
-    ERROR = "error"
-    WARNING = "warning"
-    HEADING = "heading"
-    CODE = "code"
-    LINK = "link"
-    KEYWORD = "keyword"
-    STRING = "string"
-    COMMENT = "comment"
-    NUMBER = "number"
-    NAME = "name"
-    OK = "ok"
-    ADDED = "added"
-    REMOVED = "removed"
-    ADDED_ROW = "added-row"
-    REMOVED_ROW = "removed-row"
-    MARK = "mark"
-    UNREAD = "unread"
-    FOUND = "found"
-    HERE = "here"
+    TEXT = "text", ""
+    STRONG = "strong", "bold"
+    PROMPT = "prompt", "on $panel"
+    GROUND = "ground", "on $panel"
+    USER = "user", "$accent"
+    RAIL = "rail", "$rail-seen"
+    DIM = "dim", "$text-muted"
+    FAINT = "faint", "$text-faint"
+    TOOL = "tool", "$text-muted"
+    ACCENT = "accent", "bold $text-accent"
+    ERROR = "error", "$text-error"
+    WARNING = "warning", "$text-warning"
+    HEADING = "heading", "bold $foreground"
+    CODE = "code", "$code-inline"
+    LINK = "link", "underline $text-accent"
+    KEYWORD = "keyword", "$syn-keyword"
+    STRING = "string", "$syn-string"
+    COMMENT = "comment", "italic $text-muted"
+    NUMBER = "number", "$syn-number"
+    NAME = "name", "$foreground"
+    OK = "ok", "$text-success"
+    ADDED = "added", "$added"
+    REMOVED = "removed", "$removed"
+    ADDED_ROW = "added-row", "$added-line on $added-row"
+    REMOVED_ROW = "removed-row", "$removed-line on $removed-row"
+    MARK = "mark", "bold $text-accent"
+    UNREAD = "unread", "bold $text-accent on $accent-muted"
+    FOUND = "found", "underline $text-warning on $warning-muted"
+    HERE = "here", "bold underline $background on $accent"
+
+    def __init__(self, word: str, style: str) -> None:
+        self.style = style
+        """As Textual writes it, over what the text around has."""
 
 
-_TONES: Mapping[Tone, str] = {
-    Tone.TEXT: "",
-    Tone.STRONG: "bold",
-    Tone.PROMPT: "on $panel",
-    Tone.GROUND: "on $panel",
-    Tone.USER: "$accent",
-    Tone.RAIL: "$rail-seen",
-    Tone.DIM: "$text-muted",
-    Tone.FAINT: "$text-faint",
-    Tone.TOOL: "$text-muted",
-    Tone.ACCENT: "bold $text-accent",
-    Tone.ERROR: "$text-error",
-    Tone.WARNING: "$text-warning",
-    Tone.HEADING: "bold $foreground",
-    Tone.CODE: "$code-inline",
-    Tone.LINK: "underline $text-accent",
-    Tone.KEYWORD: "$syn-keyword",
-    Tone.STRING: "$syn-string",
-    Tone.COMMENT: "italic $text-muted",
-    Tone.NUMBER: "$syn-number",
-    Tone.NAME: "$foreground",
-    Tone.OK: "$text-success",
-    Tone.ADDED: "$added",
-    Tone.REMOVED: "$removed",
-    Tone.ADDED_ROW: "$added-line on $added-row",
-    Tone.REMOVED_ROW: "$removed-line on $removed-row",
-    Tone.MARK: "bold $text-accent",
-    Tone.UNREAD: "bold $text-accent on $accent-muted",
-    Tone.FOUND: "underline $text-warning on $warning-muted",
-    Tone.HERE: "bold underline $background on $accent",
-}
-"""Styles as Textual writes them, over what the text around has."""
 _GROUND_ONLY, _REVERSED = frozenset({Tone.HERE, Tone.UNREAD}), "bold reverse"
 """Tones known by their ground alone, and what they are without colours, or with a terminal's own."""
 STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
@@ -460,8 +320,8 @@ class Palette:
         app, text = widget.app, widget.visual_style
         styles: dict[Tone, Style] = {}
         reversed_ = _GROUND_ONLY if app.no_color or app.current_theme.ansi else frozenset()
-        for tone, said in _TONES.items():
-            over = app.stylesheet.parse_style(_REVERSED if tone in reversed_ else said)
+        for tone in Tone:
+            over = app.stylesheet.parse_style(_REVERSED if tone in reversed_ else tone.style)
             styles[tone] = legible(
                 (text + over).rich_style, STROKE_CONTRAST if tone in STROKES else MIN_CONTRAST
             )

@@ -95,7 +95,7 @@ def look_around(launch: "Launch") -> Beginning:
     trusted = launch.trusted
     follows = trusted and launch.settings.project_instructions
     files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
-    brought = () if trusted else launch.brought().files
+    brought = () if trusted else tuple(launch.brought().named.get("instructions", ()))
     memory = None
     # A log that cannot be read is told by what opens it.
     with suppress(sqlite3.Error, OSError):

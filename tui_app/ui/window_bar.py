@@ -74,6 +74,11 @@ def category_rows(usage: ContextUsage) -> list[CategoryRow]:
     return rows
 
 
+def _block(number: int, coloured: bool) -> str:
+    """What the bar of a category is made of: without colours two neighbours differ by it."""
+    return UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
+
+
 def window_bar(
     usage: ContextUsage, width: int, load_lines: tuple[float, float], *, coloured: bool = True
 ) -> Content:
@@ -92,7 +97,7 @@ def window_bar(
     for number, row in enumerate(category_rows(usage)):
         reached += row.tokens
         cells = round(width * reached / limit) - len(signs)
-        block = UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
+        block = _block(number, coloured)
         signs += [(block, _COLOURS[row.category])] * max(0, cells)
     signs += [(UNICODE.gauge_empty, "$text-muted")] * (width - len(signs))
     reserve = round(width * usage.window.reserve / limit)
@@ -118,7 +123,7 @@ def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, colour
     rows = category_rows(usage)
     cells = []
     for number, row in enumerate(rows):
-        block = UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
+        block = _block(number, coloured)
         name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
         cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
     cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
@@ -137,7 +142,7 @@ def category_words(
     return packed(
         (
             Content.assemble(
-                (UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)], _COLOURS[row.category]),
+                (_block(number, coloured), _COLOURS[row.category]),
                 (f" {row.name}", "$text-muted"),
                 f" {tokens(row.tokens)}",
                 (in_brackets(row.name, shares), "$text-muted"),

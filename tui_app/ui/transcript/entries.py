@@ -242,22 +242,10 @@ def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
 # All kinds of entries: order, what is folded, and how events are worded.
 
 _TITLE_CELLS = 400
-_ROW_KINDS = frozenset(
-    {
-        "tool",
-        "system",
-        "hook",
-        "memory",
-        "rewrite",
-        "truncation",
-        "model",
-        "checkpoint",
-        "clear",
-        "notice",
-        "approval",
-        "files",
-    }
-)
+_ROW_KINDS = frozenset((
+    "tool", "system", "hook", "memory", "rewrite", "truncation", "model", "checkpoint", "clear", "notice",
+    "approval", "files",
+))  # fmt: skip
 _FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
 
 

@@ -85,19 +85,10 @@ class FindRow(TellsFailures, Horizontal):
         BINDINGS = place_bindings("find")
 
         def action_step(self, step: int) -> None:
-            self.post_message(FindRow.Step(step))
+            self.query_ancestor(FindRow).step(step)
 
         def action_stop(self) -> None:
-            self.post_message(FindRow.Stop())
-
-    @dataclass
-    class Step(Message):
-        """The user wants another place."""
-
-        step: int
-
-    class Stop(Message):
-        """The user wants the search, or the row, to end."""
+            self.query_ancestor(FindRow).stop()
 
     @dataclass(kw_only=True)
     class Closed(Message):
@@ -151,24 +142,21 @@ class FindRow(TellsFailures, Horizontal):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
 
-    @on(Stop)
-    def _stop(self, event: Stop) -> None:
+    def stop(self) -> None:
         """Stop a search under way, else close the row."""
-        event.stop()
         if not self._progress.over:
             self.workers.cancel_group(self, "find")
             self._say(Progress(self._progress.hits, self._progress.done, self._progress.count, stopped=True))
         else:
             self.hide()
 
-    @on(Step)
-    def _stepped(self, event: Step) -> None:
-        event.stop()
+    def step(self, step: int) -> None:
+        """Go to another place."""
         words, count = self.query_one(self.Words).value, len(self._transcript.entries)
         if (words, count) != self._searched and self._progress.over and not self._progress.stopped:
-            self._begin(0.0, event.step)
+            self._begin(0.0, step)
         else:
-            self._go(event.step)
+            self._go(step)
 
     def _begin(self, pause_s: float, step: int = 0) -> None:
         words = self.query_one(self.Words).value

@@ -15,7 +15,6 @@ from textual import events
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import reactive, var
-from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.selection import Selection
 from textual.strip import Strip
@@ -30,7 +29,7 @@ from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
 from tui_app.ui.transcript.pieces import Excerpt, folds
 from tui_app.ui.transcript.search import Highlights, Hit
-from tui_app.ui.widgets import Exact
+from tui_app.ui.widgets import Exact, PaintedRows
 
 FRAMES_PER_SECOND = 40
 NO_ROW = "No row is marked: press tab, then up."
@@ -101,7 +100,7 @@ _GOES_ON = frozenset({"user", "shell", "compaction", "error"})
 """Rows behind an answer that are to be seen when they come."""
 
 
-class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
+class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     """Shows entries and streamed text, and lets the user walk through them, mark, search and select.
 
     Call :meth:`set_entries` when a session opens, then :meth:`append` and :meth:`replace` as things happen.
@@ -120,11 +119,6 @@ class Transcript(Exact, ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     Transcript {
         background: $background;
-        color: $foreground;
-        overflow-x: hidden;
-        overflow-y: auto;
-        scrollbar-gutter: stable;
-        scrollbar-size-vertical: 1;
         scrollbar-color: $line-strong; scrollbar-background: $background;
         scrollbar-color-hover: $text-faint; scrollbar-background-hover: $background;
         scrollbar-color-active: $accent; scrollbar-background-active: $background;
