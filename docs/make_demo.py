@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from tui_app.api_keys import ApiKeys
@@ -54,12 +55,22 @@ async def results(session: OpenSession) -> list[str]:
 
 
 def recording() -> str:
-    """The recording with the results of tools that ran just now, times and folders as they were."""
+    """The recording with the results of tools that ran just now."""
     stage = set_up(Pace(answers_s=0.0))
     try:
-        texts = iter(asyncio.run(_played(stage)))
+        return written(asyncio.run(_played(stage)), stage)
     finally:
         stage.remove()
+
+
+def written(texts: Sequence[str], stage: Stage) -> str:
+    """The recording with other results, their times and folders as they were.
+
+    Args:
+        texts: What each call came to, in order.
+        stage: Where they ran.
+    """
+    results = iter(texts)
     lines: list[dict[str, Any]] = []
     for line in data_file("session.jsonl").read_text(encoding="utf-8").splitlines():
         message = json.loads(line)
@@ -67,7 +78,7 @@ def recording() -> str:
             continue
         lines.append(message)
         for call in message.get("tool_calls", ()):
-            text = next(texts).replace(str(stage.project), FOLDER)
+            text = next(results).replace(str(stage.project), FOLDER)
             lines.append({"role": "tool", "tool_call_id": call["id"], "content": _TIMES.sub("0.1", text)})
     return "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 

@@ -209,9 +209,8 @@ class QuestionPage(Wrapped):
 
     begins: "array[int]" = field(default_factory=lambda: array("L"))
     """Where in the text each row begins."""
-    kinds: bytearray = field(default_factory=bytearray)
-    numbers: "array[int]" = field(default_factory=lambda: array("L"))
-    signs: str = ""
+    rows: Sequence[QuestionRow] = ()
+    """They, without their texts."""
     marks: "array[int]" = field(default_factory=lambda: array("L"))
     """Where what is no text of the question begins and ends: signs that are written out, counts."""
     gutter: int = 0
@@ -220,7 +219,7 @@ class QuestionPage(Wrapped):
     def unchanged(self) -> int:
         """Lines at the end that only show what stands behind the last change."""
         row = len(self.begins)
-        while row and self.numbers[row - 1] and _KINDS[self.kinds[row - 1]] == "plain":
+        while row and self.rows[row - 1].number and self.rows[row - 1].kind == "plain":
             row -= 1
         # A file of which nothing changes is read as a whole.
         if not row or row == len(self.begins):
@@ -230,27 +229,22 @@ class QuestionPage(Wrapped):
 
 def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
     """Break rows into lines of a width, with a gutter for numbers and signs."""
-    texts: list[str] = []
-    signs: list[str] = []
-    begins, numbers, marks, kinds = array("L"), array("L"), array("L"), bytearray()
+    texts, kept = list[str](), list[QuestionRow]()
+    begins, marks = array("L"), array("L")
     at = 0
     for row in rows:
         text, places = written_out(row.text)
         if "  " * 20 in text:
             text, places = _spaces_counted(text, places)
         begins.append(at)
-        numbers.append(row.number)
-        kinds.append(_KINDS.index(row.kind))
-        signs.append(row.sign or "\0")
+        kept.append(row._replace(text=""))
         marks.extend(at + each for place in places for each in place)
         texts.append(text)
         at += len(text) + 1
-    signed, top = any(sign != "\0" for sign in signs), max(numbers, default=0)
+    signed, top = any(row.sign for row in kept), max((row.number for row in kept), default=0)
     gutter = (len(str(top)) + 1 if top and width >= _NUMBERED else 0) + (2 if signed else 0)
     lines = wrapped("\n".join(texts), max(1, width - gutter))
-    return QuestionPage(
-        lines.text, lines.starts, lines.stops, begins, kinds, numbers, "".join(signs), marks, gutter
-    )
+    return QuestionPage(lines.text, lines.starts, lines.stops, begins, kept, marks, gutter)
 
 
 def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
@@ -280,11 +274,11 @@ def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpa
     """
     found: dict[int, Sequence[CodeSpan]] = {}
     ends = [*(begin - 1 for begin in page.begins[1:]), len(page.text)]
-    for numbered, group in groupby(range(len(page.begins)), lambda row: page.numbers[row] > 0):
+    for numbered, group in groupby(range(len(page.begins)), lambda row: page.rows[row].number > 0):
         rows = list(group) if numbered else []
         # The lines before and after the change are one text each.
         for left_out in ("added", "removed") if rows else ():
-            side = [row for row in rows if _KINDS[page.kinds[row]] != left_out]
+            side = [row for row in rows if page.rows[row].kind != left_out]
             lines = [page.text[page.begins[row] : ends[row]] for row in side]
             for row, spans in zip(side, code_spans(path, lines), strict=True):
                 at = page.begins[row]
@@ -387,12 +381,12 @@ class ApprovalDetail(LongText, can_focus=False):
             return super()._strip(number)
         start, stop = page.starts[number], page.stops[number]
         row = bisect_right(page.begins, start) - 1
-        kind = self.get_component_rich_style(f"approval--{_KINDS[page.kinds[row]]}")
+        shown, first = page.rows[row], start == page.begins[row]
+        kind = self.get_component_rich_style(f"approval--{shown.kind}")
         faint = kind + self.get_component_rich_style("approval--number", partial=True)
-        first, sign, line = start == page.begins[row], page.signs[row].replace("\0", ""), page.numbers[row]
-        sign = f"{sign} " if first and sign else ""
-        before = str(line) if first and line and page.gutter > 2 else ""
-        signed = f"sign-{_KINDS[page.kinds[row]]}"
+        sign = f"{shown.sign} " if first and shown.sign else ""
+        before = str(shown.number) if first and shown.number and page.gutter > 2 else ""
+        signed = f"sign-{shown.kind}"
         over = (
             self.get_component_rich_style(f"approval--{signed}", partial=True) if signed in _SIGNED else None
         )
