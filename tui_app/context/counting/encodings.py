@@ -189,6 +189,8 @@ def _build(name: str) -> "Encoding":
     import hashlib
     from importlib import resources
 
+    from tui_app.context.resident_memory import give_back
+
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != spec.sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
@@ -203,4 +205,6 @@ def _build(name: str) -> "Encoding":
     encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=dict(spec.special))
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
+    del raw, encoded
+    give_back()
     return encoding
