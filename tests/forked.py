@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import forkserver, reduction
 from pathlib import Path
@@ -127,6 +128,26 @@ def completed(
             raise
         said = [(file.seek(0), file.read().decode())[1] for file in (out, err)]
     return subprocess.CompletedProcess(argv, code, *said)
+
+
+class Read(Forked):
+    """A running command whose output is read while it runs."""
+
+    def __init__(self, argv: Sequence[str], *, stdin: int, env: Mapping[str, str], cwd: Path) -> None:
+        (stdout, their_out), (stderr, their_err) = os.pipe(), os.pipe()
+        super().__init__(argv, files=(stdin, their_out, their_err), env=env, cwd=cwd)
+        for each in (their_out, their_err):
+            os.close(each)
+        self.stdout = os.fdopen(stdout, encoding="utf-8")
+        self.stderr = os.fdopen(stderr, encoding="utf-8")
+
+    def communicate(self, *, timeout: float) -> tuple[str, str]:
+        """What is left to read, once it has ended."""
+        with self.stdout, self.stderr, ThreadPoolExecutor(1) as pool:
+            err = pool.submit(self.stderr.read)
+            out = self.stdout.read()
+            self.wait(timeout)
+            return out, err.result()
 
 
 class Piped:

@@ -9,13 +9,13 @@ import socket
 import sqlite3
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tests.forked import completed
+from tests.forked import Read, completed
 from tests.pty.conftest import Machine, forks, machine
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream
 from tests.servers.fake_openai import FakeOpenAI
@@ -35,10 +35,11 @@ __all__ = ["forks", "machine"]
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Run = Callable[..., tuple[int, str, str]]
+Begin = Callable[..., Read]
 QUESTION = "what does this project do?"
 
 
-def finished(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+def finished(process: "subprocess.Popen[str] | Read") -> tuple[int | None, str, str]:
     out, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     return process.returncode, out, err
@@ -54,6 +55,24 @@ def forked(project: Path) -> Run:
         return done.returncode, done.stdout, done.stderr
 
     return run
+
+
+@pytest.fixture
+def begin(project: Path) -> Iterator[Begin]:
+    """Begin such a command; what a failed test leaves running is ended."""
+    begun: list[Read] = []
+
+    def run(*args: str, stdin: int | None = None, env: Mapping[str, str] | None = None) -> Read:
+        with Path(os.devnull).open() as nothing:
+            source = nothing.fileno() if stdin is None else stdin
+            begun.append(Read(args, stdin=source, env={**os.environ, **(env or {})}, cwd=project))
+        return begun[-1]
+
+    yield run
+    for process in begun:
+        if process.poll() is None:
+            process.kill()
+            process.wait(60)
 
 
 def scripted(server: FakeOpenAI) -> dict[str, str]:
@@ -87,11 +106,12 @@ def test_answer_goes_to_stdout_and_tools_to_stderr(forked: Run) -> None:
     assert re.search(r"^  grep .*, \d+ hits?$", err, re.MULTILINE)
 
 
-def test_prompt_from_stdin(start: Start, project: Path, tmp_path: Path) -> None:
+def test_prompt_from_stdin(begin: Begin, project: Path, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt"
     prompt.write_bytes(b"when is low water\xff?\n")
     with prompt.open() as stdin:
-        code, out, _ = finished(start("run", "-", "--model", "offline:extractive", "--json", stdin=stdin))
+        argv = ("run", "-", "--model", "offline:extractive", "--json")
+        code, out, _ = finished(begin(*argv, stdin=stdin.fileno()))
     assert code == 0
     said = [json.loads(line) for line in out.splitlines() if '"user.message"' in line]
     assert said[0]["data"]["text"] == "when is low water\ufffd?"
@@ -138,11 +158,10 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_signal_ends_the_turn_and_closes_the_session(
-    start: Start, plimsoll_home: Path, number: int, code: int
+    begin: Begin, plimsoll_home: Path, number: int, code: int
 ) -> None:
     with FakeOpenAI(HangMidStream()) as server:
-        process = start("run", QUESTION, env=scripted(server))
-        assert process.stdout is not None
+        process = begin("run", QUESTION, env=scripted(server))
         assert process.stdout.read(5) == "These"  # now the client is in the middle of the answer
         process.send_signal(number)
         got, _, err = finished(process)
@@ -158,9 +177,9 @@ def test_signal_ends_the_turn_and_closes_the_session(
     WriterLock(paths.sessions_dir / info.id / "writer.lock").release()
 
 
-def test_interrupted_run_still_reports_its_end_as_json(start: Start) -> None:
+def test_interrupted_run_still_reports_its_end_as_json(begin: Begin) -> None:
     with FakeOpenAI(HangBeforeHeaders()) as server:
-        process = start("run", QUESTION, "--json", env=scripted(server))
+        process = begin("run", QUESTION, "--json", env=scripted(server))
         server.request_in_thread(1)
         process.send_signal(signal.SIGINT)
         code, out, err = finished(process)
@@ -170,11 +189,9 @@ def test_interrupted_run_still_reports_its_end_as_json(start: Start) -> None:
     assert records[-2]["data"]["outcome"] == "cancelled"
 
 
-def test_reader_that_has_seen_enough_is_no_error(start: Start) -> None:
+def test_reader_that_has_seen_enough_is_no_error(begin: Begin) -> None:
     with FakeOpenAI(HangMidStream()) as server:
-        process = start("run", QUESTION, "--json", env=scripted(server))
-        assert process.stdout is not None
-        assert process.stderr is not None
+        process = begin("run", QUESTION, "--json", env=scripted(server))
         assert "session.start" in process.stdout.readline()
         process.stdout.close()
         # The next event finds nobody who reads: the turn must not go on to hang at the server.
