@@ -144,7 +144,7 @@ async def _admitted(
     note = ", ".join(filter(None, (where, wanted.note)))
     action = replace(wanted, note=note, guarded=guarded)
     if declined := await tool.gate(action):
-        return f"`{command}` may not run: {declined}"
+        return f"`{action.subject}` may not run: {declined}"
     inside = await asyncio.to_thread(inside.found) if inside is not None else None
     words = shell_words(action.subject)
     wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
