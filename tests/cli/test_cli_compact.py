@@ -164,7 +164,7 @@ def test_how_many_lines_have_a_source_is_said(
     plimsoll: Plimsoll, imported: str, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     invented = "`harbour_master.py` was deleted."
-    notes = f"## State\n- The routes were read. (#2)\n- All is well.\n- {invented}"
+    notes = f"## State\n- The routes were read. (#3)\n- All is well.\n- {invented}"
     server.add(*(Text(notes) for _ in range(2)))
     with server:
         use(server, monkeypatch)
