@@ -309,11 +309,8 @@ def _duration(seconds: float) -> str:
 
 def lost_by_cause(found: Sequence[Receipt]) -> dict[Cause, float]:
     """What broken prefixes have cost by public prices, by what broke them."""
-    lost: dict[Cause, float] = {}
-    for each in found:
-        if each.cause and each.lost_usd:
-            lost[each.cause] = lost.get(each.cause, 0.0) + each.lost_usd
-    return lost
+    causes = dict.fromkeys(each.cause for each in found if each.cause and each.lost_usd)
+    return {cause: sum(each.lost_usd or 0.0 for each in found if each.cause == cause) for cause in causes}
 
 
 def receipt_of(found: Sequence[Receipt], number: int) -> Receipt | None:

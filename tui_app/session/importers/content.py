@@ -69,14 +69,10 @@ class ContentReader:
 
     def content(self, blocks: Any) -> Content:
         """Read text or a list of blocks; text alone comes back as one string or a list of them."""
+        if blocks is None or isinstance(blocks, str):
+            return blocks or ""
         if not isinstance(blocks, list):
-            return (
-                blocks
-                if isinstance(blocks, str)
-                else ""
-                if blocks is None
-                else json.dumps(blocks, ensure_ascii=False)
-            )
+            return json.dumps(blocks, ensure_ascii=False)
         items = [item for block in blocks for item in map(self._item, _apart(block)) if item != ""]
         if len(items) == 1 and isinstance(items[0], str):
             return items[0]

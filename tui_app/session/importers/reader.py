@@ -207,12 +207,10 @@ class Reader:
         if part:
             talks = [each for each in talks if part in (value_at(each[0], name) for name in _NAMES)]
 
-        def changed(talk: tuple[Json, list[Any]]) -> float:
-            return next(
-                filter(None, (seconds(value_at(talk[0], path), 0.0) for path in self.shape.changed)), 0.0
-            )
-
-        owner, newest = max(talks, key=changed, default=({}, []))
+        changed = self.shape.changed
+        owner, newest = max(
+            talks, key=lambda talk: seconds(first_at(talk[0], *changed), 0.0), default=({}, [])
+        )
         return Found(newest, owner, others)
 
     def _known(self, numbered: list[tuple[int, Any]]) -> Records:

@@ -25,30 +25,17 @@ _ISSUE = re.compile(
 """Where a harness for benchmarks puts the task, behind its own words about the workspace."""
 _LOOKED_AT = 20_000
 """Characters of a prompt in which that is looked for."""
-_PIECE = 1_024
-"""Characters of a line that are cleaned at a time."""
+_LINE = 4_096
+"""Characters of a line that are looked at."""
 
 
 def one_line(text: str, limit: int = MAX_TITLE) -> str:
     """The first line of a text, ``limit`` characters at most, without terminal and control sequences."""
-    # Line by line, and of each no more than is shown: one may hold all of a file.
-    cleaned = (_beginning(line, limit) for line in text.splitlines())
+    # Line by line, and of each no more than can be shown: one may hold all of a file.
+    shown = (without_sequences(line[:_LINE]) for line in text.splitlines())
+    cleaned = (" ".join("".join(c if c.isprintable() else " " for c in line).split()) for line in shown)
     line = next(filter(None, cleaned), "")
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
-
-
-def _beginning(line: str, limit: int) -> str:
-    """A line without what drives a terminal and runs of blanks; it ends once it is longer than the limit."""
-    clean = ""
-    for at in range(0, len(line), _PIECE):
-        piece = "".join(c if c.isprintable() else " " for c in without_sequences(line[at : at + _PIECE]))
-        joined = clean + piece
-        clean = " ".join(joined.split())
-        if len(clean) > limit:
-            break
-        if clean and joined[-1].isspace():
-            clean += " "
-    return clean.rstrip()
 
 
 def title_of(events: Sequence[ImportedEvent]) -> str:
