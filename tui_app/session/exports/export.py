@@ -64,7 +64,8 @@ def answered(texts: Sequence[str]) -> list[str]:
     late: list[str] = []
     for text, message in zip(texts, messages, strict=True):
         if not _parts(message, "tool-return", "retry-prompt"):
-            complete, late = complete + late, []
+            complete += late
+            late.clear()
         complete.append(text)
         for call in _parts(message, "tool-call"):
             if (id := call["tool_call_id"]) not in done:

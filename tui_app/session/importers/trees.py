@@ -270,7 +270,8 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
             continue
         if node.is_answer or node.is_boundary or len(_answered(node)) < len(_blocks(node)):
             # The model reads what was typed during a turn once its calls are answered.
-            ordered, waiting = ordered + waiting, []
+            ordered += waiting
+            waiting.clear()
         if boundary is not None and node.is_boundary:
             out.skip(boundary.number, _NO_SUMMARY)
         if is_compact_summary(record):
@@ -287,8 +288,6 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
 
 def _merged(nodes: list[_Node]) -> Json:
     """The records of one response as one: each repeats its usage, the later ones with more output."""
-    if len(nodes) == 1:
-        return nodes[0].record
     said = [message_of(node.record) for node in nodes]
     message = {key: value for each in said for key, value in each.items() if value is not None}
     content = [block for each in said for block in block_list(each["content"])]
