@@ -1,8 +1,8 @@
 """How full the context window is, and with what: the one number behind gauge, triggers and reports."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from tui_app.records import frozen
 
@@ -233,31 +233,3 @@ class ContextUsage:
             "exact": self.exact,
             "is_initial": self.is_initial,
         }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read what ``to_json`` has written; what follows from the rest is worked out again.
-
-        Args:
-            data: The JSON; ``scale`` may stand beside it, and ``believed_limit``, the window's limit where a
-                refusal made it smaller than ``limit``.
-
-        Raises:
-            KeyError: if the window or the number of messages is missing.
-        """
-        stated, believed = data["limit"], data.get("believed_limit")
-        window = ContextWindow(
-            limit=stated if believed is None else believed,
-            source=data["limit_source"],
-            reserve=data["reserve"],
-            announced=0 if believed is None else stated,
-        )
-        return cls(
-            parts=Breakdown(**{name: data.get(name, 0) for name in CATEGORIES}),
-            window=window,
-            messages=data["messages"],
-            exact=data.get("exact", False),
-            unmeasured=data.get("unmeasured", 0),
-            is_initial=data.get("is_initial", False),
-            scale=data.get("scale", 1.0),
-        )

@@ -9,7 +9,6 @@ from tui_app.events.base import BY_TYPE, Payload
 from tui_app.events.context import UsageInfo
 from tui_app.events.live import GaugeChanged
 from tui_app.records import frozen
-from tui_app.usage import ContextUsage
 
 _Kind = TypeVar("_Kind", bound=Payload)
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
@@ -67,6 +66,4 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
     if cls is UsageInfo:
         usage = {name: value for name, value in data.items() if name not in _USAGE_OWN}
         data = {"usage": usage, **{name: data.get(name) for name in _USAGE_OWN}}
-    if cls is GaugeChanged:
-        return GaugeChanged(usage=ContextUsage.from_json(data))
     return msgspec.convert(data, cls)
