@@ -26,6 +26,7 @@ from tui_app.events import (
 from tui_app.records import frozen
 from tui_app.session.cache_forecast import CHANGES, changes_sent, rule_of
 from tui_app.session.event_heads import Head
+from tui_app.session.stats import number
 from tui_app.session.store import SessionStore
 from tui_app.settings import Settings
 from tui_app.text import count
@@ -194,7 +195,7 @@ class _Fold:
         paid = any(data.get(name) for name in ("input_tokens", "output_tokens", "cost_usd"))
         if not paid and (kind != "answer" or self._asked is None):
             return
-        sent = int(data.get("context_tokens") or data.get("input_tokens") or 0)
+        sent = number(data, "context_tokens") or number(data, "input_tokens")
         receipt = Receipt(
             seq=head.seq,
             asked=0,
@@ -202,11 +203,11 @@ class _Fold:
             kind=kind,
             title=_TITLES.get(kind, ""),
             model=str(data.get("model") or ""),
-            input_tokens=int(data.get("input_tokens") or 0),
-            cache_read_tokens=int(data.get("cache_read_tokens") or 0),
-            cache_write_tokens=int(data.get("cache_write_tokens") or 0),
-            output_tokens=int(data.get("output_tokens") or 0),
             cost_usd=data.get("cost_usd"),
+            input_tokens=number(data, "input_tokens"),
+            cache_read_tokens=number(data, "cache_read_tokens"),
+            cache_write_tokens=number(data, "cache_write_tokens"),
+            output_tokens=number(data, "output_tokens"),
         )
         if kind == "summary":
             title = f"summary of {count(int(data.get('messages_left') or 0), 'message')}"
@@ -229,8 +230,8 @@ class _Fold:
             asked=asked.seq if asked is not None else 0,
             time=now.asked,
             title=self._title,
-            messages=int(data.get("messages") or 0),
-            input_tokens=receipt.input_tokens or int(data.get("total") or 0),
+            messages=number(data, "messages"),
+            input_tokens=receipt.input_tokens or number(data, "total"),
             prefix_kept=self._kept,
             cause=cause,
             broken_by=words,

@@ -10,18 +10,18 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from tui_app.session.importers.books import FIRST_SEQ, Imported, ImportedEvent, compacted
+from tui_app.session.importers.books import FIRST_SEQ as FIRST_SEQ
+from tui_app.session.importers.books import Imported as Imported
+from tui_app.session.importers.books import ImportedEvent as ImportedEvent
+from tui_app.session.importers.books import compacted
 from tui_app.session.importers.message_lists import find_messages, is_role_message
 from tui_app.session.importers.other_programs import database_of, program_of
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
-from tui_app.session.importers.source import ImportFormatError, Json, SkippedLine, Source, read_source, shown
+from tui_app.session.importers.source import ImportFormatError as ImportFormatError
+from tui_app.session.importers.source import Json, Source, read_source, shown
+from tui_app.session.importers.source import SkippedLine as SkippedLine
 from tui_app.session.importers.values import meets
-
-__all__ = [
-    "FIRST_SEQ", "FORMATS", "TABLE", "ImportFormatError", "Imported", "ImportedEvent", "SkippedLine",
-    "import_file",
-]  # fmt: skip
 
 _LOOKED_AT = 1_000
 """Records of a file in which the signs are looked for."""
