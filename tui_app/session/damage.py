@@ -187,18 +187,15 @@ def _damaged_rows(db: sqlite3.Connection, version: int) -> Iterator[str]:
 
 def _fits(db: sqlite3.Connection, table: str, row: Sequence[Value]) -> bool:
     """Whether a row has the types of its table, and its texts are texts."""
+    kinds = db.execute("SELECT CAST(type AS BLOB) FROM pragma_table_info(?)", (table,)).fetchall()
     try:
         return all(
-            isinstance(value, kind) and (not isinstance(value, bytes) or value.decode() is not None)
-            for value, kind in zip(row, _kinds(db, table), strict=False)
+            isinstance(value, _TYPES[kind.decode()])
+            and (not isinstance(value, bytes) or value.decode() is not None)
+            for value, (kind,) in zip(row, kinds, strict=False)
         )
     except UnicodeDecodeError:
         return False
-
-
-def _kinds(db: sqlite3.Connection, table: str) -> list[tuple[type, ...]]:
-    rows = db.execute("SELECT CAST(type AS BLOB) FROM pragma_table_info(?)", (table,))
-    return [_TYPES[row[0].decode()] for row in rows]
 
 
 def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:

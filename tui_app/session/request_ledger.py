@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any, Literal
 
@@ -192,25 +192,6 @@ class Difference:
     """Tokens it had when it was written; a stage may have made it smaller since."""
 
 
-@dataclass(slots=True)
-class _Log:
-    """What the messages of a view do not say of themselves."""
-
-    calls: dict[str, str] = field(default_factory=dict)
-    """Each tool call with what it is called on, by its id."""
-    sizes: dict[int, int] = field(default_factory=dict)
-    """Tokens of each event as it was written, by its number."""
-
-    def note(self, head: Head) -> None:
-        if head.type == ToolCall.TYPE:
-            self.calls.update(dict.fromkeys(head.ids, head.title))
-        self.sizes[head.seq] = sum(head.tokens.values())
-
-    def line(self, sign: Literal["-", "+", " "], head: Head) -> Difference:
-        full = self.sizes.get(head.seq, 0)
-        return Difference(sign, head, title_of(head, self.calls), full)
-
-
 def title_of(head: Head, calls: Mapping[str, str]) -> str:
     """What a message says, in one line.
 
@@ -234,23 +215,28 @@ def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
     Returns:
         Every message of both views, in their order; what left stands before what came in its place.
     """
-    view, before, log = AgentView(), list[Head](), _Log()
+    view, before = AgentView(), list[Head]()
+    calls: dict[str, str] = {}
+    sizes: dict[int, int] = {}
     for head in heads:
         if head.seq == compaction:
             before = view.visible()
         elif head.seq > compaction and head.type != CompactionAcknowledged.TYPE:
             break
-        log.note(head)
+        if head.type == ToolCall.TYPE:
+            calls.update(dict.fromkeys(head.ids, head.title))
+        sizes[head.seq] = sum(head.tokens.values())
         view.apply(head)
     after = view.visible()
+
+    def line(sign: Literal["-", "+", " "], head: Head) -> Difference:
+        return Difference(sign, head, title_of(head, calls), sizes.get(head.seq, 0))
+
     matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
     lines: list[Difference] = []
     for tag, start, stop, first, last in matcher.get_opcodes():
-        if tag == "equal":
-            lines.extend(log.line(" ", head) for head in before[start:stop])
-            continue
-        lines.extend(log.line("-", head) for head in before[start:stop])
-        lines.extend(log.line("+", head) for head in after[first:last])
+        lines += [line(" " if tag == "equal" else "-", head) for head in before[start:stop]]
+        lines += [line("+", head) for head in after[first:last] if tag != "equal"]
     return lines
 
 

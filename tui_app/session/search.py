@@ -5,6 +5,7 @@ import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -119,80 +120,77 @@ def search_parts(
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
+    ids = " OR ".join(f'"{each}"' for each in sessions or ())
+    of = "" if sessions is None else f"session : ({ids}) AND "
     with closing(_with_index(database)) as db:
         try:
-            yield from _Search(db, terms, limit, stopped, sessions).parts()
+            yield from _Search(db, terms, limit, stopped, of).parts()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT or not stopped():
                 raise
 
 
+@dataclass(slots=True)
 class _Search:
     """One search over one connection."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        terms: Sequence[Term],
-        limit: int,
-        stopped: Callable[[], bool],
-        sessions: Collection[str] | None,
-    ) -> None:
-        self._db, self._terms, self._limit, self._stopped = db, terms, limit, stopped
-        ids = " OR ".join(f'"{each}"' for each in sessions or ())
-        self._of = "" if sessions is None else f"session : ({ids}) AND "
-        """In front of a query: only messages of these sessions, whose ids the index holds as words."""
-        self._longer: Mapping[str, Sequence[str]] | None = None
-        """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
+    db: sqlite3.Connection
+    terms: Sequence[Term]
+    limit: int
+    stopped: Callable[[], bool]
+    of: str
+    """In front of a query: only messages of some sessions, whose ids the index holds as words."""
+    _longer: Mapping[str, Sequence[str]] | None = None
+    """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
     def parts(self) -> Iterator[Part]:
         """Report at the end, and after each stretch of the log that takes noticeable time."""
-        above = int(self._db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
-        sessions = int(self._db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
+        above = int(self.db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
+        sessions = int(self.db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
         first: list[int] = []
         told = monotonic()
         found: list[Row] = []
         room = _RANKED
-        while above > 1 and room > 0 and not self._stopped():
+        while above > 1 and room > 0 and not self.stopped():
             low = max(1, above - _PART)
             hits, rows = self._between(low, above, room)
             room -= hits
             # The weight stands first, then the place: the newest of equals comes first.
-            found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self._limit]
+            found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self.limit]
             above = low
             if room <= 0 or low == 1:
                 yield [row[2:] for row in found], sessions, sessions
             elif monotonic() - told >= _TOLD_EVERY_S:
-                first = first or sorted(row[0] for row in self._db.execute(_FIRST_ROWS))
+                first = first or sorted(row[0] for row in self.db.execute(_FIRST_ROWS))
                 yield [row[2:] for row in found], len(first) - bisect_left(first, low), sessions
                 told = monotonic()
 
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
         """How many of the newest hits of a stretch were weighed, and the best of them."""
         while True:
-            match = self._of + match_expression(self._terms, self._longer or {})
+            match = self.of + match_expression(self.terms, self._longer or {})
             try:
                 with self._patience():
-                    hits, first = self._db.execute(_NEWEST, (match, low, above, room)).fetchone()
-                    rows = self._db.execute(_BEST, (match, first, above, self._limit)) if hits else ()
+                    hits, first = self.db.execute(_NEWEST, (match, low, above, room)).fetchone()
+                    rows = self.db.execute(_BEST, (match, first, above, self.limit)) if hits else ()
                     return hits, list(rows)
             except sqlite3.OperationalError as error:
-                slow = error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and not self._stopped()
+                slow = error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and not self.stopped()
                 if not slow or self._longer is not None:
                     raise
-            words = {found[-1] for found, begins in map(Term.indexed, self._terms) if begins}
-            self._longer = {word: _longer(self._db, word) for word in words}
+            words = {found[-1] for found, begins in map(Term.indexed, self.terms) if begins}
+            self._longer = {word: _longer(self.db, word) for word in words}
 
     @contextmanager
     def _patience(self) -> Iterator[None]:
         """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
         end = monotonic() + _PATIENCE_S
-        hurry = self._longer is None and any(term.indexed()[1] for term in self._terms)
-        self._db.set_progress_handler(lambda: self._stopped() or (hurry and monotonic() > end), 1_000)
+        hurry = self._longer is None and any(term.indexed()[1] for term in self.terms)
+        self.db.set_progress_handler(lambda: self.stopped() or (hurry and monotonic() > end), 1_000)
         try:
             yield
         finally:
-            self._db.set_progress_handler(None, 0)
+            self.db.set_progress_handler(None, 0)
 
 
 _FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
