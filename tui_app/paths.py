@@ -22,6 +22,18 @@ def from_home(path: str) -> Path:
 
 
 @frozen
+class _Within:
+    """A fixed place in one of the folders."""
+
+    folder: str
+    name: str
+
+    def __get__(self, paths: "Paths", _owner: object = None) -> Path:
+        place: Path = getattr(paths, self.folder)
+        return place / self.name
+
+
+@frozen
 class Paths:
     """The folders of one installation, and the files that have a fixed place in them."""
 
@@ -52,65 +64,30 @@ class Paths:
         usual = PlatformDirs("plimsoll", appauthor=False)
         return cls(usual.user_config_path, usual.user_data_path, usual.user_state_path, usual.user_cache_path)
 
-    @property
-    def config_file(self) -> Path:
-        """The settings file, in TOML. It need not exist."""
-        return self.config / "config.toml"
-
-    @property
-    def keyring_names(self) -> Path:
-        """Names of the API keys that the system keyring holds; no key stands in it."""
-        return self.config / "keyring-names.json"
-
-    @property
-    def trust_file(self) -> Path:
-        """Which folders the user trusts, and which not."""
-        return self.data / "trusted-folders.json"
-
-    @property
-    def database(self) -> Path:
-        """The SQLite file with the log of every session."""
-        return self.data / "sessions.db"
-
-    @property
-    def pictures_dir(self) -> Path:
-        """Pictures out of the clipboard, which prompts name."""
-        return self.data / "pictures"
-
-    @property
-    def sessions_dir(self) -> Path:
-        """Parent of the workspaces, one folder for each session."""
-        return self.data / "sessions"
-
-    @property
-    def unsent_file(self) -> Path:
-        """Prompts that were written and never sent."""
-        return self.data / "unsent.jsonl"
-
-    @property
-    def unsent_dir(self) -> Path:
-        """What each open window holds that no log has yet."""
-        return self.data / "unsent"
-
-    @property
-    def learnt_file(self) -> Path:
-        """What providers taught about their models: windows and token factors."""
-        return self.state / "models.json"
-
-    @property
-    def told_of_tmux_file(self) -> Path:
-        """There once the user was told which keys tmux does not pass on."""
-        return self.state / "told-of-tmux-keys"
-
-    @property
-    def told_of_idle_file(self) -> Path:
-        """Is there once the user was offered to have idle conversations compacted."""
-        return self.state / "told-of-idle-compaction"
-
-    @property
-    def log_file(self) -> Path:
-        """The program's own diagnostic log."""
-        return self.state / "plimsoll.log"
+    config_file = _Within("config", "config.toml")
+    """The settings file, in TOML. It need not exist."""
+    keyring_names = _Within("config", "keyring-names.json")
+    """Names of the API keys that the system keyring holds; no key stands in it."""
+    trust_file = _Within("data", "trusted-folders.json")
+    """Which folders the user trusts, and which not."""
+    database = _Within("data", "sessions.db")
+    """The SQLite file with the log of every session."""
+    pictures_dir = _Within("data", "pictures")
+    """Pictures out of the clipboard, which prompts name."""
+    sessions_dir = _Within("data", "sessions")
+    """Parent of the workspaces, one folder for each session."""
+    unsent_file = _Within("data", "unsent.jsonl")
+    """Prompts that were written and never sent."""
+    unsent_dir = _Within("data", "unsent")
+    """What each open window holds that no log has yet."""
+    learnt_file = _Within("state", "models.json")
+    """What providers taught about their models: windows and token factors."""
+    told_of_tmux_file = _Within("state", "told-of-tmux-keys")
+    """There once the user was told which keys tmux does not pass on."""
+    told_of_idle_file = _Within("state", "told-of-idle-compaction")
+    """Is there once the user was offered to have idle conversations compacted."""
+    log_file = _Within("state", "plimsoll.log")
+    """The program's own diagnostic log."""
 
     @property
     def own_folders(self) -> tuple[Path, ...]:

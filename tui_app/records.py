@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 from inspect import Parameter, Signature
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar, dataclass_transform, overload
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform, overload
 
 _T = TypeVar("_T")
 
@@ -65,6 +65,17 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
         if name not in cls.__dict__:
             setattr(declared, name, method)
     return declared
+
+
+def like(kind: type[_T], source: object, /, **more: Any) -> _T:
+    """A value with what another one holds under the same names, and more; what is given goes first."""
+    names = (each.name for each in fields(cast("Any", kind)) if each.name not in more)
+    return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **more)
+
+
+def picked(source: object, names: str) -> dict[str, Any]:
+    """What a value holds under some names, which are parted by blanks."""
+    return {name: getattr(source, name) for name in names.split()}
 
 
 _set = object.__setattr__

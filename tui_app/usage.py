@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple, Self
 
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 
 
 class Kinds(NamedTuple):
@@ -222,14 +222,10 @@ class ContextUsage:
     def to_json(self) -> dict[str, int | float | bool | str]:
         """The JSON names that scripts rely on."""
         return {
-            **{name: getattr(self.parts, name) for name in CATEGORIES},
-            "unmeasured": self.unmeasured,
-            "total": self.total,
+            **picked(self.parts, " ".join(CATEGORIES)),
+            **picked(self, "unmeasured total messages exact is_initial"),
             "limit": self.window.stated,
             "limit_source": self.window.source,
             "reserve": self.window.reserve,
             "utilization": round(self.utilization, 4),
-            "messages": self.messages,
-            "exact": self.exact,
-            "is_initial": self.is_initial,
         }

@@ -215,9 +215,9 @@ async def test_a_pin_outlives_compactions_and_the_session(desk: Desk, fake_opena
         conversation = session.conversation
         items = conversation.history.items()
         key, kept = items[2].key, items[2].message.parts
-        free = conversation.outlook(0).floor
+        free = conversation.edits.outlook(0).floor
         await done(conversation, Pin(key))
-        assert conversation.outlook(key).floor > free
+        assert conversation.edits.outlook(key).floor > free
         fake_openai.add(Text("Title: Log\n## State\nThe log was read.", usage=(0, 0)))
         await done(conversation, Compact())
         assert conversation.history.view.compactions

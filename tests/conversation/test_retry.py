@@ -445,7 +445,7 @@ async def test_compaction_that_cannot_be_applied_is_a_failed_one(
             patched.setattr(opened.store.__class__, "append", refused)
             watching = conversation.watch()
             conversation.compactor.start("background")
-            conversation._compactions.follow_background()
+            conversation.compactions.follow_background()
             record = await until(watching, lambda data: isinstance(data, CompactionComplete))
         assert isinstance(record.data, CompactionComplete)
         assert record.data.outcome == "failed"
@@ -471,9 +471,9 @@ async def test_defect_behind_a_background_compaction_is_logged(
         with monkeypatch.context() as patched, caplog.at_level(logging.ERROR):
             patched.setattr(conversation.compactor.__class__, "apply_ready", broken)
             conversation.compactor.start("background")
-            conversation._compactions.follow_background()
-            await conversation._compactions.compactor.settled()
-            watcher = conversation._compactions._watcher
+            conversation.compactions.follow_background()
+            await conversation.compactions.compactor.settled()
+            watcher = conversation.compactions._watcher
             assert watcher is not None
             with pytest.raises(RuntimeError):
                 await watcher

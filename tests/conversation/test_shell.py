@@ -206,7 +206,7 @@ async def test_rewind_clear_exclude_and_compaction_keep_it_right(desk: Desk, ser
         (shell,) = seqs(opened, ShellResult)
         visible = {head.seq for head in conversation.history.view.visible()}
         assert shell in visible
-        outlook: Outlook = conversation.outlook(shell)
+        outlook: Outlook = conversation.edits.outlook(shell)
         assert not outlook.exclude.refused
         await done(conversation, Exclude((shell,)))
         assert shell not in {head.seq for head in conversation.history.view.visible()}

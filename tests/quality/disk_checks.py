@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -80,7 +81,7 @@ def _archived(play: Play) -> bool:
         # As they were said: what a stage had cut is whole in the file.
         said = view.rewritten()
         shown = [said.get(head.seq, head) for head in view.visible()]
-        messages = ViewMessages(play.store, play.session)
+        messages = ViewMessages(partial(play.store.message, play.session))
         messages.load(shown)
         before = to_messages([Item(head.seq, messages.of(head)) for head in shown])
         written = json.loads(Path(done.history_path).with_suffix(".json").read_text(encoding="utf-8"))

@@ -185,7 +185,7 @@ def _work(opened: "OpenSession", step: str, seq: int) -> Work:
         case "archive" | "offload":
             return Relieve(seq, step)
         case _:
-            if why := opened.conversation.outlook(seq).restore.refused:
+            if why := opened.conversation.edits.outlook(seq).restore.refused:
                 raise CommandFailed(f"--{step} #{seq}: {why}")
             heads = opened.conversation.history.view.visible()
             return Restore(next(head.form[0] for head in heads if head.seq == seq))

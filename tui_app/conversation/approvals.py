@@ -54,7 +54,7 @@ from tui_app.events import (
 )
 from tui_app.modes import Mode
 from tui_app.providers import SEARCHING
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS, PLAN
@@ -339,20 +339,16 @@ class Approvals:
         answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
         self._asked[id] = (action, answer)
         pattern = "" if verdict.rule or verdict.guard else proposed_pattern(action, self.folder)
-        self._shown = ApprovalRequested(
+        self._shown = like(
+            ApprovalRequested,
+            action,
             id=id,
             tool_call_id=action.call,
-            tool=action.tool,
-            kind=action.kind,
-            subject=action.subject,
-            detail=action.detail,
-            note=action.note,
             pattern=pattern,
             prefix=proposed_prefix(action, self.folder) if pattern else "",
             because=verdict.because,
             origin=_first_stood(action) if action.reaches else "",
             origin_seq=action.origin_key,
-            reaches=action.reaches,
             repeats=self.repeated(action.call),
             waiting=self.ahead.waiting,
         )
@@ -397,17 +393,16 @@ class Approvals:
     ) -> None:
         """Write a decision down, before anything comes of it."""
         self.report(
-            ApprovalDecided(
+            like(
+                ApprovalDecided,
+                action,
                 id=id,
                 tool_call_id=action.call,
-                tool=action.tool,
-                subject=action.subject,
                 decision=decision,
                 by=by,
                 scope=scope,
                 rule=rule,
                 reason=reason,
-                origin=action.origin,
                 guard=guard,
             )
         )

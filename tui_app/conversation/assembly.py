@@ -145,7 +145,7 @@ class OpenSession:
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
-        await self.conversation.prepare(tokenizer=tokenizer)
+        await self.conversation.models.prepare(tokenizer=tokenizer)
         await self.conversation.efforts.tell(self.effort_before)
         self.extras.servers.start()
         await self.writers.prepare()
@@ -440,11 +440,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         policy=lambda: compactor.policy,
     )
     work_runner = WorkRunner(
-        history=history,
-        queue=turns.queue,
         turns=turns,
-        compactions=compactions,
-        models=models,
         policies=PolicySwitch(history, compactions, settings),
         efforts=EffortSwitch(models, runner),
         modes=ModeSwitch(history, tooling.approvals),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
 from tui_app.conversation.imports import count_events
 from tui_app.conversation.replay import FactsKept, Replay
-from tui_app.conversation.session_history import KeptMessages, ViewMessages
+from tui_app.conversation.session_history import ViewMessages
 from tui_app.conversation.simulate import count_facts, facts_given, said_heads
 from tui_app.events import KIND_LABELS, CompactionComplete, Fact, FactState, Payload
-from tui_app.records import frozen
+from tui_app.records import frozen, like, picked
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head, head_of
 from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
@@ -52,16 +53,6 @@ class Recorded:
     notes: tuple[str, ...] = ()
 
 
-@frozen
-class _FileMessages(KeptMessages):
-    """The messages of events that no store holds."""
-
-    texts: Sequence[str | None]
-
-    def message(self, session: str, seq: int) -> str | None:
-        return self.texts[seq - FIRST_SEQ]
-
-
 def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
     """Read a file as an import does, and count it.
 
@@ -79,17 +70,15 @@ def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
         events = [(each.data, each.message, each.time) for each in imported.events]
     else:
         events = count_events(imported.events, model=imported.model)
-    return Recorded(
+    return like(
+        Recorded,
+        imported,
         name=name or str(path),
-        format=imported.format,
         title=imported.title or path.stem,
-        model=imported.model,
         heads=tuple(head_of(seq, time, data) for seq, (data, _, time) in enumerate(events, FIRST_SEQ)),
-        messages=ViewMessages(_FileMessages([message for _, message, _ in events]), ""),
+        messages=ViewMessages(lambda seq: events[seq - FIRST_SEQ][1]),
         event=lambda seq: events[seq - FIRST_SEQ][0],
         beside=(imported.cwd, imported.branch),
-        skipped=imported.skipped,
-        notes=imported.notes,
     )
 
 
@@ -112,7 +101,7 @@ def recorded_session(store: SessionStore, session: str) -> Recorded:
         title=info.title,
         model=info.model,
         heads=tuple(store.heads(info.id)),
-        messages=ViewMessages(store, info.id),
+        messages=ViewMessages(partial(store.message, info.id)),
         event=event,
         beside=(info.cwd, getattr(start.data if start else None, "branch", "")),
     )
@@ -144,12 +133,8 @@ class PolicyKept:
     def to_json(self) -> dict[str, Any]:
         kept = count_facts(self.facts)
         return {
-            "policy": self.policy,
-            "tokens": self.tokens,
-            "messages": self.messages,
-            "fits": self.fits,
-            "retention": kept.retention,
-            "recoverable": kept.recoverable,
+            **picked(self, "policy tokens messages fits"),
+            **picked(kept, "retention recoverable"),
             "facts": by_kind(self.facts),
         }
 
@@ -204,29 +189,18 @@ class AuditedCompaction:
     def to_json(self) -> dict[str, Any]:
         kept = self.kept
         return {
-            "seq": self.seq,
-            "message": self.message,
-            "time": self.time,
+            **picked(self, "seq message time undone tokens_before tokens_after"),
+            **picked(self, "messages_before messages_after questions way_back statements sourced"),
             "trigger": self.trigger or None,
-            "undone": self.undone,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "messages_before": self.messages_before,
-            "messages_after": self.messages_after,
             "reported_before": self.reported[0] or None,
             "reported_after": self.reported[1] or None,
-            "retention": kept.retention,
-            "recoverable": kept.recoverable,
+            **picked(kept, "retention recoverable"),
             "facts": by_kind(self.facts),
-            "questions": self.questions,
             "unanswered": list(self.unanswered),
-            "way_back": self.way_back,
             "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
             "errors_gone": [_told(fact) for fact in self.gone("error")],
             "others_gone": [_told(fact) for fact in self.gone() if fact.kind not in (*_SAID, "error")],
             "claims": list(self.claims),
-            "statements": self.statements,
-            "sourced": self.sourced,
             "policies": [each.to_json() for each in self.instead],
         }
 
@@ -236,7 +210,7 @@ _SAID = ("request", "said")
 
 
 def _told(fact: Fact) -> dict[str, str]:
-    return {"kind": fact.kind, "text": fact.text, "source": fact.source, "state": fact.state}
+    return picked(fact, "kind text source state")
 
 
 def by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, int]]:
@@ -266,16 +240,14 @@ class Audit:
         recorded = self.recorded
         return {
             "source": recorded.name,
-            "format": recorded.format,
-            "title": recorded.title,
+            **picked(recorded, "format title"),
             "model": recorded.model or None,
-            "messages": self.messages,
-            "tokens": self.tokens,
+            **picked(self, "messages tokens"),
             "window": self.window or None,
             "compactions": [each.to_json() for each in self.compactions],
             "total": total(self.compactions),
             "context": [list(point) for point in self.context],
-            "skipped": [{"line": skipped.line, "reason": skipped.reason} for skipped in recorded.skipped],
+            "skipped": [picked(skipped, "line reason") for skipped in recorded.skipped],
             "notes": list(recorded.notes),
         }
 

@@ -38,6 +38,7 @@ from tui_app.events import (
     TurnEnd,
     TurnStart,
 )
+from tui_app.records import like
 from tui_app.references import WHOLE, Span
 from tui_app.session.request_ledger import by_origin
 from tui_app.settings import ReviewMode
@@ -73,30 +74,14 @@ class Reviews:
         answer: asyncio.Future[str | Refocus | Attempt | None] = asyncio.get_running_loop().create_future()
         self._asked[done.job] = answer
         self.report(
-            CompactionProposed(
-                job=done.job,
-                summary=done.summary,
+            like(
+                CompactionProposed,
+                done,
                 problem=problem,
-                model=done.model,
-                tokens_before=done.tokens_before,
-                tokens_after=done.tokens_after,
-                messages_before=done.messages_before,
-                messages_after=done.messages_after,
                 messages_leave=len(proposal.left),
                 messages_stay=done.messages_before - len(proposal.left),
                 in_files=proposal.in_files,
-                cost_usd=done.cost_usd,
-                retention=done.retention,
                 facts_lost=sum(fact.state == "lost" for fact in done.facts),
-                claims_marked=done.claims_marked,
-                claims_held=done.claims_held,
-                lines=done.lines,
-                lines_sourced=done.lines_sourced,
-                calls_not_understood=done.calls_not_understood,
-                questions=done.questions,
-                unanswered=done.unanswered,
-                misread=done.misread,
-                facts=done.facts,
                 passages=tuple(by_origin(str(part.content or ""), part.metadata)),
             )
         )

@@ -8,18 +8,15 @@ from inspect import isawaitable
 from typing import Any
 
 from tui_app.agent.errors import describe_error
-from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.counting.attachments import PIPED, piped_in
 from tui_app.conversation.approvals import ModeSwitch
-from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.message_actions import Outlook
-from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
+from tui_app.conversation.model_switch import EffortSwitch
 from tui_app.conversation.policies import PolicySwitch
 from tui_app.conversation.retry_advice import with_way_back
-from tui_app.conversation.session_history import EventBus, SessionHistory, Subscription
+from tui_app.conversation.session_history import EventBus, Subscription
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell
 from tui_app.conversation.turns import Turns
@@ -45,10 +42,9 @@ from tui_app.conversation.work import (
     Switch,
     VerifySummary,
     Work,
-    WorkQueue,
 )
 from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
-from tui_app.references import Span
+from tui_app.records import picked
 from tui_app.usage import ContextUsage
 
 NOTHING = "Nothing to send again: there is no earlier prompt."
@@ -59,11 +55,7 @@ _log = logging.getLogger(__name__)
 class WorkRunner:
     """Do what waits in the queue, one piece after the other; each ends with an event."""
 
-    history: SessionHistory
-    queue: WorkQueue
     turns: Turns
-    compactions: Compactions
-    models: ModelSwitch
     policies: PolicySwitch
     efforts: EffortSwitch
     modes: ModeSwitch
@@ -81,7 +73,7 @@ class WorkRunner:
             Prompt: self.turns.run_turn,
             Shell: self.shell.run,
             Compact: self.compact,
-            Switch: self.models.switch,
+            Switch: self.turns.models.switch,
             Pursue: self.pursue,
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
@@ -112,16 +104,16 @@ class WorkRunner:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
 
     def stop(self) -> None:
-        self.queue.pause()
-        self.models.cancel_loading()
+        self.turns.queue.pause()
+        self.turns.models.cancel_loading()
         if self.shell.is_running:
             self.shell.cancel()
         elif self.turns.prompt is not None:
-            self.compactions.cancel_awaited(with_request=True)
+            self.turns.compactions.cancel_awaited(with_request=True)
             self.turns.cancel_turn()
         elif self.turns.goals is None or not self.turns.goals.cancel():
-            self.compactions.cancel_job()
-        self.queue.announce()
+            self.turns.compactions.cancel_job()
+        self.turns.queue.announce()
 
     async def settle(self) -> None:
         while self.is_busy and self._driver is not None:
@@ -129,40 +121,34 @@ class WorkRunner:
 
     async def shut_down(self) -> None:
         # A command behind the cancelled turn would still be done, and a model asked for its sake.
-        self.queue.clear()
+        self.turns.queue.clear()
         self.stop()
         if self._driver is not None:
             await asyncio.gather(self._driver, return_exceptions=True)
 
     async def _drive(self) -> None:
-        while (work := self.queue.next()) is not None:
+        while (work := self.turns.queue.next()) is not None:
             try:
                 if not isinstance(work, Prompt):  # a prompt is in the log before anything is loaded for it
-                    await self.models.load_tokenizer()
+                    await self.turns.models.load_tokenizer()
                 if isawaitable(done := self._does[type(work)](work)):
                     await done
             except Exception as error:  # a full disk, a defect: said once, and what waits is kept
                 _log.exception("%s failed", type(work).__name__)
-                self.queue.pause()
-                told = describe_error(error, model=self.history.model)
+                self.turns.queue.pause()
+                told = describe_error(error, model=self.turns.history.model)
                 if self.turns.prompt is not None:
                     told = with_way_back(told, handed_back=True)
                 # It may be the log's own error, so it is only shown.
-                self.bus.tell(self.history.session, told)
-                self.queue.announce()
+                self.bus.tell(self.turns.history.session, told)
+                self.turns.queue.announce()
                 self.turns.give_up()
 
     async def compact(self, work: Compact) -> None:
         """Compact the conversation, unless its model is not to be waited for."""
-        if work.extract or await self.models.ready():
-            await self.compactions.compact(
-                work.trigger,
-                work.focus,
-                review=work.review,
-                span=work.span,
-                extract=work.extract,
-                trial=work.trial,
-            )
+        if work.extract or await self.turns.models.ready():
+            how = picked(work, "review span extract trial")
+            await self.turns.compactions.compact(work.trigger, work.focus, **how)
 
     async def accept_plan(self, work: AcceptPlan) -> None:
         """Have the plan carried out, where there is one and its prompt may be sent."""
@@ -175,30 +161,30 @@ class WorkRunner:
             await self.turns.run_turn(self.turns.goals.set(work.goal))
 
     def clear(self, _work: Clear) -> None:
-        self.compactions.cancel_job()
-        self.history.append(SessionClear())
+        self.turns.compactions.cancel_job()
+        self.turns.history.append(SessionClear())
 
     async def rewind(self, work: Rewind) -> None:
         """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
         overwrite = work.files == "overwrite"
         if not work.again:
-            if self.compactions.rewind(work.to) and work.files != "keep":
+            if self.turns.compactions.rewind(work.to) and work.files != "keep":
                 await self.files.restore(work.to, overwrite=overwrite)
             return
         # Nothing goes back where it may not be sent.
         if not await self.turns.may_spend(agreed=work.above_budget):
             return
         seq = self._last_prompt()
-        record = self.history.store.record(self.history.session, seq) if seq else None
+        record = self.turns.history.store.record(self.turns.history.session, seq) if seq else None
         if record is None or not isinstance(record.data, UserMessage):
-            self.history.append(Notice(text=NOTHING, passing=True))
+            self.turns.history.append(Notice(text=NOTHING, passing=True))
             return
         # One that nobody answered has left the context by itself.
-        if self.history.view.can_rewind(seq):
-            self.history.rewind(seq, again=True)
+        if self.turns.history.view.can_rewind(seq):
+            self.turns.history.rewind(seq, again=True)
             if work.files != "keep":
                 await self.files.restore(seq, overwrite=overwrite)
-        said, message = record.data, self.history.message(seq)
+        said, message = record.data, self.turns.history.message(seq)
         piped = piped_in(message) if message is not None else ""
         files = tuple(path for path in said.attachments if not (piped and path == PIPED))
         await self.turns.run_turn(Prompt(said.text, files, piped, work.above_budget))
@@ -206,32 +192,34 @@ class WorkRunner:
     def _last_prompt(self) -> int:
         """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
         failed: set[int] = set()
-        for head in self.history.store.newest(self.history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
+        for head in self.turns.history.store.newest(
+            self.turns.history.session, (SessionRewind.TYPE, UserMessage.TYPE)
+        ):
             if head.type == SessionRewind.TYPE and head.state == "failed":
                 failed.add(head.ref)
             if head.type == UserMessage.TYPE and (
-                head.seq in failed or self.history.view.can_rewind(head.seq)
+                head.seq in failed or self.turns.history.view.can_rewind(head.seq)
             ):
                 return head.seq
         return 0
 
     async def restate(self, work: Restate) -> None:
-        cut = next(iter(self.history.view.reversible), 0)
+        cut = next(iter(self.turns.history.view.reversible), 0)
         if cut and work.undo and not work.compaction:
             await self._take_back(cut)
         else:
-            self.compactions.restate(undo=work.undo, compaction=work.compaction)
+            self.turns.compactions.restate(undo=work.undo, compaction=work.compaction)
 
     async def restore(self, work: Restore) -> None:
         """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind or clear."""
-        if work.rewrite and work.rewrite == next(iter(self.history.view.reversible), 0):
+        if work.rewrite and work.rewrite == next(iter(self.turns.history.view.reversible), 0):
             await self._take_back(work.rewrite)
         else:
-            self.compactions.restore(work.rewrite)
+            self.turns.compactions.restore(work.rewrite)
 
     async def _take_back(self, cut: int) -> None:
         """Take back the newest rewind or clear, with what that did to files."""
-        self.compactions.restore(cut)
+        self.turns.compactions.restore(cut)
         for restored in self.files.restored_since(cut):
             await self.files.undo(restored)
 
@@ -246,22 +234,13 @@ class Conversation:
     """
 
     def __init__(self, runner: WorkRunner, hooks: Hooks, tooling: Tooling) -> None:
-        self.history = runner.history
-        self.models = runner.models
-        self.queue = runner.queue
-        self.reviews = runner.compactions.reviews
-        self.tooling = tooling
-        self._runner, self._turns, self._compactions = runner, runner.turns, runner.compactions
-        self._hooks, self._bus = hooks, runner.bus
-
-    @property
-    def compactor(self) -> Compactor:
-        """Runs the compactions, one at a time."""
-        return self._compactions.compactor
-
-    @property
-    def session(self) -> str:
-        return self.history.session
+        turns = runner.turns
+        self.history, self.session = turns.history, turns.history.session
+        self.models, self.queue, self.tooling = turns.models, turns.queue, tooling
+        self.modes, self.efforts, self.edits = runner.modes, runner.efforts, runner.edits
+        self.compactions, self.reviews = turns.compactions, turns.compactions.reviews
+        self.compactor = turns.compactions.compactor
+        self._runner, self._turns, self._hooks, self._bus = runner, runner.turns, hooks, runner.bus
 
     @property
     def model(self) -> str:
@@ -270,14 +249,6 @@ class Conversation:
     @property
     def policy(self) -> str:
         return self._runner.policies.current
-
-    @property
-    def modes(self) -> ModeSwitch:
-        return self._runner.modes
-
-    @property
-    def efforts(self) -> EffortSwitch:
-        return self._runner.efforts
 
     @property
     def usage(self) -> ContextUsage:
@@ -331,30 +302,16 @@ class Conversation:
 
     def cancel_step(self) -> None:
         """Stop the compaction that a request waits for, and the turn goes on; else as ``cancel`` does."""
-        if not self._compactions.cancel_awaited(with_request=False):
+        if not self.compactions.cancel_awaited(with_request=False):
             self.cancel()
 
     def cancel_compaction(self) -> None:
-        if not self._compactions.cancel_awaited(with_request=False):
-            self._compactions.cancel_job()
-
-    def outlook(self, *seqs: int) -> Outlook:
-        return self._runner.edits.outlook(*seqs)
-
-    def may_compact(self, span: Span) -> bool:
-        return self._compactions.may(span)
-
-    async def prepare(self, *, tokenizer: bool = True) -> None:
-        """Build the current model and measure the view against its window.
-
-        Args:
-            tokenizer: Whether counts are exact at once; else from the first turn or command on.
-        """
-        await self.models.prepare(tokenizer=tokenizer)
+        if not self.compactions.cancel_awaited(with_request=False):
+            self.compactions.cancel_job()
 
     async def settle(self) -> None:
         await self._runner.settle()
-        await self._compactions.settle()
+        await self.compactions.settle()
         await self._hooks.settle()
 
     async def close(self) -> None:
@@ -365,7 +322,7 @@ class Conversation:
             await self.tooling.tasks.close()
         if self.tooling.diagnostics is not None:
             await self.tooling.diagnostics.found.close()
-        await self._compactions.stop_jobs()
+        await self.compactions.stop_jobs()
         await self._hooks.end()
         self.history.append(SessionEnd())
         self._bus.close()

@@ -35,7 +35,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.text import without_sequences, words_of
@@ -199,19 +199,14 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         raise HandoffRefused(_LARGE.format(size, draft.source.model, 2 * draft.room))
     brief, source, now = draft.brief, draft.source, time.time()
     stored, message = storable(inbox_message(handoff_text(text, source.id)))
-    said = Handoff(
+    said = like(
+        Handoff,
+        brief,
         text=handoff_text(text, source.id),
-        goal=brief.goal,
         from_session=source.id,
         from_title=source.title,
-        performed_by=brief.performed_by,
-        model=brief.model,
         edited=text.strip() != brief.text.strip(),
         claims_marked=brief.marked,
-        facts=brief.facts,
-        input_tokens=brief.input_tokens,
-        output_tokens=brief.output_tokens,
-        cost_usd=brief.cost_usd,
         tokens=draft.counter.message(message).nonzero(),
     )
     start = SessionStart(

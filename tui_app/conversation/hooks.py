@@ -174,31 +174,27 @@ def _outcome(hook: HookName, trigger: str, ended: HookExit) -> HookOutcome:
     return "failed" if ended.exit else "ok"
 
 
+_REASONS: Mapping[str, str] = {
+    "ok": "",
+    "cancelled": "was stopped",
+    "missing": "could not be started: {ended.missing}",
+    "timeout": "took longer than {ended.limit_s:g} s and was ended",
+    "overruled": "vetoed the compaction ({why}), but one that is {kind} cannot be vetoed",
+    "preTool": "declined {trigger}: {why}",
+    "userPrompt": "refused the prompt: {why}",
+    "stop": "makes the model continue: {why}",
+    "preCompact": "vetoed the compaction: {why}",
+}
+"""Why, by the outcome; where a hook has vetoed, by which it is."""
+
+
 def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit, why: str) -> str:
-    match outcome:
-        case "ok":
-            return ""
-        case "cancelled":
-            return "was stopped"
-        case "missing":
-            return f"could not be started: {ended.missing}"
-        case "timeout":
-            return f"took longer than {ended.limit_s:g} s and was ended"
-        case "vetoed" if hook == "preTool":
-            return f"declined {trigger}: {why}"
-        case "vetoed" if hook == "userPrompt":
-            return f"refused the prompt: {why}"
-        case "vetoed" if hook == "stop":
-            return f"makes the model continue: {why}"
-        case "vetoed":
-            return f"vetoed the compaction: {why}"
-        case "overruled":
-            kind = trigger.replace("_", " ")
-            return f"vetoed the compaction ({why}), but one that is {kind} cannot be vetoed"
-        case _:
-            code = ended.exit or 0
-            end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            return f"{end}: {why}" if ended.stderr.strip() else end
+    if outcome == "failed":
+        code = ended.exit or 0
+        end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{end}: {why}" if ended.stderr.strip() else end
+    form = _REASONS[hook if outcome == "vetoed" else outcome]
+    return form.format(ended=ended, trigger=trigger, why=why, kind=trigger.replace("_", " "))
 
 
 def _one_line(text: str) -> str:

@@ -20,7 +20,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.providers import GGUF
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
@@ -195,16 +195,14 @@ def import_session(
         for data, _, _ in events
         if isinstance(data, SystemMessage | UserMessage | AssistantMessage | ToolResult)
     ]
-    return ImportReport(
+    return like(
+        ImportReport,
+        imported,
         session=session,
-        format=imported.format,
         file=str(path),
         title=title,
         messages=count_messages(event.data.TYPE for event in imported.events),
-        tool_calls=imported.tool_calls,
-        tool_results=imported.tool_results,
         tokens=sum(sum(data.tokens.values()) for data in counted),
-        skipped=imported.skipped,
         notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
     )
 

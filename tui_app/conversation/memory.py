@@ -295,9 +295,7 @@ class SessionMemory:
             NotRemembered: if it may not be there.
         """
         draft = Draft(text=text, kind="note", session=self.history.session, weight=5.0)
-        done = self.board().add(draft)
-        self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
-        return done
+        return self._told(self.board().add(draft))
 
     def edit(self, number: int, text: str) -> Added:
         """Word an entry anew; the old wording is kept, marked.
@@ -305,7 +303,9 @@ class SessionMemory:
         Raises:
             NotRemembered: if there is no such entry, or the text may not be kept.
         """
-        done = self.board().edit(number, text)
+        return self._told(self.board().edit(number, text))
+
+    def _told(self, done: Added) -> Added:
         self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
         return done
 

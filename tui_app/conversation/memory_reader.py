@@ -29,6 +29,7 @@ from tui_app.memory.entries import Change
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
+from tui_app.records import like
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import MESSAGES
 from tui_app.session.lock import SessionLocked
@@ -133,14 +134,12 @@ def _ended(
     outcome: Outcome, agent: ConsolidationAgent | None, model: str, reason: str = ""
 ) -> MemoryConsolidated:
     spent = agent.spent if agent is not None else None
-    return MemoryConsolidated(
+    return like(
+        MemoryConsolidated,
+        outcome,
         outcome="success",
         performed_by="model" if model else "extraction",
         model=model,
-        parts=outcome.parts,
-        added=outcome.added,
-        pruned=outcome.pruned,
-        refused=outcome.refused,
         reason=reason,
         input_tokens=spent.input_tokens if spent else 0,
         output_tokens=spent.output_tokens if spent else 0,
@@ -246,23 +245,8 @@ _TYPES = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE})
 def payload_of(change: Change) -> Payload:
     entry = change.entry
     if change.kind == "pruned":
-        return MemoryPruned(
-            entry=entry.id,
-            text=entry.text,
-            by=entry.pruned_by,
-            reason=entry.reason,
-            replaced_by=entry.replaced_by,
-        )
-    return MemoryAdded(
-        entry=entry.id,
-        text=entry.text,
-        kind=entry.kind,
-        made_by=entry.made_by,
-        source=entry.seq,
-        source_session=entry.session,
-        repository=entry.repository,
-        branch=entry.branch,
-    )
+        return like(MemoryPruned, entry, entry=entry.id, by=entry.pruned_by)
+    return like(MemoryAdded, entry, entry=entry.id, source=entry.seq, source_session=entry.session)
 
 
 @dataclass(slots=True)

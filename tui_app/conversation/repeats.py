@@ -32,6 +32,7 @@ from tui_app.conversation.approvals import ANSWERED, LATER, NO_ANSWER, NOBODY
 from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CallRepeated, ModelChange
+from tui_app.records import like
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.spec import RepeatManner
 
@@ -88,13 +89,12 @@ class Repeats(AbstractCapability[Any]):
         if found is None:
             return await handler(args)
         stored = self._stored(found) if self.manner == "answer" and found.sure and found.exact else ""
-        event = CallRepeated(
+        event = like(
+            CallRepeated,
+            found,
             tool_call_id=call.tool_call_id,
             tool=call.tool_name,
-            kind=found.kind,
-            text=found.text,
             source=found.key,
-            session=found.session,
             answered=bool(stored),
         )
         if stored:

@@ -32,7 +32,7 @@ from tui_app.events import (
     UsageInfo,
     ViewRewrite,
 )
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 from tui_app.usage import ContextWindow
 
 # A history that is played into memory: what a session's log would hold, and nothing on disk.
@@ -88,7 +88,7 @@ class Work:
         return Work(self.actions + other.actions, self.tokens_removed + other.tokens_removed)
 
     def to_json(self) -> dict[str, int]:
-        return {"actions": self.actions, "tokens_removed": self.tokens_removed}
+        return picked(self, "actions tokens_removed")
 
 
 def work_of(events: Iterable[Payload]) -> dict[str, Work]:
@@ -144,16 +144,11 @@ class Request:
         kept = self.prefix_kept
         return {
             "request": self.number,
-            "tokens": self.tokens,
-            "messages": self.messages,
+            **picked(self, "tokens messages prefix_tokens output_tokens failed needed"),
             "utilization": round(self.tokens / window.limit, 4),
-            "prefix_tokens": self.prefix_tokens,
             "prefix_kept": None if kept is None else round(kept, 4),
             "cache_read_tokens": self.read_tokens,
-            "output_tokens": self.output_tokens,
             "cost_usd": _dollars(self.cost_usd),
-            "failed": self.failed,
-            "needed": self.needed,
             "stages": {stage: work.to_json() for stage, work in self.stages.items()},
         }
 
@@ -241,26 +236,18 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         kept = self.prefix_kept
         return {
-            "policy": self.policy,
-            "background_mark": self.background_mark,
-            "blocking_mark": self.blocking_mark,
+            **picked(self, "policy background_mark blocking_mark failed compactions"),
             "requests": len(self.requests),
-            "failed": self.failed,
-            "peak_tokens": self.peak_tokens,
-            "mean_tokens": self.mean_tokens,
-            "input_tokens": self.input_tokens,
+            **picked(self, "peak_tokens mean_tokens input_tokens cached_tokens"),
             "output_tokens": sum(request.output_tokens for request in self.sent),
-            "cached_tokens": self.cached_tokens,
             "cached_share": round(self.cached_share, 4),
             "cache_read_tokens": sum(request.read_tokens for request in self.sent),
             "prefix_kept": None if kept is None else round(kept, 4),
             "cost_usd": _dollars(self.cost_usd),
-            "compactions": self.compactions,
             "stages": {stage: self.work.get(stage, Work()).to_json() for stage in STAGES},
             "total": self.view_tokens,
             "messages": len(self.view),
-            "retention": self.facts.retention,
-            "recoverable": self.facts.recoverable,
+            **picked(self.facts, "retention recoverable"),
             "facts": self.facts.counts,
             "details": [request.to_json(self.window) for request in self.requests],
         }

@@ -21,7 +21,7 @@ from tui_app.events import UserMessage
 from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.providers import SEARCHING
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, SessionFolder
@@ -56,14 +56,10 @@ class ChangedFile:
     def to_json(self) -> dict[str, object]:
         added, _, removed = self.counts.partition(" ")
         return {
-            "path": self.path,
-            "by": self.by,
-            "state": self.state,
+            **picked(self, "path by state note diff"),
             "staged": self.is_staged,
             "added": int(added or 0),
             "removed": -int(removed or 0),
-            "note": self.note,
-            "diff": self.diff,
         }
 
 

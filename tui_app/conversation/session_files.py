@@ -98,14 +98,7 @@ class FileRestoration:
         # Of a compaction that another program did there never was one.
         if record is None or not isinstance(record.data, CompactionComplete) or not record.data.history_path:
             return False
-        then = SessionHistory(
-            store=now.store,
-            session=now.session,
-            archive=now.archive,
-            counter=now.counter,
-            publish=lambda record: None,
-            model=now.model,
-        )
+        then = SessionHistory(now.store, now.session, now.archive, now.counter, lambda _: None, now.model)
         for head in self.history.store.heads(self.history.session):
             if head.seq >= record.seq:
                 break

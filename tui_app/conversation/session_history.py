@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -89,19 +89,12 @@ def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMess
     return f"[{','.join(text for text, _ in pairs)}]", [message for _, message in pairs]
 
 
-class KeptMessages(Protocol):
-    """Where messages are read from."""
-
-    def message(self, session: str, seq: int) -> str | None:
-        """The pydantic-ai message an event carries, as JSON text."""
-
-
 @dataclass(slots=True)
 class ViewMessages:
     """Keeps the messages of one session's view, in the form that the view shows."""
 
-    store: KeptMessages
-    session: str
+    read: Callable[[int], str | None]
+    """The pydantic-ai message that an event carries, as JSON text, by its log number."""
     _held: dict[Place, ModelMessage] = field(default_factory=dict)
 
     def of(self, head: Head) -> ModelMessage:
@@ -138,11 +131,11 @@ class ViewMessages:
         missing = [place for place in map(_place, heads) if place not in self._held]
         alone = [seq for seq, place in missing if place == ALONE]
         if alone:
-            texts = [self.store.message(self.session, seq) or "null" for seq in alone]
+            texts = [self.read(seq) or "null" for seq in alone]
             loaded = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
             self._held.update({(seq, ALONE): message for seq, message in zip(alone, loaded, strict=True)})
         for rewrite in dict.fromkeys(seq for seq, place in missing if place != ALONE):
-            text = self.store.message(self.session, rewrite) or "[]"
+            text = self.read(rewrite) or "[]"
             self.put_forms(rewrite, ModelMessagesTypeAdapter.validate_json(text))
 
 
@@ -329,7 +322,7 @@ class SessionHistory:
     _messages: ViewMessages = field(init=False)
 
     def __post_init__(self) -> None:
-        self._messages = ViewMessages(self.store, self.session)
+        self._messages = ViewMessages(partial(self.store.message, self.session))
 
     def load(self) -> None:
         self.view = self.store.agent_view(self.session)

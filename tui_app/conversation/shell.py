@@ -5,7 +5,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +108,7 @@ class UserShell:
         history = self.history
         message = shell_message(work.command, result.text, result.id)
         tokens = {} if work.private else history.counter.message(message).nonzero()
-        result = ShellResult(
-            id=result.id,
-            text=result.text,
-            outcome=result.outcome,
-            exit_code=result.exit_code,
-            private=work.private,
-            tokens=tokens,
-            duration_s=result.duration_s,
-        )
+        result = replace(result, private=work.private, tokens=tokens)
         before = history.view.last
         try:
             history.append(result, message)

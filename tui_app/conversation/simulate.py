@@ -20,7 +20,7 @@ from tui_app.conversation.imports import messages_of
 from tui_app.conversation.replay import FactsKept, Outcome, Replay
 from tui_app.conversation.session_history import ViewMessages
 from tui_app.events import CompactionComplete, Fact, FactState, SessionClear, SessionRestored, SessionRewind
-from tui_app.records import frozen
+from tui_app.records import frozen, like, picked
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.importers.formats import SkippedLine, import_file
@@ -60,18 +60,16 @@ def read_transcript(path: Path) -> Transcript:
     """
     imported = import_file(path)
     messages = zip(imported.events, messages_of(imported.events), strict=True)
-    return Transcript(
+    return like(
+        Transcript,
+        imported,
         name=str(path),
-        format=imported.format,
         title=imported.title or path.stem,
-        model=imported.model,
         messages=tuple(
             message
             for event, message in messages
             if message is not None and not isinstance(event.data, CompactionComplete)
         ),
-        skipped=imported.skipped,
-        notes=imported.notes,
     )
 
 
@@ -83,7 +81,7 @@ def read_session(store: SessionStore, session: str) -> Transcript:
     """
     info = store.info(session)
     heads = said_heads(store.heads(info.id))
-    messages = ViewMessages(store, info.id)
+    messages = ViewMessages(partial(store.message, info.id))
     messages.load(heads)
     return Transcript(
         name=info.id,
@@ -183,18 +181,15 @@ class Simulation:
         source = self.transcript
         return {
             "source": source.name,
-            "format": source.format,
-            "title": source.title,
+            **picked(source, "format title answers"),
             "model": self.model or None,
             "messages": len(source.messages),
-            "answers": source.answers,
             "tokens": self.tokens,
-            "skipped": [{"line": skipped.line, "reason": skipped.reason} for skipped in source.skipped],
+            "skipped": [picked(skipped, "line reason") for skipped in source.skipped],
             "notes": list(source.notes),
             "windows": [
                 {
-                    "limit": outcomes[0].window.limit,
-                    "reserve": outcomes[0].window.reserve,
+                    **picked(outcomes[0].window, "limit reserve"),
                     "policies": [outcome.to_json() for outcome in outcomes],
                 }
                 for outcomes in self.windows

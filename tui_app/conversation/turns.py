@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic, time
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic_ai.messages import (
     ModelRequest,
@@ -28,6 +28,8 @@ from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
 from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile, Attachment, read_attachments
 from tui_app.conversation.compactions import Compactions
+from tui_app.conversation.goals import Goals
+from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.retry_advice import with_size, with_way_back
 from tui_app.conversation.session_history import SessionHistory
@@ -35,7 +37,6 @@ from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
     AgentOutput,
     Error,
-    GoalSet,
     Notice,
     Record,
     SessionEnd,
@@ -121,41 +122,8 @@ CUT_HINT = "The partial answer is kept. Ask the model to continue, or send the p
 EMPTY = "The model gave no answer."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
-"""Lines of the program behind a message."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 """Kinds of errors with which another model may help."""
-
-
-class TurnHooks(Protocol):
-    """What the user wants done around prompts and turns."""
-
-    async def before_prompt(self, text: str, files: Sequence[str]) -> tuple[str, str]:
-        """What goes along with a prompt, and why it must not be sent; each empty for nothing."""
-        ...
-
-    async def before_stop(self, end: TurnEnd) -> str:
-        """What the model is told where it is to go on; empty where the turn may end."""
-        ...
-
-    def waits(self, trigger: str, event: Notice | Error) -> None:
-        """Something waits for the user."""
-        ...
-
-
-class TurnGoals(Protocol):
-    """What the model works towards from turn to turn."""
-
-    def set(self, goal: GoalSet) -> Prompt:
-        """Set a goal; the prompt that it begins with."""
-        ...
-
-    def cancel(self) -> bool:
-        """Stop the check that runs; whether one did."""
-        ...
-
-    async def next_prompt(self) -> Prompt | None:
-        """What the model is told to go on; None where it need not."""
-        ...
 
 
 class Stopped(Exception):
@@ -190,11 +158,11 @@ class Turns:
     """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
     untested: Callable[[int], str] = lambda _since: ""
     """The words of a guard that wants tests, if changes behind a log number have had none."""
-    hooks: TurnHooks | None = None
+    hooks: Hooks | None = None
     """Runs what the user wants around prompts and turns."""
     _goes_on: int = 0
     """Times in a row that a hook has had the model go on."""
-    goals: TurnGoals | None = None
+    goals: Goals | None = None
     """Has the model go on until a goal is reached."""
     resource: Callable[[str], Awaitable[Attachment | None]] | None = None
     """Reads what a prompt names of an MCP server; None where it names nothing of one."""

@@ -474,7 +474,7 @@ class SessionContext:
         if self._session.read_only:
             return Outlook()
         try:
-            return await self._session.ask(lambda opened: opened.conversation.outlook(*seqs))
+            return await self._session.ask(lambda opened: opened.conversation.edits.outlook(*seqs))
         except SessionLocked:
             return Outlook()
 

@@ -245,7 +245,7 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     if session.conversation is not None and not session.read_only and entry.seq > 0:
 
         def parts(opened: "OpenSession") -> Set[RowState]:
-            may = opened.conversation.may_compact
+            may = opened.conversation.compactions.may
             ends = may(part_of(entry, up_to=True))
             begins = may(part_of(entry, up_to=False))
             return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
