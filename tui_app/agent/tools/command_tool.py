@@ -144,7 +144,7 @@ async def _admitted(
     note = ", ".join(filter(None, (where, wanted.note)))
     action = replace(wanted, note=note, guarded=guarded)
     if declined := await tool.gate(action):
-        return f"`{action.subject}` may not run: {declined}"
+        return declined
     inside = await asyncio.to_thread(inside.found) if inside is not None else None
     words = shell_words(action.subject)
     wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
@@ -167,7 +167,7 @@ async def run_check(tool: CommandTool, command: str) -> Ended | str:
     except ToolProblem as problem:
         return str(problem)
     if isinstance(admitted, str):
-        return admitted
+        return f"`{command}` may not run: {admitted}"
     action, inside, wrapped = admitted
     ended = await tool.runner.run(wrapped, tool.timeout_s, lambda _text: None)
     if inside is not None:
