@@ -75,6 +75,10 @@ class Table(Generic[R]):
             named.append(f"{title:>{room}}" if column.right else padded(title, room))
         return Content("".join(named)[:width])
 
+    def words(self, row: R) -> str:
+        """What a row says in all of its columns, for a search."""
+        return " ".join(str(column.text(row)) for column in self.columns)
+
     def line(self, row: R, width: int) -> Content:
         """One row; what is too long is cut, and ends in a mark that says so."""
         shown, cells = self._laid(width, row)

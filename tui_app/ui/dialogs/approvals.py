@@ -65,14 +65,12 @@ class RuleRow:
 
     first: str
     """What it rules, or when it was decided."""
-    first_tone: str = MUTED
     text: str
-    tone: str = ""
     where: str = ""
     """Where a rule comes from, or else what is wrong with its name."""
-    where_tone: str = MUTED
-    words: str
     note: str
+    quote: str = ""
+    """Words that it is found by as well."""
     rule: ApprovalRule | None = None
     guard: int = 0
     """Log number of a guard that is meant instead."""
@@ -96,15 +94,15 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
             name="approvals",
             search="filter rules and decisions",
             columns=(
-                Column(lambda row: row.first, 7, lambda row: row.first_tone),
-                Column(lambda row: row.text, tone=lambda row: row.tone),
-                Column(where_text, 16, lambda row: row.where_tone, snug=True),
+                Column(lambda row: row.first, 7, lambda row: _TONES.get(row.first, MUTED)),
+                Column(lambda row: row.text, tone=lambda row: "bold" if row.rule or row.guard else ""),
+                Column(where_text, 16, lambda row: _TONES.get(row.where, MUTED), snug=True),
             ),
             title=lambda it: (
                 f"Approvals · {count(len(self.view.rules), 'rule')}{it.narrowed}"
                 f"{' · read-only: nothing is written, run or fetched' * self.view.read_only}"
             ),
-            words=lambda row: row.words.lower(),
+            words=lambda row: f"{row.first} {row.text} {row.where} {row.quote}",
             note=lambda row: row.note,
             empty="No matching rule or decision.",
             acts_without_row=("f7", "esc"),
@@ -128,7 +126,12 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
             self.note("Mark a rule first.")
 
 
-_COLOURS: Mapping[str, str] = {"ask": "$text-accent", "deny": "$text-error"}
+_NO_TOOL, _OTHER = "no such tool", "anything else that writes, runs or fetches"
+_WINS = "Deny wins over ask, and ask over allow."
+_TONES: Mapping[str, str] = {
+    "ask": "$text-accent", "deny": "$text-error", "guard": "$text-error", "allow": "$text-success",
+    "looks": "$text-success", _NO_TOOL: "$text-warning",
+}  # fmt: skip
 _SOURCES = {"settings": "your file", "session": "this session", "repository": "this repo"}
 _HOW_CHANGED = {
     "settings": "In your settings file, for all repositories. f8 removes it.",
@@ -146,15 +149,7 @@ _DECIDED_BY = {
 
 def rule_rows(view: ApprovalsView) -> list[RuleRow]:
     """The rules, what holds where none fits, and the decisions."""
-    other = "anything else that writes, runs or fetches"
-    default = RuleRow(
-        first="ask",
-        first_tone=_COLOURS["ask"],
-        text=other,
-        where="built in",
-        words=f"ask {other} built in",
-        note="Deny wins over ask, and ask over allow.",
-    )
+    default = RuleRow(first="ask", text=_OTHER, where="built in", note=_WINS)
     rules = (rule_row(rule, view.misnamed.get(rule, "")) for rule in view.rules)
     guards = (guard_row(seq, guard) for seq, guard in view.guards.items())
     return [*guards, *rules, default, *map(decision_row, view.decisions)]
@@ -164,11 +159,9 @@ def guard_row(seq: int, guard: GuardSet) -> RuleRow:
     """One guard: what it stops, and the words that it comes from."""
     return RuleRow(
         first="guard",
-        first_tone="$text-error",
         text=visible(guard.text),
-        tone="bold",
         where=_SOURCES["session"],
-        words=f"guard {guard.text} {guard.quote}",
+        quote=guard.quote,
         note=f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it.",
         guard=seq,
     )
@@ -180,12 +173,8 @@ def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
     note = _HOW_CHANGED.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
     return RuleRow(
         first=rule.ruling,
-        first_tone=_COLOURS.get(rule.ruling, "$text-success"),
         text=visible(rule.text),
-        tone="bold",
-        where="no such tool" if wrong else where,
-        where_tone="$text-warning" if wrong else MUTED,
-        words=f"{rule.ruling} {rule.text} {where}",
+        where=_NO_TOOL if wrong else where,
         note=f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}" if wrong else note,
         rule=rule,
     )
@@ -196,7 +185,7 @@ def decision_row(decided: Decided) -> RuleRow:
     title = visible(decided.event.headline())
     reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
     note = f"{_DECIDED_BY[decided.event.by]}{reason}"
-    return RuleRow(first=clock(decided.time), text=title, words=title, note=note)
+    return RuleRow(first=clock(decided.time), text=title, note=note)
 
 
 # Showing and changing the rules about tools, one after the other, until the user closes the list.

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 NOTHING = "Nothing has changed, neither by this session nor in git."
 UNCOMMITTED = "Not committed. Nothing changed."
-_SECTIONS = {"session": "this session", "git": "git only"}
 _NARROW = 50
 """Cells below which a row is what happened and the path alone."""
 
@@ -87,7 +86,6 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
                 Column(lambda row: row.path, tone=""),
             ),
             title=lambda it: f"Changes · {it.how_many} · {len(changes.own)} by this session",
-            words=lambda row: f"{row.path} {row.state} {_SECTIONS[row.by]}",
             note=note,
             empty="No matching file.",
             section=lambda row: row.by,

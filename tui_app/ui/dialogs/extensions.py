@@ -54,20 +54,16 @@ class McpRow:
     tokens: int
     """Of each request."""
     about: str
-    searched: str
-    """What it is searched by besides the server's name and what it is about."""
 
 
 def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
     """Every server, with its tools below it."""
     rows = []
     for it in servers:
-        rows.append(
-            McpRow(it, None, it.name, it.words, it.tokens, it.error or it.where, f"{it.where} {it.words}")
-        )
+        rows.append(McpRow(it, None, it.name, it.words, it.tokens, it.error or it.where))
         for tool in it.tools:
             state = "by search" if tool.deferred else ""
-            rows.append(McpRow(it, tool, f"  {tool.name}", state, tool.tokens, tool.description, tool.name))
+            rows.append(McpRow(it, tool, f"  {tool.name}", state, tool.tokens, tool.description))
     return rows
 
 
@@ -127,7 +123,7 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             Column(lambda row: f"  {row.about}", leaves_at=_NARROW),
         ),
         title=servers_title,
-        words=lambda row: f"{row.server.name} {row.searched} {row.about}",
+        words=lambda row: f"{row.server.name} {row.server.where} {row.name} {row.state} {row.about}",
         note=mcp_note,
         empty="No matching server or tool.",
         none=NONE,
@@ -366,7 +362,6 @@ class SkillsScreen(ListDialog[SkillRow]):
                 Column(lambda row: row.description, tone="", leaves_at=_NARROW),
             ),
             title=lambda it: f"{'Agents' if agents else 'Skills'} · {it.how_many}{in_use}",
-            words=lambda row: f"{row.name} {row.description}",
             note=note,
             empty="\n".join([f"No matching {'agent' if agents else 'skill'}.", *told]),
             none="\n".join([NO_AGENTS if agents else NO_SKILLS, *told]),

@@ -33,8 +33,8 @@ class ListSpec(Generic[R]):
     columns: Sequence[Column[R]]
     title: "Callable[[ListDialog[R]], str]"
     """The first row; with ``how_many`` or ``narrowed`` in it, it follows the filter."""
-    words: Callable[[R], str] = lambda _: ""
-    """The text of a row that the filter searches."""
+    words: Callable[[R], str] | None = None
+    """The text of a row that the filter searches, where that is not what its columns say."""
     note: Callable[[R], str] = lambda _: ""
     """Describes the marked row."""
     empty: str = "No results."
@@ -124,7 +124,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     def offer(self, rows: Iterable[R]) -> None:
         """Take the rows there are; what is typed narrows them."""
         self.rows = tuple(rows)
-        self._texts = [self.spec.words(row).lower() for row in self.rows]
+        self._texts = [(self.spec.words or self.table.words)(row).lower() for row in self.rows]
 
     def show(self, rows: Iterable[R], said: str = "") -> None:
         """Show other rows, the same one marked, and say what has happened."""
@@ -424,7 +424,6 @@ class ChoiceDialog(ListDialog[str], style="settings"):
                 search="filter",
                 columns=(Column(named),),
                 title=lambda choice: f"{one_line(title, 80)}{choice.narrowed}",
-                words=lambda word: word,
                 note=lambda word: (about or {}).get(word, ""),
                 enter="use",
                 esc="cancel",

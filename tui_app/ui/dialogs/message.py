@@ -315,7 +315,6 @@ class ExcludeScreen(ListDialog[Entry]):
                 Column(lambda row: "excluded" if row.excluded else "", 10, snug=True),
             ),
             title=lambda it: f"{title} · {it.how_many}",
-            words=lambda row: f"#{row.message} {row.title}",
             note=lambda row: _COMES_BACK if row.excluded else _LEAVES,
             empty="No matching message.",
             enter=verb,
@@ -440,7 +439,6 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
             Column(lambda row: f"#{row.seq}", 10, right=True),
         ),
         title=lambda it: f"Pinned · {it.how_many} · {held_text(it.rows)} of the next request",
-        words=lambda row: row.title,
         note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
         empty="No matching pinned message.",
     )

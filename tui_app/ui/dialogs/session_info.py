@@ -193,7 +193,6 @@ class CheckpointsScreen(ListDialog[CheckpointRow]):
         search="filter by title",
         columns=(Column(checkpoint_text),),
         title=lambda it: f"Checkpoints · {it.how_many}",
-        words=lambda row: row.title,
         note=lambda row: f"checkpoints/{one_line(PurePath(row.path).name, 200)}",
         empty="No matching checkpoint.",
         enter="open",
