@@ -85,9 +85,9 @@ def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
 
 def test_review_and_edit(harbour: Harbour) -> None:
     walk = fill(first_answer(harbour), harbour, pastes=3)
-    walk.send("/compact --review").read("Apply", "Edit", "Discard", "enter choose")
+    walk.send("/compact --review").read("Proposal", "enter apply", "e edit", "esc discard")
     walk.type("e").type("Mind the ebb. ").see("Mind the ebb.")
-    walk.press("escape").see("enter choose").press("enter").see("Conversation compacted").not_see("Discard")
+    walk.press("escape").see("enter apply").press("enter").see("Conversation compacted").not_see("esc discard")
     walk.see("shows the summary").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
 
 

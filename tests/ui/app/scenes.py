@@ -158,7 +158,7 @@ async def editing(deck: Deck) -> None:
 
 async def brief(deck: Deck) -> None:
     await opens(BriefScreen, command="/handoff Write the release notes")(deck)
-    await deck.says("Discard")
+    await deck.says("enter begin it")
 
 
 async def search(deck: Deck) -> None:
