@@ -84,7 +84,7 @@ MOST_CODE = {
     "memory": 779,
     "session": 8_612,
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_170,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
+    "ui": 17_147,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,
     "the ground floor": 3_177,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_986,  # a refusal that names nothing is believed the second time
