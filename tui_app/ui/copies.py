@@ -100,7 +100,7 @@ def without_markup(source: str) -> str:
                 numbers.append(int(token.attrGet("start") or 1) if token.type[0] == "o" else None)
             case "bullet_list_close" | "ordered_list_close":
                 numbers.pop()
-                out.append("" if not numbers else None or "")
+                out.append("")
             case "list_item_open":
                 number = numbers[-1]
                 numbers[-1] = number + 1 if number is not None else None

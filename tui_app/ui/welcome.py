@@ -1,5 +1,6 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +21,16 @@ if TYPE_CHECKING:
 
 WIDE, HIGH = 100, 26
 """Columns and rows of the screen's middle from which the mark is drawn."""
-_MARK = ("    ▄█▀▀▀█▄", "  ▄█       █▄", "  █         █", "  ▀█       █▀", "    ▀█▄▄▄█▀")
+_MARK = (
+    "      ▄█▀▀▀█▄",
+    "    ▄█       █▄",
+    "━━━━█ ━━━━━━━ █━━━━━━━━",
+    "    ▀█       █▀",
+    "      ▀█▄▄▄█▀",
+)
+"""The mark of the product, with the load line across it."""
 _ACROSS = 2
-"""The row of the mark that the load line crosses."""
+"""The row of the line, which runs into a sentence."""
 _LEFT, _LABEL, _VALUE = 10, 19, 34
 """Columns of the mark, of the labels and of what they are about, where there is room for all."""
 _NARROW_VALUE = 14
@@ -190,21 +198,11 @@ def _row(label: int, value: int, name: str, said: Content) -> Content:
 def _drawn_mark() -> list[Content]:
     rows: list[Content] = []
     for number, row in enumerate(_MARK):
+        gap = " " * (_VALUE - _LEFT - len(row))
         if number == _ACROSS:
-            rows.append(
-                Content.assemble(
-                    " " * _LEFT,
-                    ("━━━━", "$foreground"),
-                    ("█", "$accent"),
-                    (" ━━━━━━━ ", "$foreground"),
-                    ("█", "$accent"),
-                    ("━" * 8, "$foreground"),
-                    " ",
-                    (_SENTENCE, "bold $foreground"),
-                )
-            )
-            continue
-        drawn = Content.styled(row, "$accent")
-        said = f"{' ' * (_VALUE - _LEFT - 2 - len(row))}{_VERBS}" if number == _ACROSS + 1 else ""
-        rows.append(Content.assemble(" " * (_LEFT + 2), drawn, (said, "$text-muted")))
+            line = ((part, "$accent" if part == "█" else "$foreground") for part in re.split("(█)", row))
+            rows.append(Content.assemble(" " * _LEFT, *line, gap, (_SENTENCE, "bold $foreground")))
+        else:
+            said = f"{gap}{_VERBS}" if number == _ACROSS + 1 else ""
+            rows.append(Content.assemble(" " * (_LEFT + 2), (row[2:], "$accent"), (said, "$text-muted")))
     return [*rows, Content("")]

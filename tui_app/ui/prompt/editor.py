@@ -1,6 +1,6 @@
 """The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -70,13 +70,8 @@ class Chips:
 
     def within(self, text: str) -> list[tuple[str, str]]:
         """Return the chips of pasted texts with what they stand for, in order."""
-        found: list[tuple[str, str]] = []
-        while place := self._first_chip(text):
-            at, chip = place
-            if not PASTED_MENTION.fullmatch(self._bodies[chip]):
-                found.append((chip, self._bodies[chip]))
-            text = text[at + len(chip) :]
-        return found
+        found = [(chip, self._bodies[chip]) for _, chip in self._found(text)]
+        return [each for each in found if not PASTED_MENTION.fullmatch(each[1])]
 
     def touching(self, line: str, column: int, side: Side = "any") -> tuple[int, int] | None:
         """Return the columns of the chip that a cursor is in or at, or that a key deletes from that side."""
@@ -91,11 +86,7 @@ class Chips:
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Return where the chips are in a text."""
-        found: list[tuple[int, int]] = []
-        while place := self._first_chip(text[found[-1][1] if found else 0 :]):
-            start = place[0] + (found[-1][1] if found else 0)
-            found.append((start, start + len(place[1])))
-        return found
+        return [(at, at + len(chip)) for at, chip in self._found(text)]
 
     def expand(self, text: str, *, pictures: bool = False) -> str:
         """Put the full texts back in place of their chips, each chip read once and never inside a body.
@@ -104,14 +95,12 @@ class Chips:
             text: What stands in the prompt.
             pictures: Whether only those of pictures are.
         """
-        pieces: list[str] = []
-        rest = text
-        while found := self._first_chip(rest):
-            at, chip = found
+        pieces, rest = list[str](), 0
+        for at, chip in self._found(text):
             body = self._bodies[chip]
-            pieces += [rest[:at], chip if pictures and not PASTED_MENTION.fullmatch(body) else body]
-            rest = rest[at + len(chip) :]
-        return "".join([*pieces, rest])
+            pieces += [text[rest:at], chip if pictures and not PASTED_MENTION.fullmatch(body) else body]
+            rest = at + len(chip)
+        return "".join([*pieces, text[rest:]])
 
     def fold(self, text: str) -> str:
         """Replace texts that were pasted before by their chips, as a draft comes back to the prompt."""
@@ -121,9 +110,13 @@ class Chips:
             text = text.replace(body, chip)
         return text
 
-    def _first_chip(self, text: str) -> tuple[int, str] | None:
-        places = [(text.find(chip), chip) for chip in self._bodies if chip in text]
-        return min(places, default=None)
+    def _found(self, text: str) -> Iterator[tuple[int, str]]:
+        """The chips of a text and where each begins, in order."""
+        at = 0
+        while places := [(place, chip) for chip in self._bodies if (place := text.find(chip, at)) >= 0]:
+            start, chip = min(places)
+            yield start, chip
+            at = start + len(chip)
 
 
 _VIM_KEYS = {"escape": ESCAPE, "ctrl+r": REDO, "left": "h", "right": "l", "backspace": "h", "delete": "x"}

@@ -1,7 +1,7 @@
 """The layout of a conversation: heights of entries, known or guessed, and which lines are on screen."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from textual.selection import Selection
@@ -246,13 +246,8 @@ class Layout:
 
     def prepend(self, entries: Sequence[Entry]) -> None:
         """Put entries in front of all others; their slots move by so many, and nothing is painted."""
-        moved, width, before = len(entries), max(1, self.painter.width), None
-        heights = [self._index[slot] for slot in range(len(self._index))]
-        older = []
-        for entry in entries:
-            older.append(estimate(entry, before, width))
-            if entry.kind != "assistant" or entry.chars:
-                before = entry
+        moved, heights = len(entries), [self._index[slot] for slot in range(len(self._index))]
+        older = self._guessed(entries)
         self.entries[:0] = entries
         self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._blocks = OrderedDict((slot + moved, block) for slot, block in self._blocks.items())
@@ -526,15 +521,16 @@ class Layout:
         spot = self.spot_at(y)
         return self.block(spot.slot).pieces[spot.piece] if spot.slot < len(self) else None
 
-    def _reindex(self) -> None:
-        self._blocks.clear()
+    def _guessed(self, entries: Sequence[Entry]) -> Iterator[int]:
         width, before = max(1, self.painter.width), None
-        heights = []
-        for entry in self.entries:
-            heights.append(estimate(entry, before, width))
+        for entry in entries:
+            yield estimate(entry, before, width)
             if has_lines(entry):
                 before = entry
-        self._index = HeightIndex(heights)
+
+    def _reindex(self) -> None:
+        self._blocks.clear()
+        self._index = HeightIndex(self._guessed(self.entries))
         if self.live is not None:
             self._index.append(0)
 
