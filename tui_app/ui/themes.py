@@ -23,45 +23,51 @@ from textual.widget import Widget
 from tui_app.records import frozen
 
 _COLOURS = (
-    ("#5cb8e0", "#00608a", "primary accent text-primary text-accent kind-summary scrollbar-active"),
-    ("#9ad5c9", "#0b5f58", "secondary code-inline"),
-    ("#f0b24f", "#b87000", "warning"),
-    ("#ff7a70", "#d5392f", "error"),
-    ("#7fcf9c", "#17653a", "success text-success"),
-    ("#dde6ed", "#15212b", "foreground added-line removed-line kind-you footer-key-foreground "
+    (("#5cb8e0", 74), ("#00608a", 24), "primary accent text-primary text-accent kind-summary "
+        "scrollbar-active"),
+    (("#9ad5c9", 116), ("#0b5f58", 23), "secondary code-inline"),
+    (("#f0b24f", 215), ("#b87000", 130), "warning"),
+    (("#ff7a70", 210), ("#d5392f", 124), "error"),
+    (("#7fcf9c", 115), ("#17653a", 22), "success text-success"),
+    (("#dde6ed", 254), ("#15212b", 234), "foreground added-line removed-line kind-you footer-key-foreground "
         "block-cursor-foreground block-cursor-blurred-foreground input-cursor-background"),
-    ("#0b1219", "#fafcfd", "background input-cursor-foreground"),
-    ("#1c2935", "#e4ecf1", "surface scrollbar-background scrollbar-background-hover "
+    (("#0b1219", 233), ("#fafcfd", 231), "background input-cursor-foreground"),
+    (("#1c2935", 235), ("#e4ecf1", 254), "surface scrollbar-background scrollbar-background-hover "
         "scrollbar-background-active scrollbar-corner-color"),
-    ("#15202b", "#eef3f6", "panel block-cursor-blurred-background"),
-    ("#97a8b6", "#485b6a", "text-muted text-disabled foreground-muted"),
-    ("#6c7f8f", "#6b7e8c", "text-faint scrollbar-hover"),
-    ("#f0b24f", "#8a5000", "text-warning"),
-    ("#ff857b", "#b0241d", "text-error"),
-    ("#38799a", "#468aaa", "accent-soft rail-seen"),
-    ("#2a3947", "#cfdae2", "line border-blurred"),
-    ("#4a5e6e", "#9fb2c0", "line-strong scrollbar border"),
-    ("#8fd8a8", "#14592f", "added"),
-    ("#ff9b92", "#9c1f19", "removed"),
-    ("#12332a", "#dcf2e3", "added-row"),
-    ("#3d1f26", "#fae3e1", "removed-row"),
-    ("#8fb8e8", "#1c4f96", "syn-keyword"),
-    ("#a9cfa4", "#2c6127", "syn-string"),
-    ("#c3b6e6", "#5a3f96", "syn-number"),
-    ("#55697a", "#8293a1", "kind-system"),
-    ("#6f8496", "#64798b", "kind-tools"),
-    ("#93a5b3", "#48596a", "kind-memory"),
-    ("#8fb8e8", "#5b86bd", "kind-answers"),
-    ("#4f9d91", "#1f6b60", "kind-calls"),
-    ("#2f7482", "#4d9c92", "kind-results"),
-    ("#153a4f", "#c9e1ee", "block-cursor-background input-selection-background"),
+    (("#15202b", 234), ("#eef3f6", 255), "panel block-cursor-blurred-background"),
+    (("#97a8b6", 248), ("#485b6a", 240), "text-muted text-disabled foreground-muted"),
+    (("#6c7f8f", 244), ("#6b7e8c", 244), "text-faint scrollbar-hover"),
+    (("#f0b24f", 215), ("#8a5000", 94), "text-warning"),
+    (("#ff857b", 210), ("#b0241d", 124), "text-error"),
+    (("#38799a", 31), ("#468aaa", 31), "accent-soft rail-seen"),
+    (("#2a3947", 237), ("#cfdae2", 188), "line border-blurred"),
+    (("#4a5e6e", 59), ("#9fb2c0", 145), "line-strong scrollbar border"),
+    (("#8fd8a8", 115), ("#14592f", 22), "added"),
+    (("#ff9b92", 210), ("#9c1f19", 88), "removed"),
+    (("#12332a", 234), ("#dcf2e3", 194), "added-row"),
+    (("#3d1f26", 234), ("#fae3e1", 224), "removed-row"),
+    (("#8fb8e8", 110), ("#1c4f96", 25), "syn-keyword"),
+    (("#a9cfa4", 151), ("#2c6127", 22), "syn-string"),
+    (("#c3b6e6", 146), ("#5a3f96", 53), "syn-number"),
+    (("#55697a", 241), ("#8293a1", 246), "kind-system"),
+    (("#6f8496", 244), ("#64798b", 243), "kind-tools"),
+    (("#93a5b3", 247), ("#48596a", 240), "kind-memory"),
+    (("#8fb8e8", 110), ("#5b86bd", 67), "kind-answers"),
+    (("#4f9d91", 73), ("#1f6b60", 23), "kind-calls"),
+    (("#2f7482", 66), ("#4d9c92", 30), "kind-results"),
+    (("#153a4f", 237), ("#c9e1ee", 153), "block-cursor-background input-selection-background"),
 )  # fmt: skip
-"""Each colour in the dark theme and in the light one, and what has it."""
+"""Each colour in the dark theme and in the light one, each with its number of 256, and what has it.
+
+The number is the one that stays as far from the grounds as ours does. The nearest one, which it would become
+otherwise, is black for two grounds and dark blue for the third.
+"""
+_XTERM = dict(shade for dark, light, _ in _COLOURS for shade in (dark, light))
 _FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
 
 
 def _theme(name: str, shade: int) -> Theme:
-    values = {each: colours[shade] for *colours, names in _COLOURS for each in names.split()}
+    values = {each: (dark, light)[shade][0] for dark, light, names in _COLOURS for each in names.split()}
     fields: dict[str, Any] = {each: values.pop(each) for each in ("primary", "secondary", *_FIELDS)}
     variables = {**values, "block-cursor-text-style": "bold"}
     return Theme(name=name, dark=not shade, variables=variables, **fields)
@@ -101,24 +107,6 @@ def colour_system(env: Mapping[str, str]) -> str:
         return named if named != "auto" else ""
     console = Console(file=io.StringIO(), force_terminal=True, legacy_windows=False, _environ=env)
     return console.color_system or ""
-
-
-_XTERM: Mapping[str, int] = {
-    "#0b1219": 233, "#15202b": 234, "#1c2935": 235, "#153a4f": 237, "#12332a": 234, "#3d1f26": 234,
-    "#2a3947": 237, "#4a5e6e": 59, "#dde6ed": 254, "#97a8b6": 248, "#6c7f8f": 244, "#5cb8e0": 74,
-    "#38799a": 31, "#9ad5c9": 116, "#f0b24f": 215, "#ff7a70": 210, "#ff857b": 210, "#7fcf9c": 115,
-    "#8fd8a8": 115, "#ff9b92": 210, "#8fb8e8": 110, "#a9cfa4": 151, "#c3b6e6": 146, "#55697a": 241,
-    "#6f8496": 244, "#93a5b3": 247, "#4f9d91": 73, "#2f7482": 66, "#fafcfd": 231, "#eef3f6": 255,
-    "#e4ecf1": 254, "#c9e1ee": 153, "#dcf2e3": 194, "#fae3e1": 224, "#cfdae2": 188, "#9fb2c0": 145,
-    "#15212b": 234, "#485b6a": 240, "#6b7e8c": 244, "#00608a": 24, "#468aaa": 31, "#0b5f58": 23,
-    "#8a5000": 94, "#b87000": 130, "#d5392f": 124, "#b0241d": 124, "#17653a": 22, "#14592f": 22,
-    "#9c1f19": 88, "#1c4f96": 25, "#2c6127": 22, "#5a3f96": 53, "#8293a1": 246, "#64798b": 243,
-    "#48596a": 240, "#5b86bd": 67, "#1f6b60": 23, "#4d9c92": 30,
-}  # fmt: skip
-"""Of each of our colours the one of a terminal of 256 that stays as far from the grounds as ours does.
-
-The nearest one, which it would become otherwise, is black for two grounds and dark blue for the third.
-"""
 
 
 def among_256(colour: str) -> str:
