@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.conversation.turns import Budget, budget_of
+from tui_app.conversation.budget import Budget, budget_of
 from tui_app.events import AssistantMessage, CompactionComplete, Error, Notice, SessionStart
 from tui_app.session.preview import StatsReader
 from tui_app.session.sqlite_store import SqliteStore

@@ -29,6 +29,7 @@ from tui_app.context.user_text import beginning, one_line
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
+from tui_app.conversation.budget import budget_of
 from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
 from tui_app.conversation.goals import Goals, goal_additions
@@ -49,7 +50,7 @@ from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
 from tui_app.conversation.threads import log_defect
-from tui_app.conversation.turns import Turns, budget_of
+from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import WorkQueue
 from tui_app.environment import hide_environment
 from tui_app.events import (

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tui_app.events import Error
+from tui_app.usage import ContextWindow
 
 KEPT = "The partial answer is kept."
 """Where a part of the answer has come, and tools may have run."""
@@ -35,3 +36,16 @@ def with_way_back(error: Error, *, handed_back: bool) -> Error:
     if handed_back:
         return replace(error, actions=("resend", *error.actions))
     return replace(error, hint=f"{error.hint} {KEPT}".strip(), actions=(*error.actions, "retry"))
+
+
+def too_large(window: ContextWindow, requested: int) -> Error:
+    """The error for a request of so many tokens that cannot fit, with both numbers."""
+    kept = f", {window.reserve:,} of them for the answer" if window.reserve else ""
+    return Error(
+        kind="context_overflow",
+        message=f"This needs {requested:,} tokens and the model takes {window.limit:,}{kept}.",
+        hint="Shorten the prompt, compact, or choose a larger model.",
+        actions=("compact", "models"),
+        limit=window.limit,
+        requested=requested,
+    )

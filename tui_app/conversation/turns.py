@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,11 +27,12 @@ from tui_app.context.counting.attachments import PIPED, file_content, picture_co
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
 from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile, Attachment, read_attachments
+from tui_app.conversation.budget import Budget
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.goals import Goals
 from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.model_switch import LoadingCancelled, ModelSwitch
-from tui_app.conversation.retry_advice import with_size, with_way_back
+from tui_app.conversation.retry_advice import too_large, with_size, with_way_back
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt, Switch, WorkQueue
 from tui_app.events import (
@@ -48,9 +49,6 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.cache_forecast import ColdWarning
-from tui_app.session.database import Database
-from tui_app.session.preview import StatsReader
-from tui_app.usage import ContextWindow
 from tui_app.wires.answer_end import (
     ASKED_AGAIN,
     FILTERED,
@@ -60,47 +58,6 @@ from tui_app.wires.answer_end import (
     told_end,
     why_not_whole,
 )
-
-# What a session may cost: a word at four fifths of it, and no prompt above it without the user's yes.
-
-WARN_AT = 0.8
-"""Share of the budget from which on the user is told."""
-
-
-@dataclass(slots=True)
-class Budget:
-    """The budget of one session; what was spent is read from its log, so that nothing is forgotten."""
-
-    limit: float
-    """US dollars."""
-    reader: StatsReader
-    _warned: bool = False
-
-    async def verdict(self, *, agreed: bool) -> Notice | Error | None:
-        """Say what there is to say before a prompt: an error where it must not be sent.
-
-        Args:
-            agreed: Whether the user has said that this prompt may go above the budget.
-        """
-        stats = await asyncio.to_thread(self.reader.read)
-        spent, unknown = stats.cost_usd, ", plus requests of unknown price" if stats.unpriced else ""
-        sum_ = f"This session has cost ${spent:,.2f} of its budget of ${self.limit:,.2f}{unknown}."
-        if spent >= self.limit:
-            hint = "Send it again to confirm, or raise budget.session_usd and reopen the session."
-            return (
-                None if agreed else Error(kind="input", message=f"{sum_} The prompt was not sent.", hint=hint)
-            )
-        if spent >= WARN_AT * self.limit and not self._warned:
-            self._warned = True
-            return Notice(text=sum_)
-        return None
-
-
-def budget_of(settings: Mapping[str, float], database: Database, session: str) -> Budget | None:
-    """The budget that the settings give a session; None for none."""
-    limit = settings.get("session_usd", 0.0)
-    return Budget(limit, StatsReader(database, session)) if limit else None
-
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -552,16 +509,3 @@ class Turns:
 
 def _sentence(reason: str) -> str:
     return f"{reason[0].upper()}{plain(reason[1:])}."
-
-
-def too_large(window: ContextWindow, requested: int) -> Error:
-    """The error for a request of so many tokens that cannot fit, with both numbers."""
-    kept = f", {window.reserve:,} of them for the answer" if window.reserve else ""
-    return Error(
-        kind="context_overflow",
-        message=f"This needs {requested:,} tokens and the model takes {window.limit:,}{kept}.",
-        hint="Shorten the prompt, compact, or choose a larger model.",
-        actions=("compact", "models"),
-        limit=window.limit,
-        requested=requested,
-    )
