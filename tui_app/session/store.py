@@ -165,8 +165,8 @@ class SessionInfo:
     updated: float
     events: int
     messages: int
-    """Requests and responses of the whole history, whether or not the context still holds them: system
-    prompts, prompts, answers, and the results of each answer as one. Summaries are not counted."""
+    """Of the whole history, whether or not the context still holds them: system prompts, prompts, answers,
+    and each result by itself. Summaries are not counted."""
     tokens: int
     """Estimated tokens of the agent view: the last request and what was said since. Without instructions
     and tools before the first request."""

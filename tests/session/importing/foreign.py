@@ -1,6 +1,7 @@
 """Hand-made transcripts in the formats of other programs, and what tests of damaged ones share."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.session.importing import mapped_samples
-from tui_app.events import payload_from_json, payload_to_json
+from tui_app.events import ToolResult, payload_from_json, payload_to_json
+from tui_app.session.event_heads import MESSAGES
 from tui_app.session.importers.formats import Imported
 
 # Small conversations in the formats of other programs, written for these tests.
@@ -424,6 +426,13 @@ def valid_script() -> Script:
     script.returns("t1", "content")
     script.says("m2", text("Done"))
     return script
+
+
+def messages_of(imported: Imported) -> int:
+    """Count requests and responses, the results of one response as one request; no summaries."""
+    told = [event.data for event in imported.events if event.data.TYPE in MESSAGES]
+    results = [isinstance(each, ToolResult) for each in told]
+    return len(told) - sum(map(all, pairwise(results)))
 
 
 def strict(imported: Imported) -> None:

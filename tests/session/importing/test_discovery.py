@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.importing import foreign
-from tests.session.importing.foreign import Script
+from tests.session.importing.foreign import Script, messages_of
 from tui_app.events import UserMessage
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.books import ImportedEvent
@@ -150,7 +150,7 @@ def test_opencode_database(tmp_path: Path) -> None:
     (found,) = find(tmp_path)
     assert (found.path.name, found.title, found.time) == ("opencode.db#s1", "The till", 1772359201.0)
     imported = import_file(found.path)
-    assert (imported.format, imported.messages, imported.title) == ("opencode", 4, "The till")
+    assert (imported.format, messages_of(imported), imported.title) == ("opencode", 4, "The till")
     assert import_file(path) == imported
 
 
@@ -204,7 +204,7 @@ def test_a_database_is_read_where_nothing_may_be_written(logged: bool) -> None:
                 copyfile(file, folder / file.name)
         database.close()
         with read_only(folder):
-            assert import_file(folder / "opencode.db").messages == 4
+            assert messages_of(import_file(folder / "opencode.db")) == 4
 
 
 # One line of a text, for a title: of a text that is a whole file no more is read than is shown.

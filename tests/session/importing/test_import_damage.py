@@ -19,7 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.importing import foreign
-from tests.session.importing.foreign import call, result, strict, text, valid_script, values, write_lines
+from tests.session.importing.foreign import (
+    call,
+    messages_of,
+    result,
+    strict,
+    text,
+    valid_script,
+    values,
+    write_lines,
+)
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.discovery import find_transcripts
@@ -143,7 +152,7 @@ def test_a_call_id_that_comes_back_later_stands_for_another_call(tmp_path: Path)
 def test_a_parent_that_is_its_own_child_ends(tmp_path: Path) -> None:
     script = valid_script()
     script.records[0]["parentUuid"] = script.records[-1]["uuid"]
-    assert import_file(script.write(tmp_path)).messages == 4
+    assert messages_of(import_file(script.write(tmp_path))) == 4
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 )
 
 from tests.session.importing import foreign
-from tests.session.importing.foreign import Script, strict, text
+from tests.session.importing.foreign import Script, messages_of, strict, text
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -210,7 +210,7 @@ def test_a_database_of_another_program_is_refused_by_name(tmp_path: Path, progra
 
 def test_a_format_that_is_asked_for_reads_a_file_of_another_program(tmp_path: Path) -> None:
     content = json.dumps({"messages": [{"role": "user", "content": [SAID, RESULT]}]}).encode()
-    assert read(tmp_path, content, "openai-chat").messages == 1
+    assert messages_of(read(tmp_path, content, "openai-chat")) == 1
 
 
 def test_every_format_has_an_example() -> None:
@@ -288,7 +288,7 @@ def test_codex_rollout_of_an_old_version(tmp_path: Path) -> None:
     records = [each["payload"] for each in foreign.codex() if each["type"] == "response_item"]
     head = {"id": "s1", "timestamp": foreign.T0.format(0), "instructions": None}
     imported = read_lines(tmp_path, [head, {"record_type": "state"}, *records])
-    assert (imported.format, imported.messages, imported.tool_calls) == ("codex", 4, 2)
+    assert (imported.format, messages_of(imported), imported.tool_calls) == ("codex", 4, 2)
     assert imported.skipped == ()
 
 
@@ -401,7 +401,7 @@ def test_gemini(tmp_path: Path, log: bool) -> None:
 def test_gemini_log_whose_first_line_is_damaged(tmp_path: Path) -> None:
     content = b'{"sessionId": "s1", "proj\n' + foreign.jsonl(foreign.gemini_log()[1:])
     imported = read(tmp_path, content)
-    assert (imported.format, imported.messages) == ("gemini-cli", 4)
+    assert (imported.format, messages_of(imported)) == ("gemini-cli", 4)
     assert [each.line for each in imported.skipped] == [1]
 
 
@@ -561,7 +561,7 @@ def test_openhands_refusal_condensation_and_error_of_version_1(tmp_path: Path) -
 
 def test_langchain_counts_a_call_once(tmp_path: Path) -> None:
     imported = read_document(tmp_path, {"messages": foreign.langchain()})
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (4, 1, 1)
     answer = of(imported, AssistantMessage)[0]
     assert (answer.text, answer.model, answer.input_tokens) == ("Looking", "claude-opus-4-6", 12)
     assert of(imported, ToolResult)[0].outcome == "error"
@@ -608,7 +608,7 @@ def serialized(message: foreign.Json) -> foreign.Json:
 )
 def test_langchain_in_the_shapes_of_its_family(tmp_path: Path, content: str) -> None:
     imported = read(tmp_path, content.encode())
-    assert (imported.format, imported.messages, imported.tool_results) == ("langchain", 4, 1)
+    assert (imported.format, messages_of(imported), imported.tool_results) == ("langchain", 4, 1)
     assert (imported.model, said(imported), imported.skipped) == ("gpt-5", ["Fix the till"], ())
     assert [each.text for each in of(imported, AssistantMessage)] == ["", "Fixed."]
 
@@ -617,14 +617,14 @@ def test_a_traced_run_names_its_model_beside_the_messages(tmp_path: Path) -> Non
     run = {"run_type": "llm", "extra": {"metadata": {"ls_model_name": "gpt-5"}}}
     run |= {"inputs": {"messages": [HUMAN]}, "outputs": {"messages": [DONE]}}
     imported = read_document(tmp_path, run)
-    assert (imported.model, imported.messages) == ("gpt-5", 2)
+    assert (imported.model, messages_of(imported)) == ("gpt-5", 2)
 
 
 def test_a_message_a_line_and_damage_in_between(tmp_path: Path) -> None:
     lines = [json.dumps(each).encode() for each in foreign.openai()]
     lines[3:3] = [b"", b"{broken", b"[]", b'{"role": "martian", "content": ""}']
     imported = read(tmp_path, b"\n".join(lines))
-    assert (imported.format, imported.messages, imported.tool_results) == ("openai-chat", 5, 1)
+    assert (imported.format, messages_of(imported), imported.tool_results) == ("openai-chat", 5, 1)
     assert sorted(each.line for each in imported.skipped) == [5, 6, 7]
 
 
@@ -640,7 +640,7 @@ def test_what_stands_around_messages_gives_title_model_and_answer(tmp_path: Path
     log = {"title": "The till", "request": {"model": "gpt-5", "messages": foreign.openai()[:2]},
            "response": {"choices": [{"message": message}]}}  # fmt: skip
     imported = read_document(tmp_path, log)
-    assert (imported.title, imported.model, imported.messages) == ("The till", "gpt-5", 3)
+    assert (imported.title, imported.model, messages_of(imported)) == ("The till", "gpt-5", 3)
 
 
 def run_of(prompt: str, *answers: str, system: bool = False) -> list[foreign.Json]:
@@ -708,7 +708,7 @@ def test_inspect_archive(tmp_path: Path) -> None:
         archive.writestr("samples/1_epoch_1.json", json.dumps(foreign.inspect_ai()["samples"][0]))
         archive.writestr("samples/2_epoch_1.json", "{damaged")
     imported = import_file(path)
-    assert (imported.format, imported.messages) == ("inspect-ai", 4)
+    assert (imported.format, messages_of(imported)) == ("inspect-ai", 4)
     assert any("could not be read" in each.reason for each in imported.skipped)
 
 
@@ -722,7 +722,7 @@ def test_a_small_archive_cannot_hold_a_million_messages(tmp_path: Path) -> None:
         archive.writestr("samples/2.json", f'{{"messages":[{messages}]}}')
     assert path.stat().st_size < 5_000
     imported = import_file(path)
-    assert imported.messages == 4
+    assert messages_of(imported) == 4
     assert any("could not be read" in each.reason for each in imported.skipped)
 
 
@@ -825,7 +825,7 @@ def messages(imported: Imported) -> list[Any]:
 def test_a_chat_is_found_wherever_exports_put_it(tmp_path: Path, shape: Any) -> None:
     imported = import_file(save(tmp_path, shape))
     assert imported.format == "openai-chat"
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (5, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (5, 1, 1)
     data = [event.data for event in imported.events]
     assert data[0] == SystemMessage(text="Be brief.")
     assert data[1] == UserMessage(text="Weather in Oslo?")
@@ -927,7 +927,7 @@ def test_a_pydantic_ai_history_is_taken_apart(tmp_path: Path, wrap: Any) -> None
     read = messages(imported)
     assert [part for message in read for part in message.parts] == [p for m in HISTORY for p in m.parts]
     assert read[1].instructions == "stay calm"
-    assert (imported.model, imported.messages) == ("m-1", 6)
+    assert (imported.model, messages_of(imported)) == ("m-1", 6)
 
 
 def test_a_summary_in_a_history_hides_all_but_system_prompts(tmp_path: Path) -> None:
@@ -997,7 +997,7 @@ def test_codex_may_begin_its_sum_anew(tmp_path: Path) -> None:
 
 def test_gemini_stream(tmp_path: Path) -> None:
     imported = read_lines(tmp_path, foreign.gemini_stream())
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (4, 1, 1)
     answer = of(imported, AssistantMessage)[-1]
     assert (answer.text, answer.input_tokens, answer.cache_read_tokens) == ("Fixed.", 100, 40)
     assert of(imported, ToolResult)[0] == ToolResult(
@@ -1034,14 +1034,14 @@ def test_a_file_of_which_little_is_understood_is_refused_with_what_it_looks_like
     lines = [{"kind": "ping"}] * 5 + foreign.openai()[:3]
     with pytest.raises(ImportFormatError, match="looks like OpenAI chat, but 5 of its 8 records do not"):
         read_lines(tmp_path, lines)
-    assert read(tmp_path, foreign.jsonl(lines), "openai-chat").messages == 4
+    assert messages_of(read(tmp_path, foreign.jsonl(lines), "openai-chat")) == 4
 
 
 def test_a_line_of_another_program_does_not_name_the_file(tmp_path: Path) -> None:
     script = Script()
     script.user("A line of another program")
     imported = read_lines(tmp_path, [*script.records, *foreign.openai()])
-    assert (imported.format, imported.messages) == ("openai-chat", 5)
+    assert (imported.format, messages_of(imported)) == ("openai-chat", 5)
     assert [each.line for each in imported.skipped] == [1]
 
 

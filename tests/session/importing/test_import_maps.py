@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.session.importing import foreign, mapped_samples
-from tests.session.importing.foreign import strict
+from tests.session.importing.foreign import messages_of, strict
 from tests.session.importing.test_discovery import read_only
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers.discovery import find_transcripts
@@ -49,7 +49,7 @@ def test_a_sample(tmp_path: Path, row: tuple[Any, ...]) -> None:
     path = tmp_path / "file"
     path.write_bytes(FILES[name])
     imported = import_file(path)
-    assert (imported.format, imported.messages, imported.title) == (name, count, title)
+    assert (imported.format, messages_of(imported), imported.title) == (name, count, title)
     assert (imported.model, imported.cwd, imported.skipped) == (model, cwd, ())
     data = [event.data for event in imported.events]
     calls = [each.tool_call_id for each in data if isinstance(each, ToolCall)]
@@ -110,7 +110,12 @@ def test_what_cursor_prints_while_it_runs(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(foreign.jsonl(records))
     imported = import_file(path)
-    assert (imported.format, imported.messages, imported.cwd, imported.model) == ("cursor", 4, SHOP, "gpt-5")
+    assert (imported.format, messages_of(imported), imported.cwd, imported.model) == (
+        "cursor",
+        4,
+        SHOP,
+        "gpt-5",
+    )
     (result,) = [each.data for each in imported.events if isinstance(each.data, ToolResult)]
     assert (result.name, result.outcome, imported.skipped) == ("read", "error", ())
 
@@ -161,7 +166,7 @@ def test_vibe_is_told_by_the_file_beside_its_lines(tmp_path: Path) -> None:
     path.with_name("meta.json").write_text(json.dumps({"title": "The till", "environment": environment}))
     imported = import_file(path)
     assert (imported.format, imported.title, imported.cwd) == ("vibe", "The till", SHOP)
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (5, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (5, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +183,7 @@ def test_a_store(tmp_path: Path, program: str, model: str, cwd: str) -> None:
         model,
         cwd,
     )
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (4, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (4, 1, 1)
     assert imported.skipped == ()
     assert (path.read_bytes(), [each.name for each in tmp_path.iterdir()]) == (before, ["store.db"])
 
@@ -280,7 +285,7 @@ def test_a_store_is_read_where_nothing_may_be_written(program: str) -> None:
         Path(made).chmod(0o755)
         path = mapped_samples.write_store(Path(made) / "store" / "store.db", program)
         with read_only(path.parent):
-            assert import_file(path).messages == 4
+            assert messages_of(import_file(path)) == 4
 
 
 @pytest.mark.parametrize(

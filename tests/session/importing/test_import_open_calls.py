@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from tests.session.importing.foreign import Script, call, result, text
+from tests.session.importing.foreign import Script, call, messages_of, result, text
 from tui_app.agent.turn import open_calls
 from tui_app.context.requests.builder import repair
 from tui_app.conversation.imports import import_session
@@ -67,10 +67,10 @@ def test_a_call_at_the_end_is_answered(tmp_path: Path) -> None:
 
 def test_the_report_counts_what_the_session_holds_and_the_results_of_the_file(tmp_path: Path) -> None:
     whole = import_file(chat(tmp_path, asks("a", "b"), {"role": "tool", "tool_call_id": "a", "content": "1"}))
-    assert (whole.messages, whole.tool_calls, whole.tool_results) == (3, 2, 1)
+    assert (messages_of(whole), whole.tool_calls, whole.tool_results) == (3, 2, 1)
     assert NOTE.format("1 tool call") in whole.notes
     bare = import_file(chat(tmp_path, asks("a", "b")))
-    assert (bare.messages, bare.tool_calls, bare.tool_results) == (3, 2, 0)
+    assert (messages_of(bare), bare.tool_calls, bare.tool_results) == (3, 2, 0)
     assert NOTE.format("2 tool calls") in bare.notes
 
 
@@ -158,7 +158,7 @@ def test_a_compaction_hides_the_added_result_as_well(tmp_path: Path, late: bool)
     assert isinstance(event, CompactionComplete)
     assert event.removed == ((2, place + 1),)
     assert event.job == f"imported-{place + 2}"
-    assert event.messages_before == event.messages_removed == 3
+    assert event.messages_before == event.messages_removed == 4
     assert kinds(imported)[place - 1] == "tool.result"
     assert [outcome for _, outcome, _ in answers(imported)] == (
         ["success", "success"] if late else ["success", "interrupted"]
@@ -177,9 +177,9 @@ def test_a_result_that_came_late_stands_behind_its_call(tmp_path: Path) -> None:
     )
     imported = import_file(path)
     assert [call_id for call_id, _, _ in answers(imported)] == ["b", "a", "c", "d"]
-    assert (imported.tool_calls, imported.tool_results, imported.messages) == (4, 3, 6)
+    assert (imported.tool_calls, imported.tool_results, messages_of(imported)) == (4, 3, 6)
     messages = loaded(imported)
-    assert len(repair(messages)) == imported.messages
+    assert len(repair(messages)) == messages_of(imported)
     assert open_calls(messages) == []
 
 

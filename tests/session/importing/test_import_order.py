@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.session.importing import foreign
-from tests.session.importing.foreign import Script, call, result, text, write_lines
+from tests.session.importing.foreign import Script, call, messages_of, result, text, write_lines
 from tui_app.events import AssistantMessage, CompactionComplete, UserMessage
 from tui_app.session.importers.formats import Imported, import_file
 
@@ -44,7 +44,7 @@ def test_where_the_tree_says_nothing_the_order_of_the_file_does(tmp_path: Path, 
         script.records[4]["parentUuid"] = "elsewhere"
     imported = import_file(script.write(tmp_path))
     assert said(imported) == ["Read the timetable.", "Add Sunday."]
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (6, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (6, 1, 1)
     assert imported.skipped == ()
     assert not any("abandoned" in note for note in imported.notes)
 
@@ -126,7 +126,7 @@ def test_what_the_command_line_prints_is_read_as_it_comes(tmp_path: Path) -> Non
     ]  # fmt: skip
     lines = [json.dumps({**each, **session, "uuid": f"u{n}"}).encode() for n, each in enumerate(records)]
     imported = import_file(write_lines(tmp_path, lines))
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (3, 1, 1)
+    assert (messages_of(imported), imported.tool_calls, imported.tool_results) == (3, 1, 1)
     assert (imported.cwd, imported.model, imported.skipped) == ("/home/ann/shop", "claude-opus-4-6", ())
     assert answered(imported) == ["I read it.", "One row."]
 
@@ -144,7 +144,7 @@ def test_a_whole_record_behind_a_torn_one_is_read(tmp_path: Path, cut: int) -> N
 def test_two_whole_records_on_one_line_are_both_read(tmp_path: Path) -> None:
     lines = two_turns().lines()
     imported = import_file(write_lines(tmp_path, [*lines[:3], lines[3] + lines[4], lines[5]]))
-    assert (said(imported)[-1], imported.messages) == ("Add Sunday.", 6)
+    assert (said(imported)[-1], messages_of(imported)) == ("Add Sunday.", 6)
 
 
 def test_the_title_that_the_program_kept_is_the_title(tmp_path: Path) -> None:
@@ -170,4 +170,4 @@ def test_records_that_a_new_version_writes_about_a_session_refuse_no_file(tmp_pa
     script = two_turns()
     script.records += [{"type": "new-thing", "sessionId": "s1"}] * 20
     imported = import_file(script.write(tmp_path))
-    assert (imported.messages, len(imported.skipped)) == (6, 20)
+    assert (messages_of(imported), len(imported.skipped)) == (6, 20)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.session.importing.foreign import strict
+from tests.session.importing.foreign import messages_of, strict
 from tests.session.importing.transcript_counts import EXPECTED
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.importers.books import NO_RESULT
@@ -54,19 +54,20 @@ def test_counts(name: str) -> None:
     own = [each for each in data if isinstance(each, ToolResult) and each.text != NO_RESULT]
     pairs = sum(each.tool_call_id in calls for each in own)
     compactions = sum(isinstance(each, CompactionComplete) for each in data)
+    messages = messages_of(imported)
     print(
-        f"\n{name} ({imported.format}): messages {row.messages} → {imported.messages}, calls {row.calls} → "
+        f"\n{name} ({imported.format}): messages {row.messages} → {messages}, calls {row.calls} → "
         f"{imported.tool_calls}, results {row.results} → {imported.tool_results}, pairs {pairs}, "
         f"compactions {compactions}, not used {len(imported.skipped)}. {expected.why}"
     )
     assert imported.format == row.format.removesuffix("-md")
-    assert (imported.messages, imported.tool_calls, imported.tool_results) == (
+    assert (messages, imported.tool_calls, imported.tool_results) == (
         expected.messages, expected.calls, expected.results,
     )  # fmt: skip
     assert pairs == imported.tool_results
     assert compactions == row.compactions
     assert imported.skipped == ()
-    same = (imported.messages, imported.tool_calls, imported.tool_results) == (
+    same = (messages, imported.tool_calls, imported.tool_results) == (
         row.messages, row.calls, row.results,
     )  # fmt: skip
     assert same or expected.why

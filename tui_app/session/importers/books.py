@@ -19,6 +19,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.records import frozen
+from tui_app.session.event_heads import MESSAGES
 from tui_app.session.importers.source import Json, SkippedLine
 
 Content = str | Sequence[str | Json]
@@ -71,11 +72,6 @@ class Imported:
     """Lines that are JSON, or messages of the list."""
     is_own: bool = False
     """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
-
-    @property
-    def messages(self) -> int:
-        """Requests and responses of the session, the results of one response as one request; no summaries."""
-        return count_messages(self.events)
 
 
 @frozen
@@ -370,7 +366,7 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             view.append(event)
             continue
         # The summary of the compaction before is one of the messages that this one hid.
-        before = count_messages(view) + summaries
+        before = sum(each.data.TYPE in MESSAGES for each in view) + summaries
         kept = set(map(id, event.kept))
         # A result that the file does not have stays with its call.
         called = {each.data.tool_call_id for each in event.kept if isinstance(each.data, ToolCall)}
@@ -380,7 +376,7 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             if isinstance(each.data, ToolResult) and each.data.tool_call_id in called
         }
         view, summaries = [each for each in view if id(each) in kept], 1
-        after = count_messages(view) + summaries
+        after = sum(each.data.TYPE in MESSAGES for each in view) + summaries
         gone = max(0, before - after + 1)
         data = replace(
             event.data, job=f"imported-{place + FIRST_SEQ}", removed=_removable(events[:place], kept),
@@ -401,22 +397,6 @@ def _removable(events: Sequence[ImportedEvent], kept: Collection[int]) -> tuple[
         else:
             ranges.append((seq, seq))
     return tuple(ranges)
-
-
-def count_messages(events: Sequence[ImportedEvent]) -> int:
-    """Count requests and responses when tool returns that follow each other are one request."""
-    count, after_return = 0, False
-    for event in events:
-        match event.data:
-            case ToolResult():
-                count += not after_return
-                after_return = True
-            case SystemMessage() | UserMessage() | AssistantMessage():
-                count += 1
-                after_return = False
-            case _:
-                pass
-    return count
 
 
 class MessageRefusedError(ValueError):
