@@ -82,7 +82,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_141,  # events name what can be done next
     "memory": 779,
-    "session": 8_578,
+    "session": 8_562,
     "settings": 1_306,  # own tools can be switched off
     "ui": 17_120,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,
