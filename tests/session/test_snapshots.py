@@ -196,7 +196,7 @@ def test_what_does_not_fit_the_log_is_found_and_made_anew(tmp_path: Path, spoil:
         health = examine(store.path, folders)
         assert health.stale == (session.session,)
         (done,) = mend(health, store.path, folders, stamp="1")
-        assert session.session in done.text
+        assert session.session in done
         assert examine(store.path, folders) == Health()
         check(store, session.session)
         session.play("user", 2)
