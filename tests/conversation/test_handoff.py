@@ -27,7 +27,6 @@ from tui_app.conversation.handoff import (
     begin_session,
     write_brief,
 )
-from tui_app.conversation.recall import brief_in
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     NOT_IN_LOG,
@@ -42,6 +41,7 @@ from tui_app.events import (
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Draft as BoardDraft
 from tui_app.memory.scope import scope_of
+from tui_app.session.model_state import newest_event
 from tui_app.session.search import search_sessions
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.store import SessionNotFound
@@ -214,7 +214,7 @@ async def test_a_brief_alone_is_handed_on(desk: Desk, server: FakeOpenAI) -> Non
     first = stored(desk, story(desk))
     third = await handed(desk, await handed(desk, first, "Wrong goal"), "Send them")
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
-        brief = brief_in(store, third)
+        brief = newest_event(store, third, Handoff)
     assert brief is not None
     assert f"- {first}#2 (latest): Make the timetable print Sundays. {RULES[0]}" in brief.text
     assert "## Goal\nSend them" in brief.text

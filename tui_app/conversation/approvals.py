@@ -48,7 +48,6 @@ from tui_app.events import (
     GuardSet,
     ModeChange,
     ModeTold,
-    Notice,
     Payload,
     QuestionAsked,
 )
@@ -644,7 +643,7 @@ class ModeSwitch:
 
     def change(self, mode: Mode) -> None:
         if mode == (old := self.current):
-            self.history.append(Notice(text=f"The mode is already {mode}.", passing=True))
+            self.history.refuse(f"The mode is already {mode}.")
             return
         self.history.report(ModeChange(old=old, new=mode))
         self.approvals.change_mode(mode)
@@ -657,9 +656,9 @@ class ModeSwitch:
         """
         folder = self.history.archive.folder
         if self.current != "plan":
-            self.history.append(Notice(text=NOT_PLANNING.format(self.current), passing=True))
+            self.history.refuse(NOT_PLANNING.format(self.current))
         elif not folder.read_note(folder.plan_file).strip():
-            self.history.append(Notice(text=NO_PLAN, passing=True))
+            self.history.refuse(NO_PLAN)
         else:
             self.change(mode)
             return ACCEPTED

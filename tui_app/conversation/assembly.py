@@ -69,7 +69,7 @@ from tui_app.records import frozen
 from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
-from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy
+from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy, newest_event
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
@@ -158,8 +158,8 @@ class OpenSession:
     def _tell_folders(self) -> None:
         """Record which folders are added, and say of those that were and are not."""
         history, project = self.conversation.history, self.extras.project
-        record = self.store.last_of(history.session, FoldersAdded.TYPE)
-        before = record.data.folders if record is not None and isinstance(record.data, FoldersAdded) else ()
+        added = newest_event(self.store, history.session, FoldersAdded)
+        before = added.folders if added is not None else ()
         now = tuple(map(str, project.added))
         for folder in self.missing:
             history.append(Notice(text=f"{folder} cannot be added: there is no such folder."))

@@ -206,12 +206,12 @@ class Compactions:
         if not numbers and undo:
             # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
             how = BY_ROW if view.rewrites else BY_FORK if view.left_behind() else ""
-            return self._refuse(NO_COMPACTION + how)
+            return self.history.refuse(NO_COMPACTION + how)
         if not numbers:
-            return self._refuse("Nothing to redo.")
+            return self.history.refuse("Nothing to redo.")
         if compaction not in (0, numbers[-1]):
             again = "undone" if undo else "applied again"
-            return self._refuse(f"Only the newest compaction can be {again}.")
+            return self.history.refuse(f"Only the newest compaction can be {again}.")
         # The view goes back to what it was before: a job made for the other view is of no use.
         self.cancel_job()
         if not view.is_exclusion(numbers[-1]):
@@ -232,7 +232,9 @@ class Compactions:
         if rewrite not in (*view.rewrites, *view.exclusions, *view.reversible) and not view.edited_by(
             rewrite
         ):
-            return self._refuse(GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS)
+            return self.history.refuse(
+                GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS
+            )
         self.cancel_job()
         self.history.restore(rewrite)
         return True
@@ -243,15 +245,13 @@ class Compactions:
         A job in the background goes on: its result is applied if all that it replaces is still there.
         """
         if to in self.history.view.excluded:
-            return self._refuse(f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first.")
+            return self.history.refuse(
+                f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first."
+            )
         if not self.history.view.can_rewind(to):
-            return self._refuse(f"Nothing to rewind: #{to} is not a prompt of this conversation.")
+            return self.history.refuse(f"Nothing to rewind: #{to} is not a prompt of this conversation.")
         self.history.rewind(to)
         return True
-
-    def _refuse(self, why: str) -> bool:
-        self.history.append(Notice(text=why, passing=True))
-        return False
 
     def may(self, span: Span) -> bool:
         """Whether a part of the view can be compacted by hand, as things are now."""

@@ -43,7 +43,7 @@ from tui_app.conversation.work import (
     VerifySummary,
     Work,
 )
-from tui_app.events import Notice, Record, SessionClear, SessionEnd, SessionRewind, UserMessage
+from tui_app.events import Record, SessionClear, SessionEnd, SessionRewind, UserMessage
 from tui_app.records import picked
 from tui_app.usage import ContextUsage
 
@@ -177,7 +177,7 @@ class WorkRunner:
         seq = self._last_prompt()
         record = self.turns.history.store.record(self.turns.history.session, seq) if seq else None
         if record is None or not isinstance(record.data, UserMessage):
-            self.turns.history.append(Notice(text=NOTHING, passing=True))
+            self.turns.history.refuse(NOTHING)
             return
         # One that nobody answered has left the context by itself.
         if self.turns.history.view.can_rewind(seq):

@@ -102,7 +102,7 @@ class FileKeeper:
         """Take a restoring back: the files hold again what they held in front of it."""
         record = self.history.store.record(self.history.session, seq)
         if record is None or not isinstance(record.data, FilesRestored):
-            self.history.append(Notice(text=f"Nothing to undo: #{seq} restored no files.", passing=True))
+            self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
             return None
         steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])

@@ -21,7 +21,6 @@ from tui_app.conversation.goals import goal_additions, in_force
 from tui_app.conversation.inspection import Inspection, inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
-from tui_app.conversation.recall import brief_in
 from tui_app.conversation.session_history import SessionHistory, storable
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.events import (
@@ -37,6 +36,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen, like
 from tui_app.session.database import open_store
+from tui_app.session.model_state import newest_event
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
 from tui_app.text import without_sequences, words_of
 
@@ -118,7 +118,7 @@ async def _draft(
     settings, history, store = opening.settings, inspection.history, inspection.store
     source = store.info(history.session)
     said = any(is_prompt(item.message) for item in history.everything())
-    if not said and brief_in(store, source.id) is None:
+    if not said and newest_event(store, source.id, Handoff) is None:
         raise HandoffRefused(NOTHING_SAID)
     if _is_answering(history):
         raise HandoffRefused(BUSY)
@@ -140,7 +140,7 @@ async def _draft(
             *goal_additions(store, source.id),
             *(each for each in inspection.extras.additions() if each.tool),
         ],
-        carried=_carried(handed) if (handed := brief_in(store, source.id)) else "",
+        carried=_carried(handed) if (handed := newest_event(store, source.id, Handoff)) else "",
         timeout_s=timeout_s,
         heard=heard,
     )

@@ -64,9 +64,9 @@ class ManualEdits:
     def pin(self, seq: int, *, pinned: bool) -> bool:
         """Pin a message or unpin it; whether that was possible."""
         if pinned and (reason := self._pin_refused(seq)):
-            return self._refuse(reason)
+            return self.history.refuse(reason)
         if pinned is (seq in self.history.pinned()):
-            return self._refuse(f"#{seq} is {'already pinned' if pinned else 'not pinned'}.")
+            return self.history.refuse(f"#{seq} is {'already pinned' if pinned else 'not pinned'}.")
         if pinned:
             # A job that was planned before might take the message out all the same.
             self.compactions.cancel_job()
@@ -82,7 +82,7 @@ class ManualEdits:
         """
         left = self._excluded_with(seqs, turn=turn)
         if isinstance(left, str):
-            return self._refuse(left)
+            return self.history.refuse(left)
         # A job under way has read them.
         self.compactions.cancel_job()
         self.history.exclude(left)
@@ -92,7 +92,7 @@ class ManualEdits:
         """Bring excluded messages back, with all that left in the same step; whether all were excluded."""
         excluded = self.history.view.excluded
         if (missing := next((seq for seq in seqs if seq not in excluded), None)) is not None:
-            return self._refuse(_NOT_EXCLUDED.format(missing))
+            return self.history.refuse(_NOT_EXCLUDED.format(missing))
         return all([self.compactions.restore(step) for step in dict.fromkeys(excluded[seq] for seq in seqs)])
 
     def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
@@ -262,10 +262,6 @@ class ManualEdits:
 
     def _item(self, seq: int) -> Item | None:
         return next((item for item in self.history.items() if item.key == seq), None)
-
-    def _refuse(self, reason: str) -> bool:
-        self.history.append(Notice(text=reason, passing=True))
-        return False
 
 
 def _stands_in(item: Item) -> bool:

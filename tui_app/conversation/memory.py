@@ -242,10 +242,10 @@ class SessionMemory:
     def read_now(self) -> None:
         """Read this session now, because the user asks for it; a notice says what came of it."""
         if not self.settings.enabled:
-            self.history.append(Notice(text=OFF, passing=True))
+            self.history.refuse(OFF)
             return
         if self._by_hand:
-            self.history.append(Notice(text=RUNNING, passing=True))
+            self.history.refuse(RUNNING)
             return
         task = asyncio.create_task(self._run(), name="memory by hand")
         self._by_hand.add(task)
@@ -326,7 +326,7 @@ class SessionMemory:
         try:
             done = await self._consolidated(session, self._scope())
         except SessionLocked:
-            self.history.append(Notice(text=RUNNING, passing=True))
+            self.history.refuse(RUNNING)
             return
         except (OSError, sqlite3.Error) as error:
             self.history.append(Notice(text=f"The session could not be read: {error}"))

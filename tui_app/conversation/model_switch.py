@@ -320,7 +320,7 @@ class EffortSwitch:
         if effort not in EFFORTS or effort == old:
             levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
             text = f"The effort is already {old}." if effort == old else levels
-            history.append(Notice(text=text, passing=True))
+            history.refuse(text)
             return
         self.runner.manner = replace(self.runner.manner, thinking=effort)
         history.append(EffortChange(old=old, new=effort))

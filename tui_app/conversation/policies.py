@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_app.context.policy import PRESETS, Policy, derive
-from tui_app.events import Notice, PolicyChange
+from tui_app.events import PolicyChange
 from tui_app.session.model_state import chosen_policy
 from tui_app.session.store import SessionStore
 from tui_app.settings import Settings, SettingsError
@@ -85,10 +85,10 @@ class PolicySwitch:
         old, known = self.current, policy_names(self.settings)
         if name not in known:
             told = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
-            self.history.append(Notice(text=told, passing=True))
+            self.history.refuse(told)
             return
         if name == old:
-            self.history.append(Notice(text=f"The policy is already {name}.", passing=True))
+            self.history.refuse(f"The policy is already {name}.")
             return
         # A job that is under way was planned for the other policy, and what stopped there may work here.
         self.compactions.cancel_job()

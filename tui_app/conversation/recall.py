@@ -27,7 +27,7 @@ from tui_app.events import (
 from tui_app.memory.scope import scope_of
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
-from tui_app.session.model_state import Excluded, excluded_in
+from tui_app.session.model_state import Excluded, excluded_in, newest_event
 from tui_app.session.search import search_sessions
 from tui_app.session.store import SessionStore
 from tui_app.session.word_index import WORD, is_joined
@@ -44,12 +44,6 @@ _MOST_ANCESTORS = 8
 """Sessions that were handed over one after the other and are still searched."""
 _MAX_PLACES = 200
 """Places of one word that are looked at."""
-
-
-def brief_in(store: SessionStore, session: str) -> Handoff | None:
-    """The brief that a session was begun with, if it was."""
-    record = store.last_of(session, Handoff.TYPE)
-    return record.data if record is not None and isinstance(record.data, Handoff) else None
 
 
 @frozen
@@ -94,7 +88,7 @@ class SessionSearch:
         """Ids of the sessions that were handed over to this one, the nearest first."""
         found: list[str] = []
         while len(found) < _MOST_ANCESTORS:
-            brief = brief_in(self.store, found[-1] if found else self.session)
+            brief = newest_event(self.store, found[-1] if found else self.session, Handoff)
             if brief is None or brief.from_session in found:
                 break
             found.append(brief.from_session)

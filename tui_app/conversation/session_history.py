@@ -464,6 +464,11 @@ class SessionHistory:
             _log.warning("The log of %s took no %s: %s", self.session, payload.TYPE, error)
             self.publish(Record(seq=0, time=time.time(), session=self.session, data=payload))
 
+    def refuse(self, why: str) -> bool:
+        """Say why something that the user asks for is not done; always False."""
+        self.append(Notice(text=why, passing=True))
+        return False
+
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
         """Write an event to the log, fold it, and show it."""
         now = time.time()

@@ -15,7 +15,7 @@ from tui_app.context.summaries.writer import AsksModel
 from tui_app.context.view import Item
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import CompactionComplete, CompactionEdited, Fact, Notice
+from tui_app.events import CompactionComplete, CompactionEdited, Fact
 from tui_app.records import frozen
 from tui_app.session.event_heads import LATER, head_of
 
@@ -52,16 +52,16 @@ class SummaryEdits:
         """
         shown = self._summary(compaction)
         if isinstance(shown, str):
-            return self._refuse(shown)
+            return self.history.refuse(shown)
         if not text.strip():
-            return self._refuse(EMPTY)
+            return self.history.refuse(EMPTY)
         earlier, binder = shown.earlier, await self._binder()
         checked = (await asyncio.to_thread(binder.bind, mask_secrets(text))).text
         # What happened meanwhile may have changed it.
         if self._summary(compaction) != shown:
-            return self._refuse(NOT_SHOWN.format(shown.number))
+            return self.history.refuse(NOT_SHOWN.format(shown.number))
         if checked.strip() == earlier.notes.strip():
-            return self._refuse(UNCHANGED)
+            return self.history.refuse(UNCHANGED)
         return self._reword(shown, reworded(earlier, checked, earlier.added))
 
     async def verify_summary(self, compaction: int) -> bool:
@@ -72,11 +72,11 @@ class SummaryEdits:
         """
         shown = self._summary(compaction)
         if isinstance(shown, str):
-            return self._refuse(shown)
+            return self.history.refuse(shown)
         notes = shown.earlier.notes
         writer = self.compactions.compactor.host.summarisers("manual")[0]
         if not isinstance(writer, AsksModel):
-            return self._refuse(NO_READER)
+            return self.history.refuse(NO_READER)
         costs = Costs()
 
         async def ask(instructions: str, prompt: str) -> str:
@@ -88,9 +88,11 @@ class SummaryEdits:
             bound = await read_again(bound, binder.sources, ask)
         except Exception as error:
             # Whatever a provider raises, the summary stays as it is.
-            return self._refuse(NOT_READ.format(self.compactions.compactor.host.describe(error) or error))
+            return self.history.refuse(
+                NOT_READ.format(self.compactions.compactor.host.describe(error) or error)
+            )
         if self._summary(compaction) != shown:
-            return self._refuse(NOT_SHOWN.format(shown.number))
+            return self.history.refuse(NOT_SHOWN.format(shown.number))
         doubtful = sum(state.text == DOUBT for line in bound.lines for state in line.states)
         cost = "" if costs.spent.cost_usd is None else f", ${costs.spent.cost_usd:.4f}"
         told = VERIFIED.format(len(bound.lines), doubtful, cost)
@@ -98,7 +100,7 @@ class SummaryEdits:
             shown, reworded(shown.earlier, bound.text, shown.earlier.added, writer=shown.earlier.writer)
         ):
             return False
-        self.history.append(Notice(text=told, passing=True))
+        self.history.refuse(told)
         return True
 
     def bring_back(self, compaction: int, fact: str) -> bool:
@@ -110,13 +112,13 @@ class SummaryEdits:
         """
         shown = self._summary(compaction)
         if isinstance(shown, str):
-            return self._refuse(shown)
+            return self.history.refuse(shown)
         wanted = next((each for each in shown.facts if each.text == fact), None)
         if wanted is None:
-            return self._refuse(NO_FACT)
+            return self.history.refuse(NO_FACT)
         line, facts = f"- {wanted.text} ({wanted.source})", shown.earlier.added
         if line in facts.splitlines():
-            return self._refuse(UNCHANGED)
+            return self.history.refuse(UNCHANGED)
         below = "\n".join(filter(None, (facts, line)))
         again = reworded(shown.earlier, shown.earlier.notes, below)
         return self._reword(shown, again, " ".join(wanted.text.split()))
@@ -140,9 +142,9 @@ class SummaryEdits:
         before, after = event.tokens_before, history.after(head_of(LATER, 0.0, event)).total
         fits = history.usage().window.effective
         if after > before and after > fits:
-            return self._refuse(TOO_LARGE.format(after, fits))
+            return self.history.refuse(TOO_LARGE.format(after, fits))
         if after - before >= shown.removed > 0:
-            return self._refuse(TOO_LONG)
+            return self.history.refuse(TOO_LONG)
         # A job under way was planned with the words as they were.
         self.compactions.cancel_job()
         history.append(replace(event, tokens_after=after), new.message)
@@ -175,10 +177,6 @@ class SummaryEdits:
         everything, ledger, beside = history.everything(), history.ledger(), history.circumstances()
         # In a thread: a long conversation takes a moment, and the loop serves others.
         return await asyncio.to_thread(lambda: Binder(ledger, list(passages(everything)), beside))
-
-    def _refuse(self, reason: str) -> bool:
-        self.history.append(Notice(text=reason, passing=True))
-        return False
 
 
 @frozen

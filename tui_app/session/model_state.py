@@ -158,7 +158,7 @@ def standing_goal(store: SessionStore, session: str) -> Goal | None:
     if newest is None or newest.type == GoalEnded.TYPE:
         return None
     found = store.last_of(session, GoalSet.TYPE)
-    checked = _newest(store, session, GoalChecked) if newest.type == GoalChecked.TYPE else None
+    checked = newest_event(store, session, GoalChecked) if newest.type == GoalChecked.TYPE else None
     if found is None or (goal := data_of(found, GoalSet)) is None:
         return None
     return Goal(found.seq, goal, checked.turn if checked is not None else 0)
@@ -167,22 +167,22 @@ def standing_goal(store: SessionStore, session: str) -> Goal | None:
 P = TypeVar("P", bound=Payload)
 
 
-def _newest(store: SessionStore, session: str, kind: type[P]) -> P | None:
+def newest_event(store: SessionStore, session: str, kind: type[P]) -> P | None:
     """The newest event of a kind; None where the log has none. Raises ``sqlite3.Error``."""
     return data_of(store.last_of(session, kind.TYPE), kind)
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
     """Name of the policy that a session follows: the one chosen last, else the one it began under."""
-    if (change := _newest(store, session, PolicyChange)) is not None:
+    if (change := newest_event(store, session, PolicyChange)) is not None:
         return change.new
-    start = _newest(store, session, SessionStart)
+    start = newest_event(store, session, SessionStart)
     return start.policy if start is not None else ""
 
 
 def chosen_effort(store: SessionStore, session: str) -> str:
     """How much the model thinks in a session, where that was chosen in it; else empty."""
-    change = _newest(store, session, EffortChange)
+    change = newest_event(store, session, EffortChange)
     return change.new if change is not None else ""
 
 
@@ -203,7 +203,7 @@ def switched_off(store: SessionStore, session: str, off: Iterable[str] = ()) -> 
 
 def chosen_mode(store: SessionStore, session: str) -> Mode:
     """The mode that a session is in: the one chosen last, whatever was rewound since."""
-    change = _newest(store, session, ModeChange)
+    change = newest_event(store, session, ModeChange)
     return change.new if change is not None else "ask"
 
 
