@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 
 import pytest
 
-from tui_app.records import frozen
+from tui_app.records import frozen, like, picked
 
 
 @frozen
@@ -98,3 +98,11 @@ def test_the_standard_library_takes_it() -> None:
     assert str(signature(Place)).startswith("(name: str, row: int = 0")
     assert signature(Named).parameters["first"].kind is Parameter.KEYWORD_ONLY
     assert repr(place) == "Place(name='a', row=2, words=['x'])"
+
+
+def test_a_value_is_made_of_what_another_one_holds_under_the_same_names() -> None:
+    place = Place("a", 2, ["x"], "key")
+    assert like(Place, place, name="b") == Place("b", 2, ["x"], "key")
+    assert picked(place, "row name") == {"row": 2, "name": "a"}
+    with pytest.raises(TypeError, match="needs first"):
+        like(Named, place)

@@ -4,6 +4,7 @@ Light enough for the start: pydantic-ai and the SDKs are loaded where a model is
 """
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 from tui_app.records import frozen
@@ -58,31 +59,15 @@ class Provider:
 _OPENAI_URL = "https://api.openai.com/v1"
 _ANTHROPIC_URL = "https://api.anthropic.com"
 _GOOGLE_URL = "https://generativelanguage.googleapis.com"
+_openai = partial(
+    Provider, keys=("OPENAI_API_KEY",), url=_OPENAI_URL, url_variable="OPENAI_BASE_URL", reserved=True
+)
 _ALL = (
     Provider(name=OFFLINE, reserved=True),
     Provider(name=GGUF, reserved=True),
-    Provider(
-        name=OPENAI,
-        keys=("OPENAI_API_KEY",),
-        url=_OPENAI_URL,
-        url_variable="OPENAI_BASE_URL",
-        key_check=f"{_OPENAI_URL}/models",
-        reserved=True,
-    ),
-    Provider(
-        name=OPENAI_CHAT,
-        keys=("OPENAI_API_KEY",),
-        url=_OPENAI_URL,
-        url_variable="OPENAI_BASE_URL",
-        reserved=True,
-    ),
-    Provider(
-        name=OPENAI_RESPONSES,
-        keys=("OPENAI_API_KEY",),
-        url=_OPENAI_URL,
-        url_variable="OPENAI_BASE_URL",
-        reserved=True,
-    ),
+    _openai(name=OPENAI, key_check=f"{_OPENAI_URL}/models"),
+    _openai(name=OPENAI_CHAT),
+    _openai(name=OPENAI_RESPONSES),
     Provider(name="openai-decisions", keys=("OPENAI_API_KEY",), url_variable="OPENAI_BASE_URL"),
     Provider(
         name=ANTHROPIC,

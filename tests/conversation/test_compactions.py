@@ -13,6 +13,7 @@ from tests.servers.signals import Signal
 from tui_app.agent.turn import RetryRules
 from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.compactor import State
+from tui_app.context.compaction.proposal import Refocus
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import is_summary
 from tui_app.conversation.assembly import OpenSession
@@ -652,7 +653,7 @@ async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOp
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(Text(f"{NOTES}\nMind the dusk."), phrase=ASKS)
-        assert conversation.reviews.refocus(asked.job, "the dusk")
+        assert conversation.reviews.decide(asked.job, Refocus("the dusk"))
         again = await until(
             watch, lambda data: isinstance(data, CompactionProposed) and "dusk" in data.summary
         )
@@ -669,7 +670,7 @@ async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_op
         watch = conversation.watch()
         asked = await proposed(opened, fake_openai)
         fake_openai.add(*(error(500, "down") for _ in range(4)), phrase=ASKS)
-        conversation.reviews.refocus(asked.job, "the dusk")
+        conversation.reviews.decide(asked.job, Refocus("the dusk"))
         again = await until(watch, lambda data: isinstance(data, CompactionProposed) and bool(data.problem))
         assert isinstance(again.data, CompactionProposed)
         assert again.data.problem.startswith("none was written with that focus: ")

@@ -111,14 +111,6 @@ class Reviews:
         answer.set_result(summary)
         return True
 
-    def refocus(self, job: str, focus: str) -> bool:
-        """Have a job's summary written once more, keeping something else above all; as :meth:`decide`."""
-        return self.decide(job, Refocus(focus))
-
-    def attempt(self, job: str) -> bool:
-        """Have the model that will read a job's summary asked what it can tell of it; as :meth:`decide`."""
-        return self.decide(job, Attempt())
-
 
 _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."

@@ -111,17 +111,13 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
     others: list[ChangedFile] = []
     for each in listed[:_MOST_FILES]:
         if (known := found.get(each.path)) is not None:
-            found[each.path] = _staged(known, staged=each.is_staged)
+            found[each.path] = replace(known, is_staged=each.is_staged)
             continue
         now, problem = _read(workspace, each.path)
         old = None if each.is_new else git.committed(each.path)
         file = _compared(each.path, old, now, "git", problem, not each.is_new)
-        others += [_staged(file, staged=each.is_staged)] if file is not None else []
+        others += [replace(file, is_staged=each.is_staged)] if file is not None else []
     return SessionChanges(files=[*found.values(), *others], more=max(0, len(listed) - _MOST_FILES))
-
-
-def _staged(file: ChangedFile, *, staged: bool) -> ChangedFile:
-    return replace(file, is_staged=staged)
 
 
 def _compared(

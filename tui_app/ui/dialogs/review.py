@@ -637,9 +637,10 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
             return
         if wanted.focus is not None or wanted.attempt:
             if session.conversation is not None:
-                reviews = session.conversation.reviews
-                again = (reviews.attempt,) if wanted.focus is None else (reviews.refocus, wanted.focus)
-                session.engine.call(again[0], job, *again[1:])
+                from tui_app.context.compaction.proposal import Attempt, Refocus
+
+                again = Attempt() if wanted.focus is None else Refocus(wanted.focus)
+                session.engine.call(session.conversation.reviews.decide, job, again)
             screen = _screen_of(app, session, None, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
