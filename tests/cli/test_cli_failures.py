@@ -20,7 +20,7 @@ from tui_app.cli import program
 from tui_app.cli.failures import explain
 from tui_app.cli.run import AnswerView, JsonView
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation.turns import too_large
+from tui_app.conversation.retry_advice import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.next_steps import STEPS, screen_words, shell_words
 from tui_app.paths import Paths

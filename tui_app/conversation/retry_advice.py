@@ -1,4 +1,4 @@
-"""How to try again what has failed: the last sentence of every error of a turn."""
+"""How to try again what has failed, and how large it was: the last sentence of every error of a turn."""
 
 from dataclasses import replace
 
