@@ -77,16 +77,16 @@ MOST_CODE = {
     "agent": 8_521,
     "cli": 3_581,  # doctor reads every row
     "context": 12_033,  # one reader of shell lines, for rules too
-    "conversation": 7_551,  # own tools can be switched off
+    "conversation": 7_542,  # own tools can be switched off
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_141,  # events name what can be done next
     "memory": 779,
     "session": 8_562,
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_120,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
+    "ui": 17_119,  # lines of the notes are dropped, slow lines, other keyboards, dragged pictures
     "web": 357,
-    "the ground floor": 3_143,  # places that programs obey, hosts of rules, steps that errors offer
+    "the ground floor": 3_127,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_986,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""
