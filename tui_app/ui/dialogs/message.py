@@ -439,6 +439,7 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
             Column(lambda row: f"#{row.seq}", 10, right=True),
         ),
         title=lambda it: f"Pinned · {it.how_many} · {held_text(it.rows)} of the next request",
+        words=lambda row: row.title,
         note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
         empty="No matching pinned message.",
     )

@@ -33,6 +33,7 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
             Column(lambda row: row.text, tone=""),
         ),
         title=lambda it: f"Earlier prompts · {it.how_many}",
+        words=lambda row: row.text,
         note=lambda row: length_text(row.text),
         none="Nothing was said in this folder yet.",
         least=40,

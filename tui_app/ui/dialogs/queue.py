@@ -184,6 +184,7 @@ class TasksScreen(ListDialog[TaskRow], place="tasks"):
         title=lambda it: (
             f"Background commands · {sum(row.is_running for row in it.rows)} running · {it.how_many}"
         ),
+        words=lambda row: f"{row.id} {row.command} {row.how}",
         note=task_note,
         empty="No matching command.",
     )

@@ -78,6 +78,7 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
                 Column(size, 8 + len(unit), right=True, leaves_at=_NARROW),
             ),
             title=lambda it: f"{title} · {it.how_many} {'prompt' if len(points) == 1 else 'prompts'}",
+            words=lambda point: point.title,
             note=note,
             empty="No matching prompt.",
             enter=verb,

@@ -137,6 +137,7 @@ class ThemePicker(ChoiceDialog):
 
     def explain(self, row: str) -> None:
         """Paint in the theme, and say how well it can be read."""
+        super().explain(row)
         # The message that a row is marked may come after the decision.
         if not self._decided:
             self.app.theme = row
