@@ -12,6 +12,7 @@ from unittest import mock
 
 from rich.color import Color as RichColor
 from rich.console import RenderableType
+from rich.segment import Segment
 from textual import _wait, events
 from textual import screen as textual_screen
 from textual._compositor import Compositor
@@ -42,7 +43,7 @@ from tui_app.ui.status import LET_IN, SIGNED, ChatHeader, QueueView, StatusRow
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import StrayKeys
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.widgets import DRAWING, SIGNS, HintRow
 
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
@@ -96,6 +97,14 @@ class ThemedApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+
+
+def in_plain(text: str) -> str:
+    """A line of ours as plain mode paints it."""
+    segments = [Segment(text)]
+    for each in (SIGNS, DRAWING):
+        segments = each.apply(segments, Color(0, 0, 0))
+    return "".join(segment.text for segment in segments)
 
 
 LIMIT_S = 20.0

@@ -33,7 +33,7 @@ from tui_app.records import frozen
 from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.text import UNICODE, Glyphs, count, cut_cells, one_line
+from tui_app.ui.text import count, cut_cells, one_line
 from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, legible
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter, TypeAhead, Typed, in_sight, typed_key
 from tui_app.ui.widgets import (
@@ -620,7 +620,6 @@ class ApprovalBox(AskBox, can_focus=True):
     """
 
     question: "reactive[ApprovalRequested | None]" = reactive(None)
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class OriginWanted(Message):
         """The user wants to see a text, by its log number."""

@@ -29,7 +29,7 @@ from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.questions import confirmed
 from tui_app.ui.launch import Launch, Outside
-from tui_app.ui.text import UNICODE, Glyphs, one_line
+from tui_app.ui.text import UNICODE, one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
@@ -67,9 +67,9 @@ class TourRow(Widget):
 
     hint: reactive[TourHint | None] = reactive(None)
 
-    def __init__(self, glyphs: Glyphs = UNICODE, *, way_out: str) -> None:
+    def __init__(self, way_out: str) -> None:
         super().__init__(id="tour")
-        self._glyphs, self._way_out = glyphs, way_out
+        self._way_out = way_out
 
     def render(self) -> Content:
         if self.hint is None:
@@ -79,7 +79,7 @@ class TourRow(Widget):
         said = f"{place}  {key} {text}" if key else f"{place}  {text}"
         spaces = " " * max(1, self.size.width - cell_len(said) - cell_len(way_out) - _MARK)
         return Content.assemble(
-            (self._glyphs.load_line, "$text-accent"),
+            (UNICODE.load_line, "$text-accent"),
             (f" {place}  ", "bold"),
             (f"{key} " if key else "", "bold"),
             (text, "$text-muted"),
@@ -101,7 +101,7 @@ class Guide:
         self.progress = Progress()
         self._session, self._stage = chat.session, stage
         self._prompts = recorded_prompts()
-        self._row = TourRow(chat.pane.glyphs, way_out="esc esc leaves")
+        self._row = TourRow("esc esc leaves")
         keymap = chat.session.launch.settings.keymap
         self._keys = {key.id.removeprefix("chat."): key.label for key in in_force(keymap)}
         chat.pane.mount(self._row, before=chat.pane.prompt)

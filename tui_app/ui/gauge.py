@@ -15,7 +15,6 @@ from tui_app.ui.text import (
     BACKGROUND,
     BLOCKING,
     UNICODE,
-    Glyphs,
     Zone,
     gauge_text,
     threshold_text,
@@ -99,7 +98,6 @@ class ContextGauge(Widget):
     """Tokens that a compaction under way would free."""
     caption: reactive[str] = reactive("")
     """Said in place of the figures; empty for them."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     class Clicked(Message):
         """The gauge was clicked: the user wants to see what fills the context."""
@@ -131,7 +129,6 @@ class ContextGauge(Widget):
         unknown = self.usage is not None and self.usage.window.stated <= 0
         if unknown and not self.caption and self.size.width >= EXPLAINED:
             text = f"{text} · window not known yet"
-        text = text.replace("·", self.glyphs.separator)
         # The load lines stand still whatever the words say; without a window there are none.
         wide = len(text) if unknown else FIELD
         field = max(wide, FIELD) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
@@ -162,33 +159,32 @@ class ContextGauge(Widget):
         for cell in range(width):
             if cell in bar.marks:
                 reached = cell < bar.used
-                cells.append((self.glyphs.load_mark, f"bold {colour}" if reached else "$text-muted"))
+                cells.append((UNICODE.load_mark, f"bold {colour}" if reached else "$text-muted"))
             elif bar.used - bar.leaving <= cell < bar.used:
-                cells.append((self.glyphs.leaves, "$accent-soft" if self._zone == "ok" else colour))
+                cells.append((UNICODE.leaves, "$accent-soft" if self._zone == "ok" else colour))
             elif cell < bar.used:
-                cells.append((self.glyphs.gauge_full, colour))
+                cells.append((UNICODE.gauge_full, colour))
             elif cell < bar.used + bar.pending:
-                cells.append((self.glyphs.gauge_part, colour))
+                cells.append((UNICODE.gauge_part, colour))
             elif cell == bar.used and bar.half:
-                cells.append((self.glyphs.gauge_half, colour))
+                cells.append((UNICODE.gauge_half, colour))
             else:
-                cells.append((self.glyphs.gauge_empty, "$line-strong"))
+                cells.append((UNICODE.gauge_empty, "$line-strong"))
         # Styles are written once for each run of cells.
         runs = groupby(cells, key=itemgetter(1))
         return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
-def background_forms(done: float | None, way_out: str, glyphs: Glyphs) -> tuple[str, ...]:
+def background_forms(done: float | None, way_out: str) -> tuple[str, ...]:
     """Word a compaction that runs in the background, from the longest form to the shortest.
 
     Args:
         done: Share of it that is done; negative when not known, None when none runs.
         way_out: The key that cancels it and what it does; empty while the key does something else.
-        glyphs: Signs to draw with.
     """
     if done is None:
         return ()
-    sign, dot, share = glyphs.load_line, f" {glyphs.separator} ", f"{done:.0%}" if done >= 0 else ""
+    sign, dot, share = UNICODE.load_line, " · ", f"{done:.0%}" if done >= 0 else ""
     long = f"{sign} compacting in the background{f'{dot}{share}' if share else ''}"
     short = f"{sign} compacting{f' {share}' if share else ''}"
     ways = (f"{long}{dot}{way_out}", f"{short}{dot}{way_out}") if way_out else (long,)

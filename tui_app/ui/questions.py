@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from tui_app.ui.approvals import ApprovalBox, AskBox, AskLine
 from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.text import UNICODE, Glyphs, clean, one_line
+from tui_app.ui.text import UNICODE, clean, one_line
 from tui_app.ui.type_ahead import TypeAhead, Typed
 from tui_app.ui.widgets import HintRow
 
@@ -24,9 +24,7 @@ _LEAST_ROWS, _SHARE = 2, 5
 _WORDS, _OR_WORDS = "your answer", "or an answer in words"
 
 
-def choice_rows(
-    choices: tuple[str, ...], marked: int, width: int, most: int, glyphs: Glyphs = UNICODE
-) -> list[Content]:
+def choice_rows(choices: tuple[str, ...], marked: int, width: int, most: int) -> list[Content]:
     """The choices with their numbers, the marked one bold and with a sign.
 
     Args:
@@ -34,13 +32,12 @@ def choice_rows(
         marked: Index of the marked one.
         width: Cells.
         most: Rows there are; then those around the marked one.
-        glyphs: The signs.
     """
     first = max(0, min(marked - most // 2, len(choices) - most))
     rows = []
     for at, choice in list(enumerate(choices))[first : first + most]:
         text = one_line(clean(choice, keep_newlines=False), max(1, width - 4))
-        sign = glyphs.collapsed if at == marked else " "
+        sign = UNICODE.collapsed if at == marked else " "
         number = (f"{sign} {at + 1} ", "bold $text-accent" if at == marked else "$text-muted")
         rows.append(Content.assemble(number, (text, "bold" if at == marked else "")))
     return rows
@@ -58,7 +55,6 @@ class QuestionBox(AskBox):
     """
 
     question: "reactive[QuestionAsked | None]" = reactive(None)
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
     marked: reactive[int] = reactive(0, init=False)
     """Index of the choice that enter takes on an empty line."""
 
@@ -93,7 +89,7 @@ class QuestionBox(AskBox):
             title += Content.styled(f"\n{clean(asked.repeats)}", "$text-muted")
         self.query_one("#asked-title", Static).update(title)
         most = min(len(asked.choices), max(_LEAST_ROWS, self.screen.size.height // _SHARE))
-        rows = choice_rows(asked.choices, self.marked, width, most, self.glyphs) if asked.choices else []
+        rows = choice_rows(asked.choices, self.marked, width, most) if asked.choices else []
         choices = self.query_one("#asked-choices", Static)
         choices.update(Content("\n").join(rows))
         choices.display = bool(rows)
@@ -165,12 +161,10 @@ class AskPlace(Vertical):
     DEFAULT_CSS = """
     AskPlace { height: auto; width: 1fr; }
     """
-    glyphs: reactive[Glyphs] = reactive(UNICODE, init=False)
     type_ahead: TypeAhead | None = None
 
     def compose(self) -> ComposeResult:
         approval, asked = ApprovalBox(id="approval"), QuestionBox(id="asked")
-        approval.glyphs = asked.glyphs = self.glyphs
         approval.type_ahead = asked.type_ahead = self.type_ahead
         yield approval
         yield asked

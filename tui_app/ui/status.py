@@ -25,9 +25,7 @@ from tui_app.text import count
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.text import (
-    PLAIN,
     UNICODE,
-    Glyphs,
     clean,
     duration,
     one_line,
@@ -199,7 +197,6 @@ class StatusRow(Widget):
     status: reactive[Status] = reactive(Status())
     tasks: reactive[int] = reactive(0)
     """Background commands that run."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
@@ -243,9 +240,9 @@ class StatusRow(Widget):
             lines = [self._row(replace(status, notes=())), *map(Content, rows[1:])]
         if live := self._live(self.size.width):
             lines.append(Content.styled(live, "$text-muted"))
-        sign = self.glyphs.cross if status.failed else " "
+        sign = UNICODE.cross if status.failed else " "
         if status.busy:
-            sign = self.glyphs.load_line if status.kind == "compacting" else self.glyphs.at_work
+            sign = UNICODE.load_line if status.kind == "compacting" else UNICODE.at_work
         lead = Content.styled(f"{sign} ", "$text-error" if status.failed else "$text-accent")
         return Content("\n").join(
             Content("  ") + line if at else lead + line for at, line in enumerate(lines)
@@ -266,13 +263,13 @@ class StatusRow(Widget):
             return ""
         along = READ_ALONG.format(label_of("chat.details", self.keymap))
         room = max(1, width - SIGNED - cell_len(along) - GAP)
-        line = one_line(f"{self.glyphs.dots} {line}", room)
+        line = one_line(f"{UNICODE.dots} {line}", room)
         return f"{line}{' ' * (room + GAP - cell_len(line))}{along}"
 
     def _rows(self, width: int) -> list[str]:
         """Return the rows of what is too long for one; an empty row for what has room in it."""
         width = max(0, width - SIGNED)
-        status, separator = self.status, f" {self.glyphs.separator} "
+        status, separator = self.status, " · "
         if status.busy and status.kind != "pausing" and status.notes and width:
             # Notes that have no room behind what runs take rows of their own.
             pieces = status_pieces(status, _LONG_S, short=width < SHORT)
@@ -285,7 +282,7 @@ class StatusRow(Widget):
 
     def _row(self, status: Status) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
-        separator = f" {self.glyphs.separator} "
+        separator = " · "
         pieces = status_pieces(status, elapsed, short=self._width < SHORT)
         least = separator.join(piece for rank, piece in pieces if rank == 0)
         hint = self._hint(self._width - cell_len(least) - GAP)
@@ -316,7 +313,7 @@ class StatusRow(Widget):
         if not self.status.busy:
             return tasks if cell_len(tasks) <= room else ""
         escape = "esc cancels" if self.status.kind == "compacting" else "esc stops"
-        both = f"{tasks} {self.glyphs.separator} {escape}"
+        both = f"{tasks} · {escape}"
         return both if tasks and cell_len(both) <= room else escape
 
 
@@ -398,8 +395,7 @@ class QueueView(Widget, can_focus=True):
     watch_sending = watch_prompts
 
     def render(self) -> Content:
-        glyphs = PLAIN if self.app.has_class("-plain") else UNICODE
-        bar = Content.styled(f"{glyphs.queued} ", "$accent-soft")
+        bar = Content.styled(f"{UNICODE.queued} ", "$accent-soft")
         lines = self._lines(max(1, self.size.width - SIGNED))
         return Content("\n").join(bar + Content(line) for line in lines)
 
@@ -469,7 +465,6 @@ class ChatHeader(Widget):
     """How far the goal of the session is; empty for none."""
     costs: "reactive[Costs | None]" = reactive(None)
     """Of the session so far; ``None`` until they are known."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def watch_costs(self) -> None:
         told = unpriced_text(self.costs.unpriced, self.costs.unpriced_models) if self.costs else ""
@@ -478,7 +473,7 @@ class ChatHeader(Widget):
     def render(self) -> Content:
         """Title at the left, the rest at the right, whole words dropped when it is narrow."""
         width = self.size.width
-        separator = f" {self.glyphs.separator} "
+        separator = " · "
         model = one_line(self.model, max(1, width // 2))
         costs = self.costs
         price = price_text(costs.usd, costs.unpriced) if costs is not None and costs.usd is not None else ""
@@ -493,7 +488,7 @@ class ChatHeader(Widget):
         before, _, after = right.partition(model) if model else (right, "", "")
         spaces = " " * max(1, width - cell_len(title) - 2 - cell_len(right))
         return Content.assemble(
-            (self.glyphs.load_line, "$accent"),
+            (UNICODE.load_line, "$accent"),
             (f" {title}", "bold"),
             spaces,
             (before, "$text-muted"),

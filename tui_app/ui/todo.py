@@ -9,7 +9,7 @@ from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.text import UNICODE, Glyphs, clean, one_line
+from tui_app.ui.text import UNICODE, clean, one_line
 
 TodoState = Literal["pending", "doing", "done"]
 _ROW = re.compile(r"- \[([ ~x])\] (.+)")
@@ -34,14 +34,13 @@ def is_open(items: Sequence[TodoItem]) -> bool:
     return any(item.state != "done" for item in items)
 
 
-def todo_lines(items: Sequence[TodoItem], width: int, rows: int, glyphs: Glyphs = UNICODE) -> list[Content]:
+def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content]:
     """The list with its title, in at most so many rows: those around what is to be done next.
 
     Args:
         items: All there are.
         width: Cells.
         rows: Rows there are, that of the title among them.
-        glyphs: The signs.
     """
     done, room = sum(item.state == "done" for item in items), max(0, rows - 1)
     count = f"{done} of {len(items)}"
@@ -55,7 +54,7 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int, glyphs: Glyphs 
         following = next((at for at, item in enumerate(items) if item.state != "done"), len(items) - 1)
         first = max(0, min(following - 1, len(items) - room)) if room > 1 else following
         shown = list(items[first : first + room])
-    signs = {"done": glyphs.check, "doing": glyphs.bullet, "pending": glyphs.todo}
+    signs = {"done": UNICODE.check, "doing": UNICODE.bullet, "pending": UNICODE.todo}
     for item in shown:
         text = one_line(clean(item.text, keep_newlines=False), max(1, width - 2))
         colours = ("$text-accent", "") if item.state == "doing" else ("$text-muted", "$text-muted")
@@ -75,7 +74,6 @@ class TodoPanel(Widget):
 
     items: reactive[tuple[TodoItem, ...]] = reactive((), layout=True)
     is_wanted: reactive[bool] = reactive(False, layout=True)
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def watch_items(self) -> None:
         self.set_class(self.is_wanted and bool(self.items), "-listing")
@@ -90,4 +88,4 @@ class TodoPanel(Widget):
 
     def render(self) -> Content:
         width, rows = max(1, self.size.width), max(1, self.size.height)
-        return Content("\n").join(todo_lines(self.items, width, rows, self.glyphs))
+        return Content("\n").join(todo_lines(self.items, width, rows))

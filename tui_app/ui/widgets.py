@@ -29,7 +29,7 @@ from textual.worker import Worker, WorkerState
 
 from tui_app.records import frozen
 from tui_app.ui.keys import Hint, footer_hints, place_bindings
-from tui_app.ui.text import PLAIN, UNICODE, Glyphs, clean, without_drawing, wrap_spans
+from tui_app.ui.text import PLAIN, UNICODE, clean, without_drawing, wrap_spans
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Pump
@@ -51,6 +51,8 @@ _SIGNS = {
     **{sign: plain for sign, plain in zip(UNICODE, PLAIN, strict=True) if len(sign) == len(plain) == 1},
     **dict(zip(UNICODE.blocks, PLAIN.blocks, strict=True)),
     "→": ">",
+    "⚠": "!",
+    "│": "|",
     "\u00a0": " ",
 }
 """Signs of ours, each of one cell."""
@@ -235,12 +237,9 @@ def fit_hints(hints: Sequence[Hint], width: int) -> list[Hint]:
     return left
 
 
-def notice_text(notices: int, glyphs: Glyphs = UNICODE) -> str:
+def notice_text(notices: int) -> str:
     """``⚠ 1 notice · f2``; empty when there is none."""
-    if not notices:
-        return ""
-    sign = "!" if glyphs.gauge_full.isascii() else "⚠"
-    return f"{sign} {notices} notice{'s' if notices > 1 else ''} {glyphs.separator} f2"
+    return f"⚠ {notices} notice{'s' if notices > 1 else ''} · f2" if notices else ""
 
 
 LEAST_HINTS = 33
@@ -264,7 +263,6 @@ class HintRow(Widget):
     """What a key has just done, for example ``copied all``."""
     meanwhile: reactive[tuple[str, ...]] = reactive(())
     """What goes on beside the work, from its longest form to its shortest."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def __init__(self, hints: Sequence[Hint] | None = None, *, id: str | None = None) -> None:
         """Create the row; without ``hints`` those of the chat screen."""
@@ -274,7 +272,7 @@ class HintRow(Widget):
 
     def render(self) -> Content:
         """Hints at the left; what was done, the folded timeline and notices at the right."""
-        notices = notice_text(self.notices, self.glyphs)
+        notices = notice_text(self.notices)
         parts = [(self.folded, "$text-muted"), (notices, "$text-warning")]
         beside = self.size.width - sum(len(part) + 2 for part, _ in (*parts, (self.said, "")) if part)
         fitting = (form for form in self.meanwhile if beside - len(form) > LEAST_HINTS)

@@ -14,7 +14,6 @@ from tui_app.ui.keys import Hint, as_bindings, footer_hints
 from tui_app.ui.slash import ParsedCommand, parse
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.tables import Table
-from tui_app.ui.text import UNICODE
 from tui_app.ui.widgets import HintRow, fit_hints, notice_text
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
@@ -109,7 +108,7 @@ async def test_a_compaction_in_the_background_leaves_room_for_hints(
     app = Meanwhile()
     async with app.run_test(size=(width, 5)) as pilot:
         row = app.query_one(HintRow)
-        row.folded, row.meanwhile = "timeline 7", background_forms(0.4, way_out, UNICODE)
+        row.folded, row.meanwhile = "timeline 7", background_forms(0.4, way_out)
         await pilot.pause()
         shown = str(row.render())
         assert shown.endswith(note), shown

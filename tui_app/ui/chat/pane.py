@@ -230,12 +230,10 @@ class ChatPane(TellsFailures, Vertical):
         yield self.prompt
         yield ContextGauge(id="gauge")
         yield ChatHints(self._settings.keymap, id="hints")
-        self.prompt.glyphs = self.glyphs
+        self.prompt.set_class(self._settings.plain, "-plain")
 
     def on_mount(self) -> None:
         self.app.set_class(self._settings.plain, "-plain")
-        gauge, hints = self.query_one(ContextGauge), self.query_one(ChatHints)
-        gauge.glyphs = hints.glyphs = self.header.glyphs = self.query_one(StatusRow).glyphs = self.glyphs
         self.query_one(StatusRow).keymap = self.keymap
         self.watch(self.prompt, "count", self._show_pending, init=False)
 
@@ -258,11 +256,9 @@ class ChatPane(TellsFailures, Vertical):
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.transcript.use_keymap(self.keymap)
         self.transcript.plain = self.timeline.plain = self._settings.plain
-        self.finding = FindPlace(self.transcript, self.bodies, self.glyphs.separator, id="finding")
+        self.finding = FindPlace(self.transcript, self.bodies, id="finding")
         todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
-        todo.glyphs = todo_low.glyphs = self.glyphs
         questions = AskPlace(id="questions")
-        questions.set_reactive(AskPlace.glyphs, self.glyphs)
         questions.type_ahead = self.type_ahead
         above = (OutputTail(id="output", markup=False), todo_low, questions)
         with self.app.batch_update():
@@ -305,7 +301,7 @@ class ChatPane(TellsFailures, Vertical):
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned
         way_out = "" if state.turn else "esc cancels"
-        hints.meanwhile = background_forms(state.background, way_out, self.glyphs)
+        hints.meanwhile = background_forms(state.background, way_out)
         self.prompt.mode = state.mode
         self.query_one(OutputTail).output = state.output
         self._show_todos(state.todos)

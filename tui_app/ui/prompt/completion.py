@@ -26,7 +26,7 @@ from tui_app.ui.slash import (
     named,
     parse,
 )
-from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, padded
+from tui_app.ui.text import UNICODE, cut_cells, one_line, padded
 from tui_app.ui.widgets import TellsFailures
 
 MAX_ROWS = 8
@@ -54,7 +54,6 @@ class OfferList(TellsFailures, Widget):
     marked: reactive[int] = reactive(0)
     message: reactive[str] = reactive("", layout=True)
     """Shown instead of offers: ``No command /foo. Closest: /compact``."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     @property
     def is_open(self) -> bool:
@@ -104,7 +103,7 @@ class OfferList(TellsFailures, Widget):
         for index, offer in enumerate(self.offers[first : first + room], start=first):
             marked = index == self.marked
             words = f"{padded(offer.label, 23)} {offer.summary}" if offer.summary else offer.label
-            text = f"{self.glyphs.prompt if marked else ' '} {words}"
+            text = f"{UNICODE.prompt if marked else ' '} {words}"
             if offer.aside and cell_len(f"{text}  {offer.aside}") <= self.size.width:
                 text = f"{text}  {offer.aside}"
             style = "bold $text-accent" if marked else ""

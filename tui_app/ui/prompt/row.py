@@ -20,7 +20,7 @@ from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.slash import ParsedCommand, is_command, parse
-from tui_app.ui.text import UNICODE, Glyphs, cut_cells, one_line, tokens
+from tui_app.ui.text import UNICODE, cut_cells, one_line, tokens
 from tui_app.ui.widgets import EdgedPanel, TellsFailures
 
 if TYPE_CHECKING:
@@ -95,16 +95,15 @@ def _kept_picture(env: Mapping[str, str], folder: Path | None, dragged: Path | N
         return "", f"The picture cannot be kept: {error.strerror or error}."
 
 
-def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "", separator: str = "·") -> str:
+def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "") -> str:
     """List what is attached and what is not, at most ``width`` cells wide.
 
     Args:
         bundles: The files and pastes of the draft.
         width: Cells.
         keys: What can be done with them; left out where there is no room.
-        separator: Between two of them.
     """
-    gap = f" {separator} "
+    gap = " · "
     along = gap.join(f"{_label(each)} ~{tokens(each.tokens)} tok" for each in bundles if not each.why_not)
     rest = gap.join(f"@{_label(each)}: {each.why_not}" for each in bundles if each.why_not)
     # What the user may have to change comes first: the end of the row is cut.
@@ -131,14 +130,13 @@ class AttachedRow(Widget):
 
     bundles: reactive[tuple[Bundle, ...]] = reactive(())
     keys: reactive[str] = reactive("")
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
 
     def watch_bundles(self, bundles: tuple[Bundle, ...]) -> None:
         self.set_class(bool(bundles), "-bringing")
 
     def render(self) -> Content:
         width = max(1, self.size.width)
-        return Content(attached_line(self.bundles, width, keys=self.keys, separator=self.glyphs.separator))
+        return Content(attached_line(self.bundles, width, keys=self.keys))
 
 
 class PromptLine(EdgedPanel, Horizontal):
@@ -178,7 +176,6 @@ class PromptRow(TellsFailures, Vertical):
     """Tokens that the draft would add, attached files included; 0 shows nothing."""
     mode: reactive[str] = reactive("")
     """How far tools go without a question; empty until it is known."""
-    glyphs: reactive[Glyphs] = reactive(UNICODE)
     keymap: Mapping[str, str] = NO_CHANGES
     """Keys that the settings have changed."""
 
@@ -207,14 +204,14 @@ class PromptRow(TellsFailures, Vertical):
         yield self._offers
         yield self._attached
         with PromptLine(id="prompt-line"):
-            yield Static(id="prompt-sign", markup=False)
+            yield Static(UNICODE.prompt, id="prompt-sign", markup=False)
             yield self.editor
             yield Static(id="prompt-count", markup=False)
 
     def watch_count(self) -> None:
         vim = self.editor.vim.mode if self.editor.vim_keys else ""
         if self.shell:
-            said = Content(f"{self.shell} {self.glyphs.separator} {vim}" if vim else self.shell)
+            said = Content(f"{self.shell} · {vim}" if vim else self.shell)
         else:
             size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
             usual, commands = self.mode in ("", "ask"), vim not in ("", "insert")
@@ -227,7 +224,7 @@ class PromptRow(TellsFailures, Vertical):
                 # The draft needs the cells of its size; what is not usual is said all the same.
                 parts = [parts[0]] if commands else [] if usual else [parts[2]]
             pieces = [Content.styled(text, style) for text, style in parts if text]
-            said = Content(f" {self.glyphs.separator} ").join(pieces)
+            said = Content(" · ").join(pieces)
         for label in self.query("#prompt-count").results(Static):
             label.update(said)
         # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
@@ -235,18 +232,9 @@ class PromptRow(TellsFailures, Vertical):
 
     watch_shell = watch_mode = on_resize = watch_count
 
-    def watch_glyphs(self, glyphs: Glyphs) -> None:
-        """Show the sign, and rules only where the terminal draws them."""
-        self.set_class(glyphs.gauge_full.isascii(), "-plain")
-        self._offers.glyphs = self._attached.glyphs = glyphs
-        for label in self.query("#prompt-sign").results(Static):
-            label.update(glyphs.prompt)
-        self.watch_count()
-
     def on_mount(self) -> None:
         """Draw what was set before the children existed."""
         self.watch_count()
-        self.watch_glyphs(self.glyphs)
         self.watch(self.editor, "selection", self._name_keys, init=False)
         for each in ("vim", "vim_keys"):
             self.watch(self.editor, each, self.watch_count, init=False)

@@ -52,13 +52,13 @@ class Progress:
     def over(self) -> bool:
         return self.stopped or self.done >= self.count
 
-    def words(self, here: Hit | None, glyph: str) -> str:
+    def words(self, here: Hit | None) -> str:
         if not self.over:
-            found = f" {glyph} {len(self.hits):,} so far" if self.hits else ""
-            return f"searching {self.done * 100 // max(1, self.count)}%{found} {glyph} esc stops"
+            found = f" · {len(self.hits):,} so far" if self.hits else ""
+            return f"searching {self.done * 100 // max(1, self.count)}%{found} · esc stops"
         more = "+" if self.stopped or len(self.hits) >= MOST_HITS else ""
         if not self.hits:
-            return f"stopped {glyph} nothing so far" if self.stopped else "not found"
+            return "stopped · nothing so far" if self.stopped else "not found"
         place = self.hits.index(here) + 1 if here in self.hits else 0
         return f"{place:,} of {len(self.hits):,}{more}"
 
@@ -103,7 +103,6 @@ class FindRow(TellsFailures, Horizontal):
         self._here: Hit | None = None
         self._searched: tuple[str, int] = ("", 0)
         """The words and the number of entries that the places belong to."""
-        self.separator = "·"
 
     def compose(self) -> ComposeResult:
         yield Static("Find", id="find-label", markup=False)
@@ -212,8 +211,8 @@ class FindRow(TellsFailures, Horizontal):
 
     def _say(self, progress: Progress) -> None:
         self._progress = progress
-        words = progress.words(self._here, self.separator) if progress.count else ""
-        keys = f"   enter next {self.separator} up previous {self.separator} esc closes"
+        words = progress.words(self._here) if progress.count else ""
+        keys = "   enter next · up previous · esc closes"
         roomy = self.size.width >= _ROOMY and progress.over
         self.query_one("#find-state", Static).update(Content(words + (keys if roomy else "")))
 
@@ -229,17 +228,14 @@ class FindPlace(Vertical):
     Args:
         transcript: Shows the places.
         bodies: Where words are looked for.
-        separator: Sign between two things that the row says.
         id: Textual id.
     """
 
     DEFAULT_CSS = "FindPlace { height: auto; }"
 
-    def __init__(
-        self, transcript: Transcript, bodies: "Searchable", separator: str, *, id: str | None = None
-    ) -> None:
+    def __init__(self, transcript: Transcript, bodies: "Searchable", *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._transcript, self._bodies, self._separator = transcript, bodies, separator
+        self._transcript, self._bodies = transcript, bodies
         self.row: FindRow | None = None
         """The row, once it was opened."""
 
@@ -248,7 +244,6 @@ class FindPlace(Vertical):
         # The first paint does not wait for it.
         if self.row is None:
             self.row = FindRow(self._transcript, self._bodies, id="find")
-            self.row.separator = self._separator
             await self.mount(self.row)
         self.row.open(words)
 
