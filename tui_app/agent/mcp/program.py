@@ -18,9 +18,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from tui_app.agent.program_output import ProgramOutput, end_words
+from tui_app.agent.program_output import ProgramOutput, begun, end_words
 from tui_app.agent.waits import first_of
-from tui_app.processes import NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import NotStarted, Pipes, ProcessGroup
 
 LINE_BYTES = 16 << 20
 """Bytes of one message; whoever reads it keeps all of it in memory until it ends."""
@@ -71,7 +71,7 @@ class Program:
         """
         pipes = Pipes(stdin=subprocess.PIPE)
         try:
-            group, cancelled = await start_group(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
+            group = await begun(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
         except NotStarted as error:
             self.ended = f"it cannot be run: {error.why}"
             raise
@@ -80,8 +80,6 @@ class Program:
         working = [asyncio.create_task(self._read(group, incoming))]
         working.append(asyncio.create_task(self._write(group, outgoing)))
         try:
-            if cancelled:
-                raise asyncio.CancelledError
             yield read, write
         finally:
             self._leaving = True

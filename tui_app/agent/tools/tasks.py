@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app import command_parent, output_drain
+from tui_app.agent.program_output import begun
 from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.agent.waits import first_of
 from tui_app.autorun import Stamp
 from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
-from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.processes import Listener, Pipes, ProcessGroup
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
@@ -354,22 +355,16 @@ class BackgroundTasks:
         # Before anything is awaited: of many that are started at once none is over the limit.
         self.tasks[task_id] = task
         try:
-            group, cancelled = await start_group(
+            group = await begun(
                 lambda: _TaskListener(output, self.secrets),
                 words,
                 cwd=self.runner.cwd,
                 env=self.runner.env,
                 pipes=Pipes(stderr=subprocess.STDOUT),
             )
-        except NotStarted as error:
+        except BaseException:
             del self.tasks[task_id]
-            if error.cancelled:
-                raise asyncio.CancelledError from error
             raise
-        if cancelled:
-            del self.tasks[task_id]
-            await group.end()
-            raise asyncio.CancelledError
         task.group = group
         self.report(TaskStarted(id=task_id, command=command, tool_call_id=call))
         task.follower = asyncio.create_task(self._follow(task, group), name=f"task {task_id}")
