@@ -217,8 +217,8 @@ def _choice(
 def _ready_choice(name: str, model: Model) -> ModelChoice:
     prefix, _, short = name.partition(":")
     free = model.profile.get("price_in") == model.profile.get("price_out") == 0.0
-    facts = _FREE if free else {}
-    return _choice(name, f"{short} · {prefix}", model.context_window, "model", **facts)
+    label = f"{short} · {prefix}"
+    return _choice(name, label, model.context_window, "model", **(_FREE if free else {}))
 
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:

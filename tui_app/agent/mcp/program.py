@@ -77,8 +77,8 @@ class Program:
             raise
         incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
-        working = [asyncio.create_task(self._read(group, incoming))]
-        working.append(asyncio.create_task(self._write(group, outgoing)))
+        both = self._read(group, incoming), self._write(group, outgoing)
+        working = [asyncio.create_task(each) for each in both]
         try:
             yield read, write
         finally:

@@ -50,9 +50,7 @@ class OfflineModel(Model[None]):
     they differ between two turns that ask the same.
     """
 
-    def __init__(
-        self, *, context_window: int = CONTEXT_WINDOW, settings: ModelSettings | None = None
-    ) -> None:
+    def __init__(self, *, context_window: int = CONTEXT_WINDOW) -> None:
         # Nothing is paid for what is made in this program, and no note on made-up tags is read by it.
         profile = PricedProfile(
             context_window=context_window,
@@ -61,7 +59,7 @@ class OfflineModel(Model[None]):
             price_in=0.0,
             price_out=0.0,
         )
-        super().__init__(settings=settings, profile=profile)
+        super().__init__(profile=profile)
 
     @property
     def model_name(self) -> str:

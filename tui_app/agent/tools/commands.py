@@ -19,6 +19,7 @@ from time import monotonic
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.autorun import (
     MOST_FOLDERS,
+    AutorunPlaces,
     Stamp,
     content,
     digest,
@@ -288,7 +289,6 @@ class Stop:
 # What a command in the sandbox made that programs obey: the user says whether it stays.
 
 _MOST_ASKED = 20
-_CHANGED = "changed by {}; no undoes it"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -312,22 +312,7 @@ class MadePlaces:
     async def ask(self) -> list[str]:
         """Ask about each, as before it is written; what may not stay is removed. What the model is told."""
         after = await asyncio.to_thread(self.inside.autorun)
-        made, changed = made_since(self.inside.below, after)
-        made = [path for path in made if self.answered.get(path) != after.places[path]]
-        made = await asyncio.to_thread(lambda: [path for path in made if not self._is_written(path)])
-        said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
-        unseen = await asyncio.to_thread(lambda: [path for path in made if not is_showable(path)])
-        again = [path for path in made if path in self._declined or path in unseen]
-        if len(made) > _MOST_ASKED:
-            # Nobody looks at so many questions.
-            again = made
-        gone = await asyncio.to_thread(
-            lambda: [_taken_back(path, self.inside) for path in again if os.path.lexists(path)]
-        )
-        said += gone[:_MOST_ASKED]
-        if (more := len(gone) - _MOST_ASKED) > 0:
-            said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
-        waiting = [path for path in made if path not in again]
+        said, waiting = await asyncio.to_thread(self._looked_at, after)
         try:
             while waiting:
                 said += await self._ask_about(waiting[0], after.places[waiting[0]])
@@ -344,23 +329,40 @@ class MadePlaces:
 
     def left(self) -> list[str]:
         """What is there that nobody was asked about; blocking."""
-        after = self.inside.autorun()
-        made, _ = made_since(self.inside.below, after)
+        new, _ = self._unapproved(self.inside.autorun())
+        shown = map(self.inside.shown, new[:_MOST_ASKED])
+        return [f"[{each} is new and was not approved: programs obey it.]" for each in shown]
+
+    def _unapproved(self, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
+        """What is new and nobody has said yes to, and what was changed; blocking."""
+        made, changed = made_since(self.inside.below, after)
         new = [path for path in made if self.answered.get(path) != after.places[path]]
-        shown = [self.inside.shown(path) for path in new if not self._is_written(path)]
-        return [f"[{each} is new and was not approved: programs obey it.]" for each in shown[:_MOST_ASKED]]
+        return [path for path in new if not self._is_written(path)], changed
+
+    def _looked_at(self, after: AutorunPlaces) -> tuple[list[str], list[Path]]:
+        """Remove what may not stay; what the model is told, and what is to be asked about. Blocking."""
+        made, changed = self._unapproved(after)
+        said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
+        again = [path for path in made if path in self._declined or not is_showable(path)]
+        if len(made) > _MOST_ASKED:
+            # Nobody looks at so many questions.
+            again = made
+        gone = [_taken_back(path, self.inside) for path in again if os.path.lexists(path)]
+        said += gone[:_MOST_ASKED]
+        if (more := len(gone) - _MOST_ASKED) > 0:
+            said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
+        return said, [path for path in made if path not in again]
 
     async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
         shown, old = self.inside.shown(path), self.inside.below.texts.get(path)
+        deed, undone = ("made", "removes") if old is None else ("changed", "undoes")
         asked = replace(
             self.command,
             tool=WRITE_FILE.name,
             kind="file",
             subject=shown,
             detail=await asyncio.to_thread(content, path, shown, old),
-            note=f"made by {self.by}; no removes it"
-            if old is None
-            else f"changed by {self.by}; no undoes it",
+            note=f"{deed} by {self.by}; no {undone} it",
             guarded=f"always asked: programs obey {path.name}",
         )
         # What a background command makes of it meanwhile was not seen.
