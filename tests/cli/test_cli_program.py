@@ -161,6 +161,9 @@ Option = tuple[str, ...]
 
 CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("run", ("low water",), (("--json",), ("--model", "offline:extractive"), ("--session", "a1b2"))),
+    ("run", ("tide",), (("--background",), ("--json",), ("--session", "a1b2"))),
+    ("attach", ("a1b2",), ()),
+    ("stop", ("a1b2", "b2c3"), (("--all",), ("--json",))),
     ("demo", (), (("--plain",),)),
     ("run", ("-",), (("--yes",), ("--allow", "shell"), ("--mode", "edit"))),
     ("run", ("tide",), (("--schema", "tide.json"), ("--add-dir", "docs"), ("--effort", "high"))),

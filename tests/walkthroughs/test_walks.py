@@ -5,13 +5,16 @@ import re
 import pytest
 
 from tests.walkthroughs.conftest import Harbour
-from tests.walkthroughs.walk import Walk
+from tests.walkthroughs.walk import LIMIT_S, Walk
+from tui_app.session.background import wait_until
+from tui_app.session.lock import holder_process
 from tui_app.settings import OFFLINE_MODEL
 
 pytestmark = pytest.mark.pty
 
 LOWER = r"\b[1-6]?\d% of "
 RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
+BACK = re.compile(r"plimsoll attach ([0-9a-f]{8})")
 
 
 def first_answer(harbour: Harbour) -> Walk:
@@ -111,3 +114,20 @@ def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
     (session,) = RESUME.findall(walk.leave())
     walk = harbour.start("--resume", session).see("how high is the spring tide?", "7.3 metres", "● how high")
     walk.see(" · ok").send("and tomorrow?").see("and tomorrow?").not_see("esc stops")
+
+
+def test_left_in_the_background_and_back_the_next_day(harbour: Harbour) -> None:
+    """The window goes behind a compaction; the prompt that waited is answered without one."""
+    harbour.shut_gate()
+    walk = fill(first_answer(harbour), harbour, pastes=3)
+    walk.press("ctrl+g").see("Compacting conversation history")
+    walk.send("how high is the tide again?").see("Queued 1 of 1").send("/detach").see(
+        "Leaving after the present"
+    )
+    harbour.let_through()
+    assert walk.window.wait_exit(LIMIT_S) == 0
+    (session,) = BACK.findall(walk.window.after)
+    lock = harbour.machine.home / "data" / "sessions" / session / "background.lock"
+    assert wait_until(lambda: not holder_process(lock), LIMIT_S)
+    walk = harbour.start("attach").see("how high is the tide a", "7.3", "attached").see(" · ok")
+    walk.send("today: how high is it?").answered("today: how high is it?")

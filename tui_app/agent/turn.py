@@ -38,6 +38,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
+from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
@@ -127,6 +128,8 @@ class Recorder(AbstractCapability[Any]):
         self._asked = 0.0
         self._model: Model[Any] | None = None
         self._called: dict[str, float] = {}
+        self.known: frozenset[str] = frozenset()
+        """Ids of calls that were written down before the run."""
         self._forget_streamed()
 
     async def before_model_request(
@@ -181,11 +184,11 @@ class Recorder(AbstractCapability[Any]):
                 self._show(AssistantDelta(thinking=self._thinking.add(text)))
             case FunctionToolCallEvent(part=call) | OutputToolCallEvent(part=call):
                 self._called[call.tool_call_id] = monotonic()
-                self.journal.append(
-                    ToolCall(
-                        tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str()
+                if call.tool_call_id not in self.known:
+                    args = call.args_as_json_str()
+                    self.journal.append(
+                        ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=args)
                     )
-                )
             case FunctionToolResultEvent(part=part) | OutputToolResultEvent(part=part):
                 self.result(part)
 
@@ -399,23 +402,30 @@ class TurnRunner:
         """End the turn as soon as the step under way is done; all of it counts."""
         self.steps.stop_at_next_step()
 
-    async def run(self, history: Sequence[ModelMessage], model: Model) -> TurnResult:
+    async def run(
+        self, history: Sequence[ModelMessage], model: Model, calls: Sequence[ToolCallPart] = ()
+    ) -> TurnResult:
         """Run a turn whose prompt is the last message of ``history``.
 
         Args:
             history: The agent view.
             model: The model that answers.
+            calls: Calls of its newest answer that are to run first: the turn was left in front of them.
 
         Returns:
             How it ended; errors are returned, not raised, because what was done until then counts.
         """
         token = self._token = CancellationToken()
         self.steps.begin()
+        known: dict[str, Any] = {call.tool_call_id: True for call in calls}
+        self.recorder.known = frozenset(known)
         try:
             events = self.agent.run_stream_events(
                 None,
                 output_type=None if self.answers is None else self.answers.output_type(),
                 message_history=list(history),
+                # Each passes the gate as it would have then.
+                deferred_tool_results=DeferredToolResults(approvals=known) if known else None,
                 model=model,
                 conversation_id=self.conversation_id or None,
                 cancellation_token=token,

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from tui_app.session.store import SessionInfo
 
 COMMANDS: Mapping[str, str] = {
-    "run": "run", "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
+    "run": "run", "attach": "background", "stop": "background",
+    "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
     "compact": "compact", "handoff": "handoff", "diff": "sessions", "simulate": "simulate", "audit": "audit",
     "worktrees": "worktrees", "models": "models", "keys": "models", "doctor": "doctor",
@@ -107,7 +108,9 @@ def execute(argv: Sequence[str]) -> int:
     """
     if argv and argv[0] in COMMANDS:
         command = load_command(argv[0])
-        return _logged(command.execute, command.name, parse(command, argv[1:]))
+        args = parse(command, argv[1:])
+        args.argv = argv[1:]
+        return _logged(command.execute, command.name, args)
     args = screen_parser().parse_args(argv)
     if args.path and not Path(args.path).exists():
         from difflib import get_close_matches

@@ -5,10 +5,19 @@ import asyncio
 import math
 import sqlite3
 import sys
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from tui_app.cli.background import (
+    BACKGROUND,
+    FOREGROUND,
+    Foreground,
+    Outcome,
+    leave_running,
+    place_of_run,
+)
 from tui_app.cli.command import (
     FAILED,
     GOAL,
@@ -85,7 +94,6 @@ from tui_app.ui.text import one_line
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.conversation.session_history import Subscription
 
 _QUESTION_CELLS = 300
 _PATH_CELLS = 200
@@ -110,6 +118,7 @@ OPTIONS = (
         "print the answer as JSON that fits the JSON Schema in this file, and nothing else on stdout",
         default="",
     ),
+    *BACKGROUND,
     JSON,
 )
 NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
@@ -117,14 +126,12 @@ NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not
 
 def execute(program: Program, args: argparse.Namespace) -> int:
     """Send a prompt, print what happens, and end when the turn does."""
+    if args.background:
+        return leave_running(program, args)
+    place = place_of_run(args)
     answers = read_schema(args)
     goal = read_goal(args)
-    if goal is not None:
-        args.prompt = goal.text
-    if args.prompt is None and (sys.stdin is None or sys.stdin.isatty()):
-        raise WrongUsage(NO_PROMPT)
-    argument = "-" if args.prompt is None else args.prompt
-    prompt = read_prompt(argument)
+    argument, prompt = _argument(args, goal, place)
     piped = "" if argument == "-" else read_piped()
     flags = {"policy": args.policy, "mode": args.mode, "read_only": args.read_only}
     settings = program.settings(window=args.window, **flags)
@@ -141,20 +148,45 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         answers=answers,
         guards=tuple(args.guard),
         tools=tuple(args.tool),
+        # What asks ends it, and waits for the user.
+        attended=place.is_background and not args.yes,
+        goes_on=place.is_background,
     )
     if prompt.startswith("!"):
         tell(NO_SHELL)
-    for rule in () if args.agent else args.allow:
-        if wrong := misnamed(parse_rule("allow", rule, "command line"), settings.mcp):
-            tell(f"--allow {one_line(rule, 200)}: {wrong}")
-    for name, _ in () if args.agent else args.tool:
-        if wrong := misnamed(ApprovalRule("deny", name), settings.mcp):
-            tell(f"--tool {one_line(name, 200)}: {wrong}")
+    if not args.agent:
+        _name_unknown(args, settings.mcp)
     view = JsonView() if args.json else AnswerView(only_result=answers is not None)
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
     said = Prompt(prompt, named_files(argument, prompt), piped)
-    return run_until_signal(run_turn(opening, said, view, goal, drop_goal=args.goal == "off"))
+    work = run_turn(opening, said, view, goal, drop_goal=args.goal == "off", place=place)
+    return run_until_signal(work)
+
+
+def _argument(args: argparse.Namespace, goal: GoalSet | None, place: Foreground) -> tuple[str, str]:
+    """Where the prompt comes from, and the prompt.
+
+    Raises:
+        WrongUsage: if there is none.
+    """
+    if place.goes_on:
+        return "", ""
+    given = args.prompt if goal is None else goal.text
+    if given is None and (sys.stdin is None or sys.stdin.isatty()):
+        raise WrongUsage(NO_PROMPT)
+    argument = "-" if given is None else given
+    return argument, read_prompt(argument)
+
+
+def _name_unknown(args: argparse.Namespace, servers: Mapping[str, Any]) -> None:
+    """Say which tools of rules and switches are not there."""
+    for rule in args.allow:
+        if wrong := misnamed(parse_rule("allow", rule, "command line"), servers):
+            tell(f"--allow {one_line(rule, 200)}: {wrong}")
+    for name, _ in args.tool:
+        if wrong := misnamed(ApprovalRule("deny", name), servers):
+            tell(f"--tool {one_line(name, 200)}: {wrong}")
 
 
 def command_prompt(opening: Opening, typed: str) -> str:
@@ -366,6 +398,7 @@ async def run_turn(
     goal: GoalSet | None = None,
     *,
     drop_goal: bool = False,
+    place: Foreground = FOREGROUND,
 ) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
 
@@ -377,6 +410,7 @@ async def run_turn(
         view: Shows what happens.
         goal: What to work for, in place of the prompt.
         drop_goal: Whether the goal that stands in the session ends before.
+        place: What is done around the turn where it runs.
 
     Returns:
         The exit code.
@@ -392,7 +426,9 @@ async def run_turn(
     opened = open_session(opening)
     verdict = Verdict()
     follower: asyncio.Task[None] | None = None
+    outcome: Outcome = "stopped"
     try:
+        place.enter(opened)
         # A new session's first event was written before it could be watched.
         if not opening.session and (start := opened.store.record(opened.conversation.session, 1)):
             view.show(start)
@@ -411,14 +447,17 @@ async def run_turn(
         if drop_goal:
             opened.goals.end("off")
         work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
-        opened.conversation.submit(work)
+        place.begin(opened, work)
         await opened.conversation.settle()
+        outcome = "done" if verdict.code == OK else "failed"
     finally:
         trouble: Exception | None = None
         try:
+            await place.finish(opened, outcome)
             await opened.close()
         except (sqlite3.Error, OSError) as error:
             trouble = error
+        place.let_go()
         if follower is not None:
             await follower
         # A full disk that ended the turn refuses the end of the session, too.
@@ -441,7 +480,7 @@ class Early:
 
 
 async def _follow(
-    opened: "OpenSession", watching: "Subscription", view: RecordView, verdict: Verdict
+    opened: "OpenSession", watching: AsyncIterable[Record], view: RecordView, verdict: Verdict
 ) -> None:
     try:
         async for record in watching:

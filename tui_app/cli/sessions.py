@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from tui_app.cli.background import standings
 from tui_app.cli.command import (
     FAILED,
     OK,
@@ -239,8 +240,11 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
     if program.has_sessions:
         with program.sessions() as store:
             rows = [(info, title_of(store, info)) for info in store.sessions()]
+    left = standings(program)
     if args.json:
-        print_json({"sessions": [{**asdict(info), "title": title} for info, title in rows]})
+        told = {id: each.to_json() for id, each in left.items()}
+        found = [{**asdict(info), "title": title, "background": told.get(info.id)} for info, title in rows]
+        print_json({"sessions": found})
     elif not rows:
         tell("There are no sessions yet. Start one with: plimsoll")
     else:
@@ -248,6 +252,7 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
         listed = []
         for info, title in rows:
             said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
+            said += f" · {one_line(left[info.id].words, _LONG_TITLE_CELLS)}" if info.id in left else ""
             listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
         say_table([header, *listed], right=(2,))
 

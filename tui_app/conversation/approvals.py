@@ -207,6 +207,8 @@ class Approvals:
     mode: Mode = "ask"
     attended: bool = False
     """Whether a user sees the questions and can answer."""
+    is_left: bool = False
+    """Whether what is asked will be asked again by the process that goes on."""
     yes: bool = False
     """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
     session_rules: tuple[ApprovalRule, ...] = ()
@@ -355,7 +357,8 @@ class Approvals:
         try:
             decision = await answer
         except asyncio.CancelledError:
-            self._note(action, "cancelled", "person", id=id)
+            if not self.is_left:
+                self._note(action, "cancelled", "person", id=id)
             raise
         finally:
             self._shown = None

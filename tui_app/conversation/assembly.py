@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
@@ -29,6 +30,7 @@ from tui_app.context.user_text import beginning, one_line
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
+from tui_app.conversation.background import Background
 from tui_app.conversation.budget import budget_of
 from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
 from tui_app.conversation.conversation import Conversation, WorkRunner
@@ -60,6 +62,7 @@ from tui_app.events import (
     ModeChange,
     Notice,
     PolicyChange,
+    SessionBackground,
     SessionStart,
     Trigger,
 )
@@ -99,10 +102,13 @@ class OpenSession:
     extras: Extras
     guards: Guards
     goals: Goals
+    background: Background
     policy_before: str
     """Name of the policy it followed until another one was asked for; empty where none was."""
     effort_before: str
     """How much the model thought until another effort was asked for."""
+    goes_on: bool = False
+    """Whether what was left in it goes on."""
     missing: tuple[Path, ...] = ()
     """Folders that were to be added and are not there."""
     watching: "list[asyncio.Task[None]]" = field(default_factory=list)
@@ -129,11 +135,7 @@ class OpenSession:
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
         if self.effort_before != (effort := self.turns.runner.manner.thinking):
             self.conversation.history.append(EffortChange(old=self.effort_before, new=effort))
-        self.turns.close_open_calls(ProgramEnded())
-        self.shell.close_open()
-        if (tasks := self.conversation.tooling.tasks) is not None:
-            resume_tasks(tasks, self.conversation.history)
-        self.turns.mark_unanswered()
+        self._go_on()
         # Write the mode down where the log names another one, or none.
         mode, known = self.conversation.modes.current, chosen_mode(self.store, self.conversation.session)
         if mode != known:
@@ -146,6 +148,9 @@ class OpenSession:
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
+        # In the background the log first says what waits.
+        if self.turns.queue.labels and not (self.turns.queue.paused or self.background.is_inside):
+            self.conversation.resume_queue()
         await self.conversation.models.prepare(tokenizer=tokenizer)
         await self.conversation.efforts.tell(self.effort_before)
         self.extras.servers.start()
@@ -154,6 +159,17 @@ class OpenSession:
         start = self.store.record(self.conversation.session, 1)
         if start is not None:
             self.hooks.started(start)
+
+    def _go_on(self) -> None:
+        """Go on with a turn that was left, or close what a killed process left open."""
+        goes_on = self.goes_on and self.background.take_up()
+        if not goes_on:
+            self.turns.close_open_calls(ProgramEnded())
+        self.shell.close_open()
+        if (tasks := self.conversation.tooling.tasks) is not None:
+            resume_tasks(tasks, self.conversation.history)
+        if not goes_on:
+            self.turns.mark_unanswered()
 
     def _tell_folders(self) -> None:
         """Record which folders are added, and say of those that were and are not."""
@@ -181,6 +197,23 @@ class OpenSession:
         await self.prepare(tokenizer=self.store.info(self.conversation.session).messages > 0)
         self.remembering.catch_up()
 
+    async def detach(self) -> Literal["left", "waiting", "over"]:
+        """Come to the next safe point, so that another process can go on.
+
+        Returns:
+            Whether that has something to do, or first waits for an answer of the user; ``over`` where nothing
+            is left, or the user has stopped it meanwhile.
+        """
+        background = self.background
+        background.hand_over()
+        await self.conversation.finish_work()
+        queue = background.queue
+        if not queue.is_left or not (self.turns.is_left or queue.held_back):
+            background.stay()
+            return "over"
+        background.write_down(background.step)
+        return background.step
+
     async def close(self) -> None:
         """End the session; one in which nothing was ever said leaves no trace."""
         try:
@@ -190,7 +223,8 @@ class OpenSession:
             await self.conversation.close()
             await self.remembering.leave()
             session = self.conversation.session
-            if self.store.info(session).messages == 0:
+            is_kept = self.store.last_of(session, SessionBackground.TYPE) is not None
+            if not is_kept and self.store.info(session).messages == 0:
                 self.store.delete(session)
                 self.folder.remove()
         except (SessionDeleted, SessionNotFound, Overtaken) as error:
@@ -450,6 +484,8 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         shell=shell,
         bus=bus,
     )
+    background = Background(history=history, queue=turns.queue, turns=turns, approvals=tooling.approvals)
+    bus.listen(background.track)
     conversation = Conversation(work_runner, hooks, tooling)
     memory = MemoryGuard(
         compactions=compactions,
@@ -468,6 +504,6 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     return OpenSession(
         conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
-        memory, idle if opening.attended else None, remembering, extras, guards, goals, place.policy_before,
-        known, opening.missing,
+        memory, idle if opening.attended else None, remembering, extras, guards, goals, background,
+        place.policy_before, known, opening.goes_on, opening.missing,
     )  # fmt: skip

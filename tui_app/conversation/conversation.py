@@ -19,7 +19,7 @@ from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, Subscription
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell
-from tui_app.conversation.turns import Turns
+from tui_app.conversation.turns import UNFINISHED, Turns
 from tui_app.conversation.work import (
     AcceptPlan,
     BringBack,
@@ -30,6 +30,7 @@ from tui_app.conversation.work import (
     Compact,
     EditSummary,
     Exclude,
+    GoOn,
     Pin,
     Prompt,
     Pursue,
@@ -75,6 +76,7 @@ class WorkRunner:
             Compact: self.compact,
             Switch: self.turns.models.switch,
             Pursue: self.pursue,
+            GoOn: lambda _work: self.turns.run_turn(UNFINISHED),
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
             ChangeMode: lambda work: self.modes.change(work.mode),
@@ -105,6 +107,7 @@ class WorkRunner:
 
     def stop(self) -> None:
         self.turns.queue.pause()
+        self.turns.queue.is_left = False
         self.turns.models.cancel_loading()
         if self.shell.is_running:
             self.shell.cancel()
@@ -308,6 +311,10 @@ class Conversation:
     def cancel_compaction(self) -> None:
         if not self.compactions.cancel_awaited(with_request=False):
             self.compactions.cancel_job()
+
+    async def finish_work(self) -> None:
+        """Wait until nothing is done of what was asked for, whatever is under way beside it."""
+        await self._runner.settle()
 
     async def settle(self) -> None:
         await self._runner.settle()

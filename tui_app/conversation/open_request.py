@@ -54,6 +54,8 @@ class Opening:
     """The user's own agent as ``module:attribute``; empty is ours."""
     attended: bool = False
     """Whether a user can be asked before a tool changes something; else what asks is denied."""
+    goes_on: bool = False
+    """Whether a turn that was left in the session goes on, and prompts that waited."""
     allow: tuple[str, ...] = ()
     """Rules given for this opening alone: what tools may do without being asked about."""
     guards: tuple[str, ...] = ()

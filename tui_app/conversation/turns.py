@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
+    ToolCallPart,
     UserContent,
     UserPromptPart,
 )
@@ -67,6 +68,8 @@ GUARD = "said by a guard of the user"
 GOING_ON = "Continue: a stop hook says that this is not done."
 NOT_TESTED = "Continue: run the tests of what you changed, then say what came of it."
 """The prompt behind a turn that a guard does not let end."""
+UNFINISHED = Prompt("")
+"""Stands for the prompt of a turn that was left, and goes on."""
 MOST_GOING_ON = 3
 """Times in a row that hooks may have the model go on."""
 UNANSWERED = Error(
@@ -127,6 +130,12 @@ class Turns:
     """Puts in front of a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
     """The prompt whose turn is under way."""
+    leaving: bool = False
+    """Whether the turn is to end at the next safe point, and to go on in another process."""
+    is_left: bool = False
+    """Whether the newest turn has ended so."""
+    keeps: Callable[[str], bool] = lambda _call: False
+    """Whether the call with an id has not begun, so that a turn that is left goes on with it."""
     ends: dict[int, Record | None] = field(default_factory=dict)
     """By the ``id`` of each prompt that is followed, the event that has ended its turn."""
     _stopped: asyncio.Event = field(default_factory=asyncio.Event)
@@ -157,7 +166,8 @@ class Turns:
             end = TurnEnd(outcome="failed", prompt=prompt.text)
         else:
             try:
-                end = await self._send(prompt, model)
+                going_on = prompt is UNFINISHED
+                end = await (self._go_on(model) if going_on else self._send(prompt, model))
             except Stopped:
                 end = TurnEnd(outcome="cancelled", prompt=prompt.text)
             finally:
@@ -200,7 +210,18 @@ class Turns:
         if self.prompt is not None:
             self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
 
+    def hand_over(self) -> None:
+        """End the turn at the next safe point; it goes on in another process."""
+        self.leaving = True
+        self.steer()
+
+    def break_off(self) -> None:
+        """End the turn that is left where it is: nothing of it runs but what waits for an answer."""
+        self.leaving = True
+        self.runner.cancel()
+
     def cancel_turn(self) -> None:
+        self.leaving = False
         self._stopped.set()
         self.runner.cancel()
         if self._pause is not None:
@@ -236,6 +257,12 @@ class Turns:
             error: What ended the turn, where the user did not.
         """
         self.runner.close_calls(open_calls(self.history.newest()), error)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
+        visible = self.history.view.said()
+        return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
 
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
@@ -285,11 +312,30 @@ class Turns:
         named = (file.path for file in files if file.path not in (HOOK, GUARD, GOAL, CHECKED))
         paths = (*([PIPED] if prompt.piped else []), *named)
         said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
-        result = await self._answer(model)
-        self.close_open_calls(result.error)
+        return self._answered(await self._answer(model), started, said.seq, prompt.text)
+
+    async def _go_on(self, model: Model) -> TurnEnd:
+        """Have a turn end that was left: its calls that wait first, then what the model makes of all."""
+        started = monotonic()
+        said = next(
+            (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE), None
+        )
+        record = self.history.store.record(self.history.session, said.seq) if said is not None else None
+        prompt = record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
+        result = await self._answer(model, open_calls(self.history.newest()))
+        return self._answered(result, started, said.seq if said is not None else 0, prompt)
+
+    def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
+        """How a turn has ended; what of it was under way is closed."""
         duration = round(monotonic() - started, 3)
+        if self.leaving and result.error is None and self.is_unanswered:
+            self.is_left = True
+            begun = (call for call in open_calls(self.history.newest()) if not self.keeps(call.tool_call_id))
+            self.runner.close_calls([*begun])
+            return TurnEnd(outcome="cancelled", duration_s=duration)
+        self.close_open_calls(result.error)
         if result.error is not None:
-            back = prompt.text if self._failed(result.error, said.seq) else ""
+            back = prompt if self._failed(result.error, said) else ""
             return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
         if not result.cancelled:
             self._report_bad_end()
@@ -334,7 +380,7 @@ class Turns:
                 found.append(resource)
         return paths, found
 
-    async def _answer(self, model: Model) -> TurnResult:
+    async def _answer(self, model: Model, calls: Sequence[ToolCallPart] = ()) -> TurnResult:
         """Have the prompt at the end of the view answered, retrying transient failures.
 
         Each try goes on from what the log holds by then: tools that have run are not run again.
@@ -342,12 +388,14 @@ class Turns:
         history, failed, tried, self._steered = self.history, 0, set[str](), False
         once_more = self.rules.retries > 0
         while True:
+            if self.leaving:
+                return TurnResult()
             before = max((item.key for item in history.items()), default=0)
             self.compactions.in_run = True
             try:
-                result = await self.runner.run(to_messages(history.items()), model)
+                result = await self.runner.run(to_messages(history.items()), model, calls)
             finally:
-                self.compactions.in_run = False
+                self.compactions.in_run, calls = False, ()
             if once_more and not result.cancelled and self._take_back_cut(result.error):
                 once_more = False
                 continue

@@ -328,7 +328,14 @@ class Pursue(Work):
     LABEL = "/goal {0.goal.text}"
 
 
-HELD_BACK = (Prompt, Shell, Pursue)
+@frozen
+class GoOn(Work):
+    """Go on with the turn that was left unfinished."""
+
+    LABEL = "the turn that was left"
+
+
+HELD_BACK = (Prompt, Shell, Pursue, GoOn)
 """What a stop holds back: the user may not want it any more."""
 
 
@@ -346,6 +353,8 @@ class WorkQueue:
     report: Callable[[QueueChanged], object] = field(default=lambda change: None)
     """Shows each change."""
     paused: bool = False
+    is_left: bool = False
+    """Whether another process goes on with what is held back by a stop, too."""
     _waiting: deque[Work] = field(default_factory=deque)
 
     @property
@@ -369,9 +378,21 @@ class WorkQueue:
             self._waiting.append(work)
         self.announce()
 
+    def restore(self, *work: Work, paused: bool) -> None:
+        """Put what was left in an earlier process in front of everything."""
+        self._waiting.extendleft(reversed(work))
+        self.paused = paused and bool(work)
+        self.announce()
+
+    @property
+    def held_back(self) -> tuple[Work, ...]:
+        """What a stop holds back of what waits, oldest first."""
+        return tuple(work for work in self._waiting if isinstance(work, HELD_BACK))
+
     def next(self) -> Work | None:
         """Take out the oldest; while paused the oldest that is not held back."""
-        found = (each for each in self._waiting if not (self.paused and isinstance(each, HELD_BACK)))
+        holds = self.paused or self.is_left
+        found = (each for each in self._waiting if not (holds and isinstance(each, HELD_BACK)))
         work = next(found, None)
         if work is not None:
             self.remove(work)

@@ -363,6 +363,40 @@ class Error(Payload):
     """Raw text of the provider or the exception; shown on demand."""
 
 
+@frozen(kw_only=True)
+class LeftPrompt:
+    """A prompt that waited when its session was left."""
+
+    text: str
+    files: tuple[str, ...] = ()
+    """Paths of attached files, as the user wrote them."""
+    told: dict[str, str] = field(default_factory=dict)
+    """What goes along with it, by name: what was piped in, and what the program itself adds."""
+
+
+BackgroundStep = Literal["left", "waiting", "done", "failed", "stopped", "attached"]
+
+
+@event("session.background", row="notice")
+class SessionBackground(Payload):
+    """The session was left running in the background, ended there, or was taken up again."""
+
+    step: BackgroundStep
+    """``left`` for another process to go on, ``attached`` where a screen has taken it up. What ran in the
+    background is ``waiting`` for an answer, ``done``, ``failed`` or ``stopped``."""
+    question: str = ""
+    """What waits for an answer."""
+    turn: bool = False
+    """Whether a turn is unfinished, and goes on where the session is opened next."""
+    prompts: tuple[LeftPrompt, ...] = ()
+    """Prompts that are still to be sent, oldest first."""
+
+    def headline(self) -> str:
+        """What happened, and what waits."""
+        waits = f": {words_of(self.question)}" if self.question else ""
+        return f"background: {self.step}{waits}"
+
+
 @event("session.end")
 class SessionEnd(Payload):
     """The session was closed."""

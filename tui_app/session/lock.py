@@ -94,6 +94,22 @@ def holder(path: Path) -> str:
         os.close(file)
 
 
+def holder_process(path: Path) -> int:
+    """Number of the process that holds a lock; 0 when nobody does, or the file is another user's."""
+    try:
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except OSError:
+        return 0
+    try:
+        is_ours = not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()
+        number = os.read(file, 32).strip() if is_ours and not _try_lock(file, shared=True) else b""
+    except OSError:
+        return 0
+    finally:
+        os.close(file)
+    return int(number) if number.isdigit() else 0
+
+
 def _name(file: int) -> str:
     """Say who holds a lock: users know a window by when it came up, not by a process number."""
     # Written once, when it was taken.

@@ -81,6 +81,8 @@ class SessionFolder:
     """What is still to be done in this session."""
     lock_file = _Inside("writer.lock")
     """Held by the one process that may write."""
+    background_lock = _Inside("background.lock")
+    """Held by that process where it runs in the background."""
 
     def read_note(self, file: Path) -> str:
         """The text of the plan or the todo list; empty where there is none, or it cannot be read."""

@@ -88,6 +88,7 @@ class PlimsollApp(TellsFailures, Host):
         self.type_ahead = TypeAhead(self, lambda: self.chat.pane.prompt.editor)
         self.chat = ChatScreen(launch, launch.session)
         self.quit_asked = float("-inf")
+        self.detached = ()
         self.farewell = self.ended_by = ""
         """Printed once the terminal is restored: how to go on, and what ended the program unwanted."""
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []

@@ -33,6 +33,8 @@ class Host(App[int]):
     """What is said outside the screen."""
     type_ahead: "TypeAhead"
     """What is typed for something that is being opened."""
+    detached: tuple[str, ...]
+    """Arguments of the run in the background that goes on with the session; empty for none."""
     quit_asked: float
     """When ctrl+c was pressed with nothing to stop, in monotonic seconds."""
 

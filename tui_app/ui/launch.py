@@ -60,7 +60,7 @@ class Launch(Opening):
                 return models(stage.pace)
 
             wanted |= {"models": scripted}
-        return Opening(**wanted | {"session": session, "attended": True})
+        return Opening(**wanted | {"session": session, "attended": True, "goes_on": True})
 
 
 def started() -> None:

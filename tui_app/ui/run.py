@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tui_app.ui.launch import Launch
 from tui_app.ui.terminal_output import discard_output
+from tui_app.ui.text import clean
 
 _COLOUR_SYSTEMS = ("auto", "standard", "256", "truecolor")
 _SWITCH_S = 0.001
@@ -45,10 +46,24 @@ def run_app(launch: Launch) -> int:
             app.driver_class = TerminalDriver
     app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
-    _say_goodbye(app.farewell, app.ended_by or faults.told(launch.paths.log_file))
+    left = _leave_running(app.detached, launch) if app.detached else ""
+    _say_goodbye(left or app.farewell, app.ended_by or faults.told(launch.paths.log_file))
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
+
+
+def _leave_running(words: tuple[str, ...], launch: Launch) -> str:
+    """Have a process in the background go on with the session that was closed; what there is to say of it."""
+    from tui_app.session.background import NotBegun, begin
+
+    command = launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
+    try:
+        session, said = begin(words, cwd=launch.cwd, env=launch.env)
+    except NotBegun as failed:
+        return f"It does not run in the background: {clean(str(failed))}\nResume: {command} attach"
+    ways = f"Back to it: {command} attach {session}\nStop it: {command} stop {session}"
+    return "\n".join(filter(None, (clean(said), "It runs in the background.", ways)))
 
 
 def _heed_terminal() -> None:

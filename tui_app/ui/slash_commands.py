@@ -214,6 +214,8 @@ COMMANDS += (
         argument="[name]", opens="alone"),
     SlashCommand("help", "Keys and commands", Flow("help.show_help", "app"), opens="always"),
     SlashCommand("quit", "Leave; it can be resumed", _quit, aliases=("exit",)),
+    SlashCommand("detach", "Leave it running in the background, and quit", Flow("actions.detach"),
+        leaves=True),
     SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("queue.show_queue"),
         opens="always"),
     SlashCommand("memory", "See and change what is remembered here", Flow("memory.show_memory"),

@@ -13,9 +13,10 @@ from typing import TypeVar
 from tui_app.context.windows import LearntModels, resolve_window
 from tui_app.events import ToolResult
 from tui_app.records import frozen
+from tui_app.session.background import HAND_OVER, send, wait_until
 from tui_app.session.database import follow, open_store
 from tui_app.session.event_heads import Head
-from tui_app.session.lock import holder
+from tui_app.session.lock import holder, holder_process
 from tui_app.session.model_state import UNKNOWN, Known, known_of
 from tui_app.session.preview import Preview, load_preview
 from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore
@@ -127,7 +128,9 @@ class News:
 
 
 WRITTEN_ELSEWHERE = "This session is open in {}, so it is read-only here. /fork continues in a copy."
+HANDED_OVER = "This session runs in the background and comes here after its present step."
 FREE = "This session is no longer in use elsewhere. You can continue here."
+ARRIVED = "This session was running in the background and continues here."
 TAKEN_OVER = "The other window has closed this session. You can continue here."
 
 
@@ -159,7 +162,12 @@ class ReadOnlyFollower:
 
     def __init__(self, launch: Launch, session: str, presenter: Presenter, writer: str) -> None:
         self._launch, self._session, self._presenter, self._writer = launch, session, presenter, writer
-        self._lock_file = SessionFolder.named(launch.paths.sessions_dir, session).lock_file
+        folder = SessionFolder.named(launch.paths.sessions_dir, session)
+        self._lock_file, self._background = folder.lock_file, folder.background_lock
+        self.arrives = send(self._background, HAND_OVER)
+        """Whether it runs in the background: then it was asked to come here."""
+        self.why = HANDED_OVER if self.arrives else WRITTEN_ELSEWHERE.format(writer)
+        """Why nothing can be sent."""
         self._last = presenter.last
         """Log number of the newest event that was read."""
         self._over = threading.Event()
@@ -171,7 +179,9 @@ class ReadOnlyFollower:
         # Of a server it is known what it said a moment ago.
         far = isinstance(self._launch.database, SessionServer)
         who = self._writer if far else holder(self._lock_file)
-        return WRITTEN_ELSEWHERE.format(who) if who else ""
+        if not who:
+            return ""
+        return HANDED_OVER if self.arrives else WRITTEN_ELSEWHERE.format(who)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -181,6 +191,13 @@ class ReadOnlyFollower:
                 loop.call_soon_threadsafe(self._show, news)
 
         self._thread = asyncio.create_task(asyncio.to_thread(self._watch, tell), name="following")
+
+    async def arrival(self) -> bool:
+        """Wait until the process in the background has let go; False where nobody waits for that any more."""
+        await asyncio.to_thread(
+            wait_until, lambda: self._over.is_set() or not holder_process(self._background)
+        )
+        return not self._over.is_set()
 
     async def stop(self) -> None:
         self._over.set()

@@ -28,8 +28,8 @@ from tui_app.session.store import SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import ReviewMode, SettingsError
 from tui_app.ui.chat.log_reader import (
+    ARRIVED,
     TAKEN_OVER,
-    WRITTEN_ELSEWHERE,
     ReadOnlyFollower,
     persistently,
     preview_of,
@@ -267,7 +267,7 @@ class ChatSession:
             Names of the model, of the policy and of the mode.
         """
         await self._admit()
-        taken_over = False
+        taken_over = arrived = False
 
         def look_again() -> None:
             if self._follower is not None:
@@ -283,7 +283,7 @@ class ChatSession:
             except SessionLocked as locked:
                 if not taken_over:
                     self.presenter.on_typing(look_again)
-                await self._wait_for(str(locked))
+                arrived = await self._wait_for(str(locked))
                 taken_over = True
             else:
                 break
@@ -293,7 +293,7 @@ class ChatSession:
         if taken_over:
             preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             self.presenter.remeasure(preview.info, preview.known)
-            self.report(TAKEN_OVER)
+            self.report(ARRIVED if arrived else TAKEN_OVER)
         return model, policy, mode
 
     async def _show_rest(self) -> None:
@@ -304,17 +304,29 @@ class ChatSession:
         self.presenter.account(await asyncio.to_thread(figures.read), figures.last)
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
 
-    async def _wait_for(self, who: str) -> None:
-        """Show the session, as it grows, until something is asked for after the other window has let go."""
+    async def _wait_for(self, who: str) -> bool:
+        """Show the session, as it grows, until something is asked for after the other window has let go.
+
+        Returns:
+            Whether it has come from the background.
+        """
         self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
-        self.refuse(WRITTEN_ELSEWHERE.format(who))
+        self.refuse(follower.why)
         follower.start()
+        coming = asyncio.create_task(self._come(follower)) if follower.arrives else None
         try:
             await self.engine.wanted()
         finally:
             self._follower = None
             await follower.stop()
+            if coming is not None:
+                await asyncio.wait([coming])
             self.presenter.update(replace(self.state, locked=""))
+        return follower.arrives
+
+    async def _come(self, follower: ReadOnlyFollower) -> None:
+        if await follower.arrival():
+            self.engine.call(int)  # whatever is asked for opens it
 
     def _with(self, model: str, policy: str, mode: Mode) -> ChatState:
         return replace(self.state, model=model, policy=policy, mode=mode)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tui_app.events import Record, TurnEnd, UserMessage
+from tui_app.events import Record, SessionBackground, TurnEnd, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.prompts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
 from tui_app.ui.slash import is_command
@@ -89,6 +89,13 @@ class Unsent:
             A prompt of an earlier visit that has been sent now, to be forgotten; empty for none.
         """
         match record.data:
+            case SessionBackground(step="attached", prompts=prompts):
+                self._waiting += [each.text for each in prompts]
+                self.changed()
+            case SessionBackground(prompts=prompts):
+                # The log keeps them for the process that goes on.
+                for each in prompts:
+                    self.given_back(each.text)
             case TurnEnd(prompt=text) if text:
                 self.given_back(text)
             case UserMessage(text=text):

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
@@ -32,10 +33,14 @@ from tui_app.ui.slash import CustomCommand, prompt_of, words_of
 from tui_app.ui.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
 
 ASK_AGAIN = "Press ctrl+c again to quit"
 GO_BACK = "Press esc again to go back to an earlier prompt"
+NOTHING_LEFT = "Nothing is under way that could go on in the background. /quit leaves; it can be resumed."
+NO_DEMO = "The demo does not run in the background."
+LEAVING = "Leaving after the present step … esc stops it instead"
 LEAVE_DEMO = "Press esc again to leave the demo"
 AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
@@ -140,6 +145,35 @@ def what_leaving_costs(session: ChatSession) -> str:
         losses.append("the compaction is cancelled")
     losses += _what_waits(session)
     return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""
+
+
+async def detach(app: "Host", session: ChatSession) -> None:
+    """Leave what is under way to a process in the background, and quit."""
+    state, launch = session.state, session.launch
+    if why := session.read_only or (NO_DEMO if launch.stage is not None else ""):
+        session.say(why)
+        return
+    if not (state.busy or state.queue):
+        session.say(NOTHING_LEFT)
+        return
+    session.say(LEAVING)
+    step, rules = await session.ask(_leave)
+    if step == "over":
+        session.say(NOTHING_LEFT)
+        return
+    if step == "left":
+        words: list[tuple[str, ...]] = [("--session", session.id), ("--cwd", str(launch.cwd))]
+        words += [("--allow", each) for each in rules]
+        words += [("--add-dir", str(each)) for each in launch.add_dirs]
+        words += [("--agent", launch.agent)] if launch.agent else []
+        words += [("--trust",)] * launch.trust + [("--read-only",)] * bool(launch.flags.get("read_only"))
+        app.detached = tuple(chain(*words))
+    app.exit()
+
+
+async def _leave(opened: "OpenSession") -> tuple[str, list[str]]:
+    rules = opened.conversation.tooling.approvals.session_rules
+    return await opened.detach(), [rule.text for rule in rules]
 
 
 async def may_leave(app: "Host", session: ChatSession, first: str = "") -> bool:

@@ -19,6 +19,7 @@ from textual.worker import Worker
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.records import frozen
+from tui_app.session.background import standings_of, where_open
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, rename_session
@@ -26,7 +27,6 @@ from tui_app.session.preview import StatsReader
 from tui_app.session.search import Found, Searched, searching
 from tui_app.session.stats import SessionStats
 from tui_app.session.store import SessionInfo, SessionNotFound, explained
-from tui_app.session.workspace import SessionFolder
 from tui_app.ui.dialogs.actions import may_leave, what_leaving_costs
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
@@ -106,12 +106,14 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             tz: Time zone of the dates; ``None`` for that of the machine.
         """
         self._current, self._held, self._read_stats = current, held, stats
+        self.standing: Mapping[str, str] = {}
+        """By id, how those stand that were left in the background."""
         known: dict[str, SessionStats] = {}
         self._stats = known
         """By session, as far as they are read."""
 
         def name(row: SessionInfo, cells: int) -> Content:
-            mark = THIS_ONE if row.id == current else ""
+            mark = self._mark(row, cells)
             return Content.assemble(one_line(row.title, cells - cell_len(mark)) or "untitled", (mark, MUTED))
 
         def moment(row: SessionInfo) -> datetime:
@@ -157,7 +159,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             title=lambda it: " · ".join(
                 ["Sessions", it.how_many, *(folder(row.cwd) for row in it.shown[:1])]
             ),
-            words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id}",
+            words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id} {self.standing.get(row.id, '')}",
             note=note,
             empty="No matching session.",
             none=_NO_OTHER,
@@ -170,6 +172,12 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         # By folder: this one, then the one used last.
         folders = list(dict.fromkeys((here, *(row.cwd for row in rows))))
         super().__init__(sorted(rows, key=lambda row: folders.index(row.cwd)), spec)
+
+    def _mark(self, row: SessionInfo, cells: int) -> str:
+        """What stands behind the title of a session."""
+        if (standing := self.standing.get(row.id)) is not None:
+            return f"  {one_line(standing, max(8, cells // 2))}"
+        return THIS_ONE if row.id == self._current else ""
 
     def on_mount(self) -> None:
         """List the sessions; what each has spent comes later."""
@@ -445,7 +453,7 @@ async def choose_session(
     """
     while True:
         try:
-            infos = await asyncio.to_thread(_list, launch)
+            infos, standing = await asyncio.to_thread(_list, launch)
         except sqlite3.Error as error:
             told = explained(error, launch.paths.database)
             await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
@@ -461,7 +469,7 @@ async def choose_session(
             home=launch.env.get("HOME", ""),
             stats=lambda id: StatsReader(launch.database, id).read(),
         )
-        screen.written = written
+        screen.written, screen.standing = written, standing
         choice = await app.push_screen_wait(screen)
         written = screen.written
         if choice is None:
@@ -519,7 +527,7 @@ def held_elsewhere(launch: Launch, session: str) -> str:
     """Where a session is open for writing, in words; empty where it is not, or that is unknown."""
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
-            return store.holder(session, SessionFolder.named(launch.paths.sessions_dir, session).lock_file)
+            return where_open(store, launch.paths.sessions_dir, session)
     except (OSError, sqlite3.Error):
         return ""
 
@@ -547,11 +555,14 @@ def _rename(launch: Launch, session: str, title: str) -> str:
     return ""
 
 
-def _list(launch: Launch) -> list[SessionInfo]:
+def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
+    """The sessions, and by id how those stand that were left in the background."""
     if not has_begun(launch.database):
-        return []
+        return [], {}
     with closing(open_store(launch.database, read_only=True)) as store:
-        return store.sessions()
+        infos = store.sessions()
+        left = standings_of(store, launch.paths.sessions_dir, infos)
+        return infos, {id: each.words for id, each in left.items()}
 
 
 def _delete(launch: Launch, session: str) -> str:

@@ -1,0 +1,195 @@
+"""A session that is left goes on elsewhere as if nothing had been between: calls, questions and prompts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from tests.conversation.driving import Desk, assert_valid, until
+from tests.servers.behaviours import Text, Tool
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
+from tui_app.conversation.approvals import Decision
+from tui_app.conversation.assembly import OpenSession, open_session
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    ApprovalDecided,
+    ApprovalRequested,
+    AssistantMessage,
+    Error,
+    QuestionAsked,
+    SessionBackground,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.background import Standing, standing_of
+
+
+@asynccontextmanager
+async def screen(desk: Desk, session: str = "") -> AsyncIterator[OpenSession]:
+    """A session as a screen opens it."""
+    opening = desk.opening(session=session, read_only=False)
+    opened = open_session(replace(opening, attended=True, goes_on=True))
+    try:
+        await opened.prepare()
+        yield opened
+    finally:
+        await opened.close()
+
+
+def log(opened: OpenSession) -> list[object]:
+    return [record.data for record, _ in opened.store.records(opened.conversation.session)]
+
+
+async def test_a_question_is_asked_again_and_its_call_runs_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    """Of two calls one has run; the other waits for an answer when the session is left."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    both = Tool((("list_files", {}), ("run_command", {"command": "echo tide > made.txt"})))
+    fake_openai.add(both, Text("Made."))
+    async with screen(desk) as opened:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("make it"))
+        opened.conversation.submit(Prompt("and then?"))
+        await until(watching, lambda data: isinstance(data, ApprovalRequested))
+        assert await opened.detach() == "waiting"
+        session = opened.conversation.session
+        (step,) = [each for each in log(opened) if isinstance(each, SessionBackground)]
+        assert step.turn
+        assert "echo tide" in step.question
+        assert [each.text for each in step.prompts] == ["and then?"]
+        assert not [each for each in log(opened) if isinstance(each, ApprovalDecided)]
+    assert not (desk.cwd / "made.txt").exists()
+    async with screen(desk, session) as opened:
+        watching = opened.conversation.watch()
+        asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
+        assert isinstance(asked, ApprovalRequested)
+        opened.conversation.tooling.approvals.decide(asked.id, Decision("once"))
+        await opened.conversation.settle()
+        assert (desk.cwd / "made.txt").read_text() == "tide\n"
+        assert_valid(opened.conversation)
+        events = log(opened)
+    assert [each.name for each in events if isinstance(each, ToolResult)] == ["list_files", "run_command"]
+    assert len([each for each in events if isinstance(each, ToolCall)]) == 2
+    assert [each.text for each in events if isinstance(each, UserMessage)] == ["make it", "and then?"]
+    assert len(fake_openai.journal) == 3
+
+
+async def test_the_step_under_way_is_finished_and_the_next_one_happens_elsewhere(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    """Left while an answer is written: its calls run here, the next request is made there."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    hold = Signal()
+    fake_openai.add(Tool((("list_files", {}),), hold=hold), Text("One file."))
+    async with screen(desk) as opened:
+        opened.conversation.submit(Prompt("what is there?"))
+        exchange = await fake_openai.request(1)
+        await exchange.paused.wait()
+        leaving = asyncio.create_task(opened.detach())
+        await asyncio.sleep(0)
+        hold.set()
+        assert await leaving == "left"
+        session = opened.conversation.session
+        assert [each.name for each in log(opened) if isinstance(each, ToolResult)] == ["list_files"]
+    async with screen(desk, session) as opened:
+        await opened.conversation.settle()
+        assert_valid(opened.conversation)
+        events = log(opened)
+    assert len(fake_openai.journal) == 2
+    assert [each.text for each in events if isinstance(each, AssistantMessage)][-1] == "One file."
+    assert not [each for each in events if isinstance(each, Error)]
+    steps = [each.step for each in events if isinstance(each, SessionBackground)]
+    assert steps == ["left", "attached"]
+    async with screen(desk, session) as opened:
+        await opened.conversation.settle()
+    assert len(fake_openai.journal) == 2, "what was taken up once is not taken up again"
+
+
+async def test_stopping_takes_back_that_it_is_left(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("A long answer", hold=Signal()), Text("Fine."))
+    async with screen(desk) as opened:
+        opened.conversation.submit(Prompt("say much"))
+        opened.conversation.submit(Prompt("and more"))
+        await (await fake_openai.request(1)).paused.wait()
+        leaving = asyncio.create_task(opened.detach())
+        await asyncio.sleep(0)
+        opened.conversation.cancel()
+        assert await leaving == "over"
+        assert not [each for each in log(opened) if isinstance(each, SessionBackground)]
+        opened.conversation.resume_queue()
+        await opened.conversation.settle()
+    assert len(fake_openai.journal) == 2
+
+
+async def test_in_the_background_a_question_ends_it_once_the_other_calls_are_done(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = Tool((("ask_user", {"question": "Which harbour?"}), ("list_files", {})))
+    fake_openai.add(calls, Text("Brest it is."))
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.conversation.submit(Prompt("ask me"))
+        await opened.conversation.settle()
+        assert opened.background.question == "Which harbour?"
+        opened.background.write_down("waiting")
+        session = opened.conversation.session
+        assert standing_of(opened.store, desk.opening().paths.sessions_dir, session) == Standing(
+            state="waiting", question="Which harbour?"
+        )
+    async with screen(desk, session) as opened:
+        watching = opened.conversation.watch()
+        asked = (await until(watching, lambda data: isinstance(data, QuestionAsked))).data
+        assert isinstance(asked, QuestionAsked)
+        assert opened.conversation.tooling.questions.reply(asked.id, "Brest")
+        await opened.conversation.settle()
+        assert_valid(opened.conversation)
+        assert standing_of(opened.store, desk.opening().paths.sessions_dir, session) is None
+    assert len(fake_openai.journal) == 2
+
+
+async def test_prompts_of_a_process_that_was_killed_wait_for_the_user(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    """One was sent before the end, one was not: only that one is back, and nothing is sent by itself."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Yes."))
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.turns.queue.restore(Prompt("first"), Prompt("second", ("README.md",)), paused=False)
+        opened.background.write_down("left")
+        assert opened.turns.queue.remove(opened.turns.queue.held_back[1])
+        opened.conversation.resume_queue()
+        await opened.conversation.settle()
+        session = opened.conversation.session
+    async with screen(desk, session) as opened:
+        await opened.conversation.settle()
+        assert opened.turns.queue.paused
+        assert opened.turns.queue.held_back == (Prompt("second", ("README.md",)),)
+    assert len(fake_openai.journal) == 1
+
+
+async def test_a_process_that_has_only_begun_leaves_what_was_left(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    """It was killed behind its first word in the log: turn, question and prompts are there as before."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Tool((("run_command", {"command": "echo tide > made.txt"}),)))
+    async with screen(desk) as opened:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("make it"))
+        opened.conversation.submit(Prompt("and then?"))
+        await until(watching, lambda data: isinstance(data, ApprovalRequested))
+        assert await opened.detach() == "waiting"
+        session = opened.conversation.session
+    opened = open_session(replace(desk.opening(session=session), attended=True, goes_on=True))
+    opened.background.is_inside = True
+    await opened.prepare()
+    opened.background.write_down("left")
+    step = log(opened)[-1]
+    assert isinstance(step, SessionBackground)
+    assert (step.turn, [each.text for each in step.prompts]) == (True, ["and then?"])
+    await opened.close()
+    assert len(fake_openai.journal) == 1

@@ -1,0 +1,213 @@
+"""Sessions that run in the background: how each stands, and how its process is begun, asked and stopped.
+
+The process holds the lock of its session as any writer does, and one more that names it: the kernel takes
+both back when it dies, so no number of a dead process is ever believed. Only what a user has left runs.
+"""
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Any, Literal
+
+from tui_app.events import (
+    HookRan,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryPruned,
+    SessionBackground,
+    SessionEnd,
+    TaskEnded,
+    UserMessage,
+)
+from tui_app.records import frozen
+from tui_app.session.lock import holder_process
+from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.workspace import SessionFolder
+
+HAND_OVER, STOP = (getattr(signal, name, signal.SIGTERM) for name in ("SIGUSR1", "SIGTERM"))
+INSIDE = "--in-background"
+"""Says to ``run`` that it is the process in the background."""
+PATIENCE_S = 15.0
+"""Seconds that a process may take to stop until it is killed."""
+_LOOK_S = 0.05
+_ENDS = (SessionEnd, HookRan, TaskEnded, MemoryAdded, MemoryPruned, MemoryConsolidated)
+_BESIDE = frozenset(each.TYPE for each in _ENDS)
+"""What the end of a session brings with it."""
+
+
+@frozen(kw_only=True)
+class Standing:
+    """How a session stands that was left in the background."""
+
+    state: Literal["running", "waiting", "left", "done", "failed", "stopped", "attached", "interrupted"]
+    """``left`` is for the next screen to go on with; ``interrupted`` where its process was killed."""
+    question: str = ""
+    """What waits for an answer."""
+    prompts: int = 0
+    """How many prompts wait."""
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether there is something to go on with."""
+        return bool(self.prompts) or self.state not in ("done", "failed", "stopped")
+
+    @property
+    def words(self) -> str:
+        return f"waits: {self.question}" if self.state == "waiting" else self.state
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def standing_of(store: SessionStore, sessions_dir: Path, session: str) -> Standing | None:
+    """How a session stands; None where nothing was left, or a screen has taken it up since."""
+    found = newest_step(store, session)
+    if found is None or found[1].step == "attached":
+        return None
+    seq, left, is_newest = found
+    runs = holder_process(SessionFolder.named(sessions_dir, session).background_lock)
+    if not runs and not is_newest and left.step != "left":
+        return None
+    sent = prompts_behind(store, session, seq) if left.prompts else ()
+    return Standing(
+        state="running" if runs else left.step if is_newest else "interrupted",
+        question="" if runs else left.question,
+        prompts=max(0, len(left.prompts) - len(sent)),
+    )
+
+
+def standings_of(
+    store: SessionStore, sessions_dir: Path, infos: Iterable[SessionInfo]
+) -> dict[str, Standing]:
+    """By id, how those of some sessions stand that were left."""
+    found = ((info.id, standing_of(store, sessions_dir, info.id)) for info in infos)
+    return {id: each for id, each in found if each is not None}
+
+
+def where_open(store: SessionStore, sessions_dir: Path, session: str) -> str:
+    """Where a session is open for writing, in words; empty where it is not."""
+    folder = SessionFolder.named(sessions_dir, session)
+    who = store.holder(session, folder.lock_file)
+    return "the background" if who and holder_process(folder.background_lock) else who
+
+
+def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackground, bool] | None:
+    """What was written down last of a session in the background, and whether nothing has happened since."""
+    record = store.last_of(session, SessionBackground.TYPE)
+    if record is None or not isinstance(record.data, SessionBackground):
+        return None
+    later = (head.type for head in store.heads(session, record.seq))
+    return record.seq, record.data, all(kind in _BESIDE for kind in later)
+
+
+def prompts_behind(store: SessionStore, session: str, seq: int) -> list[str]:
+    """The prompts that were sent behind a log number."""
+    said = (head.seq for head in store.heads(session, seq) if head.type == UserMessage.TYPE)
+    found = (store.record(session, each) for each in said)
+    return [each.data.text for each in found if each is not None and isinstance(each.data, UserMessage)]
+
+
+class NotBegun(Exception):
+    """Nothing could be left in the background; the text says why.
+
+    Args:
+        why: What was said.
+        code: Exit code of the process.
+    """
+
+    def __init__(self, why: str, code: int = 1) -> None:
+        super().__init__(why)
+        self.code = code
+
+
+def begin(
+    words: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdin: IO[Any] | int = subprocess.DEVNULL
+) -> tuple[str, str]:
+    """Start ``plimsoll run`` in the background and wait until its session is open.
+
+    It has no terminal and leads a session of its own, so that it outlives the window and its shell.
+
+    Args:
+        words: Arguments of ``run``.
+        cwd: Where to start.
+        env: All of its environment.
+        stdin: What it reads piped input from.
+
+    Returns:
+        Id of the session, and what was said on stderr until then.
+
+    Raises:
+        NotBegun: if it ended instead, or this system has none.
+    """
+    if sys.platform == "win32":
+        raise NotBegun("Sessions cannot be left in the background on Windows.")
+    command = [sys.executable, "-P", "-m", "tui_app", "run", INSIDE, *words]
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
+        process = subprocess.Popen(
+            command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=told, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        with process.stdout:
+            session = process.stdout.readline().strip()
+        code = 0 if session else process.wait()
+        told.seek(0)
+        said = told.read().strip()
+    if not session:
+        raise NotBegun(said or "The process in the background ended at once.", code)
+    # It is to outlive us: there is nothing to wait for, and nothing to warn of.
+    process.returncode = 0
+    return session, said
+
+
+def send(lock_file: Path, number: int) -> bool:
+    """Send the process in the background a signal; whether there is one, of this user.
+
+    Args:
+        lock_file: What it holds.
+        number: Of the signal.
+    """
+    process = holder_process(lock_file)
+    if not process:
+        return False
+    with suppress(ProcessLookupError, PermissionError):
+        if not hasattr(os, "pidfd_open"):
+            os.kill(process, number)
+            return True
+        handle = os.pidfd_open(process)
+        try:
+            # Whoever has the number now and still holds the lock is the one that is meant.
+            if holder_process(lock_file) == process:
+                signal.pidfd_send_signal(handle, number)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def stop(lock_files: Iterable[Path], patience_s: float = PATIENCE_S) -> list[Path]:
+    """Stop processes in the background, by force where one does not end; those there were."""
+    found = [each for each in lock_files if send(each, STOP)]
+    if not wait_until(lambda: not any(map(holder_process, found)), patience_s):
+        for each in found:
+            send(each, signal.SIGKILL)
+        wait_until(lambda: not any(map(holder_process, found)), patience_s)
+    return found
+
+
+def wait_until(holds: Callable[[], bool], limit_s: float = math.inf) -> bool:
+    """Look every now and then whether something is so; whether it was in time."""
+    until = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(_LOOK_S)
+    return True
