@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds the wheel, installs it alone into a new environment, and uses it far from this checkout, offline.
+# Builds the source archive and from it the wheel, installs that alone into a new environment, and uses it far from
+# this checkout, offline.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 checks="$PWD/.ci"
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
-.venv/bin/python -m build --wheel --outdir "$work/dist" >/dev/null
+.venv/bin/python -m build --outdir "$work/dist" >/dev/null
 wheel="$(echo "$work"/dist/*.whl)"
-.venv/bin/python "$checks/check_wheel.py" "$wheel"
+.venv/bin/python "$checks/check_wheel.py" "$wheel" "$work"/dist/*.tar.gz
 
 .venv/bin/python -m venv "$work/venv"
 "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore "$wheel"

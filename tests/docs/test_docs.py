@@ -33,11 +33,13 @@ from tests.ui.kit import unpainted
 from tui_app.chat_keys import KEYS
 from tui_app.cli.output import print_json
 from tui_app.cli.program import COMMANDS, screen_parser
+from tui_app.cli.schema import output_names
 from tui_app.context.compaction.plan import FORCED
 from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
 from tui_app.events import (
+    BY_TYPE,
     PAYLOADS,
     Error,
     Fact,
@@ -325,6 +327,17 @@ def test_script_draws_all_pictures_without_a_trace_of_this_machine(tmp_path: Pat
         words = " ".join("".join(ET.fromstring(path.read_text("utf-8")).itertext()).split())
         assert PICTURES[path.stem] in words.replace("\u00a0", " ")
         assert str(tmp_path.parent) not in words
+
+
+def test_what_shows_a_promise_is_there() -> None:
+    """Files and schemas that the page of promises names."""
+    shown = [row.rsplit("|", 2)[1] for row in page("docs/promises.md").splitlines() if row.startswith("| ")]
+    named = [word for cell in shown for word in re.findall(r"`([^`]+)`", cell)]
+    files = [word for word in named if word.startswith("tests/")]
+    assert len(files) > 8
+    assert [word for word in files if not [*ROOT.glob(word)]] == []
+    schemas = [word.removeprefix("plimsoll schema").strip(' "') for word in named if " schema" in word]
+    assert {each for each in schemas if each and each != "--list"} <= {*output_names(), *BY_TYPE}
 
 
 def test_dependencies_are_all_explained() -> None:

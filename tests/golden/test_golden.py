@@ -3,8 +3,10 @@
 import gzip
 import json
 import os
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,16 @@ from tests.golden.plays import made_up_imports, name_of, transcript
 from tests.golden.replacements import replacements
 from tests.golden.tables import tables
 from tests.quality.transcripts import find_files
+from tui_app.session.migrations import MIGRATIONS, version_of
+from tui_app.session.word_index import add_index_words
 
 pytestmark = pytest.mark.timeout(300)
 """The pinned folder is one for all processes: tests beside each other wait for it."""
 TRANSCRIPTS = os.environ.get("PLIMSOLL_TRANSCRIPTS", "")
 """Read once: the tests themselves see no variable of ours but their home."""
 FILES = find_files([Path(TRANSCRIPTS)]) if TRANSCRIPTS else []
+FIRST_SCHEMA = 5
+"""The form of the sessions file that 0.1.0 has written."""
 OLDER = sorted(HERE.glob("sessions-*.db.gz"))
 
 
@@ -93,14 +99,32 @@ class Older:
         return self.text("export", self.ids[title], "--view", "agent")
 
 
-@pytest.fixture(params=OLDER, ids=lambda path: path.name)
-def older(request: pytest.FixtureRequest) -> Iterator[Older]:
-    """A home in which an older version has left its sessions file, and nothing beside it."""
+@contextmanager
+def older_world(kept: Path, schema: int = 0) -> Iterator[World]:
+    """A home in which an older version has left its sessions file, and nothing beside it.
+
+    Args:
+        kept: The file.
+        schema: What a later version has made of it; 0 for none.
+    """
     with pinned_world() as world:
         write_files(world)
-        (world.home / "data").mkdir(parents=True)
-        (world.home / "data/sessions.db").write_bytes(gzip.decompress(request.param.read_bytes()))
+        file = world.home / "data/sessions.db"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(gzip.decompress(kept.read_bytes()))
+        with closing(sqlite3.connect(file, isolation_level=None)) as db:
+            add_index_words(db)
+            for number in range(version_of(db), schema):
+                for statement in MIGRATIONS[number]:
+                    db.execute(statement)
+                db.execute(f"PRAGMA user_version = {number + 1}")
         world.made += [""] * 100  # new sessions get other ids than those in the file
+        yield world
+
+
+@pytest.fixture(params=OLDER, ids=lambda path: path.name)
+def older(request: pytest.FixtureRequest) -> Iterator[Older]:
+    with older_world(request.param) as world:
         yield Older(world)
 
 
@@ -131,6 +155,17 @@ def test_an_older_session_resumes_after_its_rewind_compacts_and_undoes(older: Ol
     assert older.view("Tide times") != whole
     older.text("compact", session, "--undo")
     assert older.view("Tide times") == whole
+
+
+@pytest.mark.parametrize("schema", range(FIRST_SCHEMA, len(MIGRATIONS) + 1))
+def test_a_file_of_every_form_since_the_first_version_goes_on(schema: int) -> None:
+    """As a session left it whose program had come so far, and no further, when it was last used."""
+    with older_world(OLDER[0], schema) as world:
+        older = Older(world)
+        test_an_older_session_resumes_after_its_rewind_compacts_and_undoes(older)
+        assert {each["title"] for each in older.json("sessions", "list")["sessions"]} >= set(older.ids)
+        with closing(sqlite3.connect(world.home / "data/sessions.db")) as db:
+            assert version_of(db) == len(MIGRATIONS)
 
 
 def test_an_older_compaction_is_undone_and_redone(older: Older) -> None:
