@@ -1,3 +1,3 @@
 """The version of Plimsoll, read by the build and by ``plimsoll --version``."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
