@@ -80,9 +80,13 @@ async def in_question(pilot: Pilot[int]) -> None:
     """A tool asks before it changes a file."""
     await typed(pilot, "write board.py: print(sailings(today))")
     box = pilot.app.screen.query_one(ApprovalBox)
-    keys = box.query_one("#approval-keys", HintRow)
-    # Until it is laid out, the box does not know that all of the question is seen.
-    await until(pilot, lambda: box.question and box.has_focus and ("y", "yes") in [h[:2] for h in keys.hints])
+
+    def answerable() -> bool:
+        # Until it is laid out, the box does not know that all of the question is seen.
+        shown = [hint[:2] for row in box.query(HintRow) for hint in row.hints]
+        return box.question is not None and box.has_focus and ("y", "yes") in shown
+
+    await until(pilot, answerable)
 
 
 async def in_approvals(pilot: Pilot[int]) -> None:

@@ -63,6 +63,7 @@ ALLOWED_METHODS: set[str] = {
     "stop",
     "text",
     "to_json",
+    "words",
 }
 """Public method names that more than `MOST_OWNERS` classes define."""
 LIBRARY_METHODS = {
