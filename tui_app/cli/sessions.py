@@ -252,7 +252,7 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
         listed = []
         for info, title in rows:
             said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
-            said += f" · {one_line(left[info.id].words, _LONG_TITLE_CELLS)}" if info.id in left else ""
+            said += f" · {one_line(left[info.id].in_words, _LONG_TITLE_CELLS)}" if info.id in left else ""
             listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
         say_table([header, *listed], right=(2,))
 

@@ -60,7 +60,7 @@ class Standing:
         return bool(self.prompts) or self.state not in ("done", "failed", "stopped")
 
     @property
-    def words(self) -> str:
+    def in_words(self) -> str:
         return f"waits: {self.question}" if self.state == "waiting" else self.state
 
     def to_json(self) -> dict[str, Any]:

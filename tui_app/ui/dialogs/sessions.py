@@ -562,7 +562,7 @@ def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
     with closing(open_store(launch.database, read_only=True)) as store:
         infos = store.sessions()
         left = standings_of(store, launch.paths.sessions_dir, infos)
-        return infos, {id: each.words for id, each in left.items()}
+        return infos, {id: each.in_words for id, each in left.items()}
 
 
 def _delete(launch: Launch, session: str) -> str:
