@@ -139,8 +139,11 @@ DIAGNOSTICS = ToolSpec(
 USE_SKILL = ToolSpec(name="use_skill")
 EXPLORE = ToolSpec(name="explore", editor="search")
 DELEGATE = ToolSpec(name="delegate", editor="search")
-SUB_AGENT_TOOLS = frozenset({EXPLORE.name, DELEGATE.name})
+FORK = ToolSpec(name="fork", title=Title(argument="task"))
+SUB_AGENT_TOOLS = frozenset({EXPLORE.name, DELEGATE.name, FORK.name})
 """Names of the tools that send sub-agents."""
+AGENTS = ToolSpec(name="agents", title=Title(argument="action", default="list"))
+"""Sees to those that were sent."""
 
 TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
     {spec.name: spec for spec in tuple(globals().values()) if isinstance(spec, ToolSpec)}

@@ -18,7 +18,7 @@ import tui_app
 from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool
 from tui_app.agent.mcp.toolset import mcp_tool_search
 from tui_app.agent.prompts import PROMPTS
-from tui_app.agent.subagents import delegate_toolset, explore_toolset
+from tui_app.agent.subagents import subagent_toolset
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool
 from tui_app.agent.tools.lookup import ReadTools, skill_toolset
 from tui_app.agent.tools.toolset import (
@@ -43,8 +43,7 @@ FUNCTIONS: dict[str, Any] = (
     | {
         name: tool.function
         for toolset in (
-            explore_toolset(None),
-            delegate_toolset(None, lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
+            subagent_toolset(None, lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
             skill_toolset(lambda: SimpleNamespace(found=True)),  # type: ignore[arg-type,return-value]
         )
         for name, tool in toolset.tools.items()

@@ -48,16 +48,27 @@ def of_log(opened: OpenSession, *kinds: type) -> list[Any]:
     return of([record for record, _ in opened.store.records(opened.conversation.session)], *kinds)
 
 
+def words(result: ToolResult) -> str:
+    """What a sub-agent said, of the brief that comes back of it."""
+    _head, *parts = result.text.split("\n\n")
+    return parts[0].removesuffix(" (unchecked)") if parts else result.text
+
+
 async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -> None:
     scripted(desk, fake_openai, LOOKED, Text("The sky is above, README.md:3.", usage=(900, 30)))
     async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Where is the sky?")
         (result,) = of(records, ToolResult)
-        assert (result.name, result.text) == ("explore", "The sky is above, README.md:3.")
         (start,), steps, (end,) = (
             of_log(opened, kind) for kind in (SubAgentStart, SubAgentStep, SubAgentEnd)
         )
         assert (start.task, start.model, start.max_steps) == (TASK, "local:scripted", 20)
+        # Its words with their source, and what its log has beside them.
+        head, words, deeds = result.text.split("\n\n")
+        assert head == f"explore-1 has ended. Its messages are `{start.session}#N`."
+        assert words == f"The sky is above, README.md:3. ({start.session}#8: only read)"
+        assert deeds.endswith(f"- README.md · read ({start.session}#8)")
+        assert (result.name, end.brief) == ("explore", result.text)
         assert [[call.name for call in step.calls] for step in steps] == [["grep", "read_file"], []]
         assert "sky is above" in steps[0].calls[1].text
         assert (end.outcome, end.steps, end.calls) == ("done", 2, 2)
@@ -107,7 +118,7 @@ async def test_two_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(Text("Both known."), phrase='"role": "tool"')
     async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Look twice.")
-        assert sorted(result.text for result in of(records, ToolResult)) == ["One.", "Two."]
+        assert sorted(words(result) for result in of(records, ToolResult)) == ["One.", "Two."]
         starts = of_log(opened, SubAgentStart)
         steps = of_log(opened, SubAgentStep)
         assert {step.tool_call_id for step in steps} == {start.tool_call_id for start in starts}
@@ -140,7 +151,7 @@ async def test_stopped_at_its_steps_says_how_far_it_got(desk: Desk, fake_openai:
         (result,) = of(records, ToolResult)
         assert result.outcome == "success"
         assert "stopped before it had an answer" in result.text
-        assert '- grep "sky"' in result.text
+        assert "- README.md · read" in result.text
         (end,) = of_log(opened, SubAgentEnd)
         assert (end.outcome, end.steps, end.calls) == ("stopped", 2, 3)
 
@@ -185,7 +196,7 @@ async def test_its_own_context_is_governed(desk: Desk, fake_openai: FakeOpenAI) 
     )
     async with desk.session(explore={}) as opened:
         records = await turn(opened.conversation, "Where is the sky?")
-        assert of(records, ToolResult)[-1].text == "All read."
+        assert words(of(records, ToolResult)[-1]) == "All read."
         (end,) = of_log(opened, SubAgentEnd)
         assert (end.outcome, end.calls) == ("done", 4)
         inner = [each for each in fake_openai.journal if "for another assistant" in str(each)]
@@ -245,7 +256,7 @@ async def test_several_agents_of_ones_own_work_at_once(desk: Desk, fake_openai: 
         assert "- mate: It is mate." in asked
         assert "- cook: It is cook." in asked
         results = {
-            each.text: each.outcome for each in of(records, ToolResult) if isinstance(each, ToolResult)
+            words(each): each.outcome for each in of(records, ToolResult) if isinstance(each, ToolResult)
         }
         assert results.pop("Blue.") == results.pop("Wet.") == "success"
         ((text, outcome),) = results.items()
@@ -298,7 +309,7 @@ async def test_the_question_names_the_agent_and_the_agent_knows_the_instructions
         opened.conversation.submit(Prompt("Write."))
         asked = await until(watching, lambda payload: isinstance(payload, ApprovalRequested))
         assert isinstance(asked.data, ApprovalRequested)
-        assert asked.data.note == "new file, by agent mate"
+        assert asked.data.note == "new file, by agent mate-1"
         assert opened.conversation.tooling.approvals.decide(asked.data.id, Decision("once"))
         await opened.conversation.settle()
         assert (desk.cwd / "new.txt").exists()

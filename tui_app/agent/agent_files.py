@@ -1,7 +1,7 @@
 """Agents that a user or a project has written as Markdown files: the model sends them out as sub-agents."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -32,6 +32,7 @@ LOOKS = (LS.name, GLOB.name, GREP.name, READ_FILE.name)
 WORKS = (WRITE_FILE.name, EDIT_FILE.name, RUN_COMMAND.name, WEB_FETCH.name)
 """What a file may name besides: each asks as it does for the session's own model."""
 EVERY = "*"
+_LEAST_SHARE = 0.05
 _ELSEWHERE = {
     "read": READ_FILE.name, "grep": GREP.name, "glob": GLOB.name, "ls": LS.name, "write": WRITE_FILE.name,
     "edit": EDIT_FILE.name, "multiedit": EDIT_FILE.name, "bash": RUN_COMMAND.name, "webfetch": WEB_FETCH.name,
@@ -52,6 +53,14 @@ class AgentFile:
     tools: tuple[str, ...] = LOOKS
     model: str = ""
     """As ``provider:name``; empty is that of other sub-agents."""
+    policy: str = ""
+    """How its context is governed; empty is as that of the session."""
+    window: float = 1.0
+    """Share of its model's window that its context may fill."""
+    fork: bool = False
+    """Whether it begins with all that the session had sent to its model."""
+    background: bool = False
+    """Whether the turn goes on without its answer."""
     note: str = ""
     """What of its file does not count here."""
     root: Path | None = None
@@ -68,29 +77,42 @@ class AgentFile:
         Raises:
             Refused: if its file cannot be read any more.
         """
+        return PROMPTS["agent"].format(body=self.body(), folder=folder)
+
+    def body(self) -> str:
+        """The text of its file, as it is now. Raises ``Refused``."""
         read = read_inside(self.file, self.root, BODY_CHARS, self.may_read)
         if read is None:
             raise Refused("its file is gone")
-        return PROMPTS["agent"].format(body=read_document(read.text).body, folder=folder)
+        return read_document(read.text).body
 
 
 AgentFiles = NearestFiles[AgentFile]
 
 
-def find_agents(folder: Path | None, config: Path, may_read: MayRead = anything) -> AgentFiles:
+def find_agents(
+    folder: Path | None, config: Path, may_read: MayRead = anything, policies: Collection[str] | None = None
+) -> AgentFiles:
     """Look for agents: those nearest to the working folder win a name, the user's own come last.
 
     Args:
         folder: The working folder; None looks for the user's own alone.
         config: The user's own folder of settings.
         may_read: What the rules say of files.
+        policies: Names that a file may give as its policy; None for any.
     """
     return read_nearest(
-        (folder, config), AGENT_FOLDERS, OWN_FOLDER, lambda entry, root: _listed(entry, root, may_read), MOST
+        (folder, config),
+        AGENT_FOLDERS,
+        OWN_FOLDER,
+        lambda entry, root: _listed(entry, root, may_read, policies),
+        MOST,
     )
 
 
-def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | None:
+def _listed(
+    file: Path, root: Path | None, may_read: MayRead, policies: Collection[str] | None
+) -> AgentFile | None:
     read = read_inside(file, root, BODY_CHARS, may_read) if file.suffix == ".md" else None
     if read is None:
         return None
@@ -109,7 +131,45 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> AgentFile | Non
     if place == "project" and model.partition(":")[0] == GGUF:
         # Its bytes would be read by a library of ours: trust is for text.
         notes, model = [*notes, "a project names no file as a model"], ""
-    return AgentFile(name, description, file, place, tools, model, "; ".join(notes), root, may_read)
+    policy = values.get("policy", "").strip()
+    if policy and policies is not None and policy not in policies:
+        raise Refused(f"policy: {policy!r:.40} is none; allowed: {', '.join(policies)}")
+    fork, background = (_flag(values, name) for name in ("fork", "background"))
+    # What it begins with is what the session's model has in its cache: another has not, nor other tools.
+    unused = [each for each in ("model", "tools") if fork and values.get(each, "").strip()]
+    notes += [f"a fork has the session's own {' and '.join(unused)}"] if unused else []
+    return AgentFile(
+        name=name,
+        description=description,
+        file=file,
+        place=place,
+        tools=tools,
+        model="" if fork else model,
+        policy=policy,
+        window=_share(values.get("window", "1").strip()),
+        fork=fork,
+        background=background,
+        note="; ".join(notes),
+        root=root,
+        may_read=may_read,
+    )
+
+
+def _flag(values: Mapping[str, str], name: str) -> bool:
+    if (text := values.get(name, "false").strip().lower()) not in ("true", "false"):
+        raise Refused(f"{name}: {text!r:.40} is neither true nor false")
+    return text == "true"
+
+
+def _share(text: str) -> float:
+    number = text.removesuffix("%")
+    try:
+        share = float(number) / (100 if number != text else 1)
+    except ValueError:
+        share = 0.0
+    if not _LEAST_SHARE <= share <= 1:
+        raise Refused(f"window: {text!r:.40} is no share of a window; allowed: 0.05 to 1, or 5% to 100%")
+    return share
 
 
 def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:

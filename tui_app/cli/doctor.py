@@ -154,7 +154,7 @@ def check_database(path: Path, sessions_dir: Path) -> Check:
         if not has_begun(path):
             return ok(name, "none yet")
         with closing(open_store(path, read_only=True)) as store:
-            known = len(store.sessions())
+            known = len(store.sessions(hidden=True))
     except StorageError as error:
         return fail(name, error.message, error.hint)
     except sqlite3.Error as error:
@@ -198,7 +198,7 @@ def check_server(server: SessionServer) -> Check:
             return ok(name, f"none yet on {server.shown}")
         store = open_store(server, read_only=True)
         try:
-            known = len(store.sessions())
+            known = len(store.sessions(hidden=True))
         finally:
             store.close()
     except StorageError as error:

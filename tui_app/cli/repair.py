@@ -73,7 +73,7 @@ def _files(program: Program) -> list[str]:
         settings = Settings()
     limit = settings.session_files_mb << 20
     with program.sessions(writing=True) as store:
-        for session in sorted(info.id for info in store.sessions()):
+        for session in sorted(info.id for info in store.sessions(hidden=True)):
             folder = SessionFolder.named(program.paths.sessions_dir, session)
             # Others neither have files of their own nor should.
             if not folder.path.exists() and not any(store.newest(session, _WITH_FILES)):

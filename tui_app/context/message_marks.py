@@ -181,17 +181,19 @@ def fullness_text(percent: int, used: str, limit: str) -> str:
     return f"[Context window: {percent}% used, {used} of {limit} tokens. A note of the program.]"
 
 
-_TASKS = re.compile(r"\[Background commands: [^\]\n]*\. A note of the program\.\]")
+_TASKS = re.compile(r"\[(?:Background commands|Sub-agents): [^\]\n]*\. A note of the program\.\]")
 
 
-def tasks_text(news: Sequence[tuple[str, str]]) -> str:
+def tasks_text(news: Sequence[tuple[str, str]], *, agents: bool = False) -> str:
     """The whole line.
 
     Args:
         news: Ids of the commands, and how each has ended.
+        agents: Whether they are sub-agents.
     """
     said = ", ".join(f"{id} {how}" for id, how in news)
-    return f"[Background commands: {said.translate(_BRACKETS)}. A note of the program.]"
+    what = "Sub-agents" if agents else "Background commands"
+    return f"[{what}: {said.translate(_BRACKETS)}. A note of the program.]"
 
 
 _BRACKETS = str.maketrans("[]\n", "() ")

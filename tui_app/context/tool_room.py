@@ -9,12 +9,14 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.tool_specs import ASK_USER, DELEGATE, EXPLORE, PLAN, TASKS, TODO, WEB_FETCH
+from tui_app.tool_specs import AGENTS, ASK_USER, DELEGATE, EXPLORE, FORK, PLAN, TASKS, TODO, WEB_FETCH
 from tui_app.usage import ContextUsage
 
 _MOST, _AGAIN = 1 / 3, 0.25
 """Shares of the window: above the first what is rarely used is searched for, below the other it is back."""
-RARELY_USED = frozenset(spec.name for spec in (ASK_USER, DELEGATE, EXPLORE, PLAN, TASKS, TODO, WEB_FETCH))
+RARELY_USED = frozenset(
+    spec.name for spec in (AGENTS, ASK_USER, DELEGATE, EXPLORE, FORK, PLAN, TASKS, TODO, WEB_FETCH)
+)
 
 
 class _Sized(Protocol):

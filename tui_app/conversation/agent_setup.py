@@ -1,18 +1,17 @@
 """The agent that answers in a session, ours or the user's own, with the governor in front of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.models import Model
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.errors import describe_error
-from tui_app.agent.instructions import MEMORY, instructions_text, system_instructions
+from tui_app.agent.instructions import MEMORY, system_instructions
 from tui_app.agent.mcp.toolset import McpTools, mcp_tool_search
 from tui_app.agent.own_agent import OwnAgent
-from tui_app.agent.subagents import Bounds, SubAgents, delegate_toolset, explore_toolset
+from tui_app.agent.subagents import Senders, offered_to, subagent_toolset
 from tui_app.agent.tool_failures import StepWatch, ToolFailures
 from tui_app.agent.tools.lookup import (
     Looking,
@@ -32,11 +31,11 @@ from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.goals import Goals, GoalTools
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_extras import Extras
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
-from tui_app.events import Notice
 from tui_app.records import frozen
-from tui_app.settings.spec import ExploreSettings, explore_settings
+from tui_app.settings.spec import explore_settings
 
 
 @frozen(kw_only=True)
@@ -55,6 +54,8 @@ class AgentSetup:
     """What puts something in the view before the governor builds a request from it."""
     around: Sequence[AbstractCapability[Any]] = ()
     """What else follows a run: hooks, telemetry."""
+    senders: Senders | None = None
+    """Sends sub-agents; None where there are none."""
 
     def runner(self, own: OwnAgent | None) -> TurnRunner:
         """The agent with all that its turns need; in the extras is noted what each of its requests carries.
@@ -62,7 +63,7 @@ class AgentSetup:
         Args:
             own: The user's own agent; None is ours.
         """
-        opening, extras, gate = self.opening, self.extras, self.tooling.approvals
+        opening, extras, gate = self.opening, self.extras, self.tooling.gate
         settings, history = opening.settings, extras.history
         recorder, steps = Recorder(history, opening.secrets()), StepWatch()
         manner = Manner(
@@ -76,11 +77,8 @@ class AgentSetup:
             added = self._added(own, self._capabilities(recorder, steps, files))
             return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
         workspace, tools, room = describe_tools(opening, self.tooling, extras)
-        explore = explore_settings(settings.explore)
-        if explore.enabled:
-            looking = Looking(workspace, gate)
-            agents = self._sub_agents(explore, looking)
-            tools += [explore_toolset(agents), delegate_toolset(agents, agents.files)]
+        if explore_settings(settings.explore).enabled:
+            tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
         tools.append(GoalTools(self.goals))
         ours = {name for each in tools for name in each.tools}
         asking = self.tooling.asking
@@ -103,7 +101,7 @@ class AgentSetup:
                 *self.tooling.by_provider,
                 room,
                 mcp_tool_search(),
-                ToolGate(gate, ours & asking, free=ours - asking, ahead=gate.ahead),
+                ToolGate(gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead),
             ],
             retries=2,
         )
@@ -138,36 +136,36 @@ class AgentSetup:
         off = SwitchedOff(self.extras.off)
         return [*before, governor, recorder, *self.around, self.writers.sent, off]
 
-    def _sub_agents(self, settings: ExploreSettings, looking: Looking) -> SubAgents:
-        """Everything the sub-agents of the session need.
+    def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
+        """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
 
         Args:
-            settings: Their model and bounds.
-            looking: Where they look, and what rules leave them to see.
+            instructions: Its system prompt, in parts.
+            tools: Names of the tools that it has besides.
         """
-        history, shelf, compactor = self.extras.history, self.writers.shelf, self.compactions.compactor
-
-        async def choose(model: Model, own: str) -> tuple[str, Model]:
-            if wanted := own or settings.model:
-                try:
-                    return wanted, await shelf.get(wanted)
-                except Exception as error:  # as for any model: said, and the session's own does it
-                    said = describe_error(error, model=wanted).message
-                    history.append(Notice(text=f"{said} Sub-agents are run by {history.model}."))
-            return history.model, model
-
-        return SubAgents(
-            tools=looking_toolset(looking),
-            working=self.tooling.lent,
-            files=lambda: self.extras.project.agents,
-            project=lambda: instructions_text(self.extras.project.files),
-            report=history.append,
-            choose=choose,
-            policy=lambda: compactor.policy,
-            limits=shelf.limits,
-            bounds=Bounds(max_steps=settings.max_steps, max_tokens=settings.max_tokens),
-            around=self.around,
-            folder=str(looking.workspace.root),
+        opening, extras, tooling = self.opening, self.extras, self.tooling
+        recorder, steps = Recorder(extras.history, opening.secrets()), StepWatch()
+        workspace = _workspace(opening, extras)
+        wanted = [tool for tool in tooling.working if tool.__name__ in tools]
+        toolsets = [
+            looking_toolset(Looking(workspace, tooling.gate)),
+            FunctionToolset[Any](wanted, max_retries=2, docstring_format="google"),
+        ]
+        extras.overhead.instructions = "\n\n".join(instructions)
+        extras.overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
+        agent: Agent[None, str] = Agent(
+            None,
+            name="plimsoll-agent",
+            instructions=list(instructions),
+            toolsets=toolsets,
+            capabilities=self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+            retries=2,
+        )
+        manner = Manner(
+            prompt_cache=opening.settings.prompt_cache, silence_s=opening.settings.answer_timeout_s
+        )
+        return TurnRunner(
+            agent, recorder, extras.history.session, steps=steps, manner=manner, cut_short=tooling.cut_short
         )
 
     def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> Additions:
@@ -201,30 +199,40 @@ def describe_tools(
         among them comes later; and which of them are found by searching.
     """
     history = extras.history
-    folder = history.archive.folder
-    own = (folder.tool_outputs, folder.conversation_history)
-    readable = (*own, *extras.project.skill_folders)
-    closed, withheld = opening.paths.own_folders, lambda: history.withheld
-    workspace = Workspace(opening.cwd, readable, closed, withheld, opening.added, folder.path)
+    workspace = _workspace(opening, extras)
     tools = [
-        build_toolset(workspace, tooling.search, tooling.approvals, tooling.working, tooling.project),
+        build_toolset(workspace, tooling.search, tooling.gate, tooling.working, tooling.project),
         skill_toolset(lambda: extras.project.skills),
     ]
-    explore = explore_settings(opening.settings.explore)
-    described = [*tools]
-    if explore.enabled:
-        described += [explore_toolset(None), delegate_toolset(None, lambda: extras.project.agents)]
+    described, provider = [*tools], history.model.partition(":")[0]
+    if explore_settings(opening.settings.explore).enabled:
+        described.append(subagent_toolset(None, lambda: extras.project.agents))
     if (context := tooling.context) is not None:
         tools.append(context)
-        if context.offered_to(history.model.partition(":")[0]):
+        if context.offered_to(provider):
             described.append(context)
     overhead = extras.overhead
     working = {tool.__name__ for tool in tooling.working}
-    overhead.instructions = system_instructions(working, kept=own)
-    every = (tool.tool_def for each in described for tool in each.tools.values())
+    overhead.instructions = system_instructions(working, kept=_kept(history))
+    named = (each for one in described for each in one.tools.values())
+    every = (each.tool_def for each in named if offered_to(each.name, provider))
     searched = opening.settings.tools.get("search", ())
     room = ToolRoom(history, lambda: overhead.instructions, searched, extras.off)
     extras.own = room.fitted([*every])
     overhead.tools, overhead.project = extras.sent_of(extras.own), extras.project.instructions
     overhead.surroundings, overhead.pieces = extras.project.surroundings, extras.project.pieces
     return workspace, tools, room
+
+
+def _kept(history: SessionHistory) -> tuple[Path, Path]:
+    folder = history.archive.folder
+    return folder.tool_outputs, folder.conversation_history
+
+
+def _workspace(opening: Opening, extras: Extras) -> Workspace:
+    """What the agent may read."""
+    history = extras.history
+    readable = (*_kept(history), *extras.project.skill_folders)
+    closed, withheld = opening.paths.own_folders, lambda: history.withheld
+    folder = history.archive.folder.path
+    return Workspace(opening.cwd, readable, closed, withheld, opening.added, folder)

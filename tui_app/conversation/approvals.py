@@ -50,6 +50,7 @@ from tui_app.events import (
     ModeTold,
     Payload,
     QuestionAsked,
+    QuestionClosed,
 )
 from tui_app.modes import Mode
 from tui_app.providers import SEARCHING
@@ -491,6 +492,7 @@ class Questions:
         finally:
             self._asked.pop(id, None)
             self.ahead.leave(place)
+            self.report(QuestionClosed(id=id))
 
     def reply(self, id: str, text: str) -> bool:
         """Answer a question; an empty text is no answer.
@@ -511,6 +513,23 @@ class Questions:
             return False
         answer.set_result(told)
         return True
+
+
+TO_SENDER = (
+    "There is no user to answer. End with the question: whoever has sent you reads it, and may answer it."
+)
+
+
+@frozen
+class AgentQuestions:
+    """Questions of a sub-agent, put in its name."""
+
+    questions: Questions
+    agent: str
+
+    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
+        told = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
+        return TO_SENDER if told == NOBODY else told
 
 
 # Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.

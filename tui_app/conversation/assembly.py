@@ -27,6 +27,7 @@ from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
 from tui_app.context.user_text import beginning, one_line
+from tui_app.conversation.agent_sessions import AgentSessions
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeNotes, ModeSwitch
 from tui_app.conversation.attachments import file_gate
@@ -48,6 +49,7 @@ from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.shell import UserShell, resume_tasks
+from tui_app.conversation.subagents import AgentNews, SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import Telemetry, start_telemetry
@@ -168,6 +170,7 @@ class OpenSession:
         self.shell.close_open()
         if (tasks := self.conversation.tooling.tasks) is not None:
             resume_tasks(tasks, self.conversation.history)
+        self.conversation.agents.resume()
         if not goes_on:
             self.turns.mark_unanswered()
 
@@ -325,6 +328,7 @@ class _Host(CompactionHost):
     extras: Extras
     tasks: BackgroundTasks | None = None
     queue: WorkQueue | None = None
+    agents: SubAgents | None = None
     """Known once the tools and turns are."""
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
@@ -338,11 +342,12 @@ class _Host(CompactionHost):
         return [*self.extras.additions(), *goal_additions(history.store, history.session)]
 
     def alive(self) -> Sequence[str]:
-        """Background commands that run now, and prompts that wait."""
+        """Background commands and sub-agents that work now, and prompts that wait."""
         running = self.tasks.running if self.tasks is not None else ()
         waiting = self.queue.prompts if self.queue is not None else ()
         return [
             *(live_text(task.id, task.command) for task in running),
+            *(self.agents.alive() if self.agents is not None else ()),
             *(f"queued prompt: {beginning(one_line(text), QUEUED_CHARS)}" for text in waiting),
         ]
 
@@ -440,7 +445,14 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
             *([tooling.diagnostics] if tooling.diagnostics is not None else []),
         ],
     )
-    runner = setup.runner(own)
+    sessions = AgentSessions(
+        setup=setup,
+        host=lambda writers, reviews, extras: _Host(writers.extractive(), writers, reviews, hooks, extras),
+        effort=lambda: runner.manner.thinking,
+    )
+    agents = SubAgents(sessions=sessions)
+    host.agents = agents
+    runner = replace(setup, senders=agents, before=[*setup.before, AgentNews(agents)]).runner(own)
     models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
     extras.measure = models.measure
     if tooling.diagnostics is not None:
@@ -486,7 +498,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     )
     background = Background(history=history, queue=turns.queue, turns=turns, approvals=tooling.approvals)
     bus.listen(background.track)
-    conversation = Conversation(work_runner, hooks, tooling)
+    conversation = Conversation(work_runner, hooks, tooling, agents)
     memory = MemoryGuard(
         compactions=compactions,
         is_busy=lambda: conversation.busy,

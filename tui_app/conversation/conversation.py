@@ -19,6 +19,7 @@ from tui_app.conversation.retry_advice import with_way_back
 from tui_app.conversation.session_history import EventBus, Subscription
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell
+from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.turns import UNFINISHED, Turns
 from tui_app.conversation.work import (
     AcceptPlan,
@@ -234,10 +235,11 @@ class Conversation:
         runner: Does what waits.
         hooks: Runs the user's own commands.
         tooling: The tools that change something, and who is asked before.
+        agents: The sub-agents that it sends.
     """
 
-    def __init__(self, runner: WorkRunner, hooks: Hooks, tooling: Tooling) -> None:
-        turns = runner.turns
+    def __init__(self, runner: WorkRunner, hooks: Hooks, tooling: Tooling, agents: SubAgents) -> None:
+        turns, self.agents = runner.turns, agents
         self.history, self.session = turns.history, turns.history.session
         self.models, self.queue, self.tooling = turns.models, turns.queue, tooling
         self.modes, self.efforts, self.edits = runner.modes, runner.efforts, runner.edits
@@ -325,6 +327,7 @@ class Conversation:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self._hooks.stop()
         await self._runner.shut_down()
+        await self.agents.close()
         if self.tooling.tasks is not None:
             await self.tooling.tasks.close()
         if self.tooling.diagnostics is not None:

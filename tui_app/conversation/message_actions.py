@@ -101,12 +101,15 @@ class SkillRow:
 
     name: str
     description: str
-    place: Literal["project", "user"]
+    place: str
+    """``project`` or ``user``; of a sub-agent that was sent its state."""
     file: str
     in_use: bool = False
     """Whether the conversation has loaded it."""
     detail: str = ""
     """What else there is to say of it."""
+    brief: str | None = None
+    """What a sub-agent has come back with; None for what is a file."""
 
 
 @frozen(kw_only=True)

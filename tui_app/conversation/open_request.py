@@ -111,6 +111,13 @@ class Opening:
         return "ask" if mode == "edit" and self.mode is None and not self.trusted else mode
 
     @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of those that there are."""
+        from tui_app.conversation.policies import policy_names
+
+        return policy_names(self.settings)
+
+    @property
     def _every_rule(self) -> tuple[ApprovalRule, ...]:
         return rules_of(self.settings.approvals, repository_root(self.cwd))
 

@@ -100,6 +100,8 @@ class ProjectContext:
     agents: AgentFiles = field(default_factory=AgentFiles)
     delegates: bool = True
     """Whether the model may send sub-agents at all."""
+    policies: tuple[str, ...] = ()
+    """Those that an agent may follow."""
     sandbox: str = ""
     """What there is to know of how commands are kept in."""
     _surroundings: str = ""
@@ -120,7 +122,9 @@ class ProjectContext:
         self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added, self.sandbox)
         place = self.cwd if self.trusted else None
         self.skills = find_skills(place, self.config, self.may_read)
-        self.agents = find_agents(place, self.config, self.may_read) if self.delegates else AgentFiles()
+        self.agents = (
+            find_agents(place, self.config, self.may_read, self.policies) if self.delegates else AgentFiles()
+        )
 
     def heard(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
@@ -165,6 +169,7 @@ def project_of(opening: Opening) -> ProjectContext:
         known=tuple(each for each in opening.added if trust_in(opening.paths, opening.env, each)),
         date=opening.env.get(DATE_VARIABLE, ""),
         delegates=explore_settings(opening.settings.explore).enabled,
+        policies=opening.policies,
         sandbox=find_sandbox(wanted).sentence(network=opening.settings.sandbox_network),
     )
 

@@ -253,7 +253,8 @@ class RepositorySearch:
 
     def _fetched(self, session: str, seq: int) -> tuple[HistoryHit | None, str]:
         with closing(open_store(self.database, read_only=True)) as store:
-            known = {id: folder for id, folder in self._folders(store).items() if id.startswith(session)}
+            folders = self._folders(store, hidden=True)
+            known = {id: folder for id, folder in folders.items() if id.startswith(session)}
             if len(known) != 1:
                 return None, ""
             ((id, folder),) = known.items()
@@ -264,9 +265,14 @@ class RepositorySearch:
         own = session == self.session
         return hit if own else replace(hit, text=mask_secrets(hit.text), session=session)
 
-    def _folders(self, store: SessionStore) -> dict[str, str]:
-        """The sessions of the repository by id, each with its folder where that is another one."""
-        here, infos = self.folder.resolve(), store.sessions()
+    def _folders(self, store: SessionStore, *, hidden: bool = False) -> dict[str, str]:
+        """The sessions of the repository by id, each with its folder where that is another one.
+
+        Args:
+            store: Where they are.
+            hidden: Whether those of sub-agents are among them.
+        """
+        here, infos = self.folder.resolve(), store.sessions(hidden=hidden)
         repository = scope_of(here).repository
         found: dict[str, str] = {}
         for cwd in {info.cwd for info in infos}:

@@ -1,6 +1,6 @@
 """The tools of a conversation: those that change something, and finding again what was said."""
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from dataclasses import field, replace
 from functools import partial
 from itertools import islice
@@ -14,6 +14,7 @@ from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool, EditDiagnosti
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool, command_runner
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import (
+    Asker,
     AskTool,
     FileTools,
     NoteTools,
@@ -23,7 +24,13 @@ from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
-from tui_app.conversation.approvals import Approvals, Questions, command_line_rules
+from tui_app.conversation.approvals import (
+    AgentQuestions,
+    Approvals,
+    CallsAhead,
+    Questions,
+    command_line_rules,
+)
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
@@ -48,14 +55,16 @@ class Tooling:
     """The tools of one conversation that change something, who is asked before, and where to look back."""
 
     approvals: Approvals
+    gate: Judge
+    """Asks them; of a sub-agent in its name."""
+    ahead: CallsAhead
+    """The calls that have not been allowed yet."""
     questions: Questions
     files: FileKeeper
     search: SessionSearch
     project: RepositorySearch
     working: tuple[Callable[..., Any], ...]
     """The tools themselves; none in read-only mode."""
-    lent: Callable[[str], Sequence[Callable[..., Any]]] = lambda _: ()
-    """Those among them that a sub-agent may have, by the name that its questions say."""
     asking: frozenset[str] = frozenset()
     """Names of the built-in tools that ask for themselves, those that look at files among them."""
     context: ContextToolset | None = None
@@ -86,8 +95,20 @@ def make_tooling(
     history: SessionHistory,
     folder: SessionFolder,
     compactor: Compactor | None = None,
+    lender: Tooling | None = None,
+    agent: str = "",
 ) -> Tooling:
-    """Make the tools that the settings allow; without a compactor they are only measured."""
+    """Make the tools that the settings allow.
+
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        folder: Its files.
+        compactor: What compacts it; without one the tools are only measured.
+        lender: The tools of the session that has sent a sub-agent: what asks, keeps files and goes on in the
+            background is theirs.
+        agent: What the sub-agent is called.
+    """
     settings = opening.settings
     # Once: a command could have a link lead elsewhere by the time of the next.
     workspace_folder, added = opening.cwd.resolve(), opening.added
@@ -97,22 +118,34 @@ def make_tooling(
     )
     kept = confinement() if settings.sandbox_unasked and opening.trusted else None
     unasked = (parse_rule("allow", RUN_COMMAND.name, "built in"),) if kept and kept.is_kept_in else ()
-    approvals = Approvals(
-        history.append,
-        rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
-        folder=Folder(opening.cwd, opening.paths.own_folders, opening.added),
-        read_only=settings.read_only,
-        mode=opening.first_mode,
-        attended=opening.attended,
-        yes=opening.yes,
-    )
-    questions = Questions(history.append, approvals.ahead, opening.attended)
     workspace = Workspace(opening.cwd, (), opening.paths.own_folders, added=added, session=folder.path)
-    files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
+    gate: Judge
+    asker: Asker
+    if lender is None:
+        gate = approvals = Approvals(
+            history.append,
+            rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
+            folder=Folder(opening.cwd, opening.paths.own_folders, opening.added),
+            read_only=settings.read_only,
+            mode=opening.first_mode,
+            attended=opening.attended,
+            yes=opening.yes,
+        )
+        ahead = approvals.ahead
+        asker = questions = Questions(history.append, ahead, opening.attended)
+        files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
+    else:
+        approvals, questions, files = lender.approvals, lender.questions, lender.files
+        gate, ahead, asker = (
+            AgentGate(approvals, agent),
+            CallsAhead(lambda _: None),
+            AgentQuestions(questions, agent),
+        )
     search = SessionSearch(history.store, history.session)
-    project = RepositorySearch(opening.database, history.session, opening.cwd, approvals)
+    project = RepositorySearch(opening.database, history.session, opening.cwd, gate)
+    made = partial(Tooling, approvals, gate, ahead, questions, files, search, project)
     if settings.read_only:
-        return Tooling(approvals, questions, files, search, project, (), asking=FILE_LOOKERS)
+        return made((), asking=FILE_LOOKERS)
 
     def show(call: str, text: str) -> None:
         history.append(ToolOutput(tool_call_id=call, text=text))
@@ -120,15 +153,15 @@ def make_tooling(
     cut_short: dict[str, str] = {}
     secrets = opening.secrets()
     runner = command_runner(opening.cwd, opening.outward_env(), secrets)
-    tasks = BackgroundTasks(
-        runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
-    )
-
-    diagnostics = None
-    if settings.diagnostics != "off":
+    tasks, diagnostics = (lender.tasks, lender.diagnostics) if lender is not None else (None, None)
+    if tasks is None:
+        tasks = BackgroundTasks(
+            runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
+        )
+    if lender is None and settings.diagnostics != "off":
         diagnostics = edit_diagnostics(
             workspace,
-            approvals,
+            gate,
             chosen=settings.language_servers,
             trusted=opening.trusted,
             env=opening.outward_env(),
@@ -137,31 +170,26 @@ def make_tooling(
             required=settings.sandbox == "require",
         )
 
-    def commands(gate: Judge) -> CommandTool:
-        return CommandTool(
-            runner,
-            gate,
-            show,
-            settings.command_timeout_s,
-            cut_short,
-            confinement,
-            settings.sandbox == "require",
-            tasks,
-        )
-
-    def asking_tools(gate: Judge) -> list[Callable[..., Any]]:
-        writing, command = FileTools(workspace, gate, files, tasks.written), commands(gate)
-        if diagnostics is not None:
-            writing = replace(writing, changed=diagnostics.found.changed)
-        web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
-        checks = [] if diagnostics is None else [DiagnosticsTool(diagnostics.found, gate)]
-        return tools_of(writing, command, *web, *checks)
-
-    working = asking_tools(approvals)
+    command = CommandTool(
+        runner,
+        gate,
+        show,
+        settings.command_timeout_s,
+        cut_short,
+        confinement,
+        settings.sandbox == "require",
+        tasks,
+    )
+    writing = FileTools(workspace, gate, files, tasks.written)
+    if diagnostics is not None:
+        writing = replace(writing, changed=diagnostics.found.changed)
+    web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
+    checks = [] if diagnostics is None else [DiagnosticsTool(diagnostics.found, gate)]
+    working = tools_of(writing, command, *web, *checks)
     asking = frozenset(tool.__name__ for tool in working) | FILE_LOOKERS
 
     async def permit(ctx: RunContext[Any], asked: Asked) -> str | None:
-        return await approvals(
+        return await gate(
             Action(
                 tool=COMPACT_CONTEXT.name,
                 kind="other",
@@ -174,23 +202,16 @@ def make_tooling(
 
     context = ContextToolset(lambda _run: compactor, permit)
     notes = NoteTools(folder.plan_file, folder.todo_file)
-    news = (TaskNews(tasks, history),)
-    working += tools_of(TaskTool(tasks), notes, AskTool(questions))
-    searches = (ProviderSearch(),) if settings.web_search else ()
-    return Tooling(
-        approvals,
-        questions,
-        files,
-        search,
-        project,
+    working += tools_of(TaskTool(tasks), notes, AskTool(asker))
+    return made(
         tuple(working),
-        lambda agent: asking_tools(AgentGate(approvals, agent)),
         asking,
         context,
         tasks,
-        news,
+        # Of a sub-agent's commands the session that has sent it is told.
+        () if lender is not None else (TaskNews(tasks, history),),
         cut_short,
-        commands(approvals),
-        searches,
+        command,
+        (ProviderSearch(),) if settings.web_search else (),
         diagnostics,
     )

@@ -10,7 +10,7 @@ from tui_app.records import frozen
 from tui_app.text import count, words_of
 
 
-@event("session.start")
+@event("session.start", light={"state": "parent"})
 class SessionStart(Payload):
     """A session began, or was imported from another tool."""
 
@@ -28,6 +28,8 @@ class SessionStart(Payload):
     """Id of the session that this one begins as; empty when it is no fork."""
     forked_at: int = 0
     """Log number of the prompt in front of which it left that session; 0 where it took everything over."""
+    parent: str = ""
+    """Id of the session whose sub-agent works in this one; empty elsewhere."""
 
 
 @event("system.message", row="system", light={"chars": "text"}, says="text")

@@ -154,6 +154,13 @@ class QuestionAsked(Payload):
     """Where it was answered before, and how; empty for nowhere."""
 
 
+@event("question.closed", stored=False)
+class QuestionClosed(Payload):
+    """A question of the model waits no longer: it was answered, or whoever asked was stopped."""
+
+    id: str
+
+
 @event("approval.ahead", stored=False)
 class ApprovalsAhead(Payload):
     """Which calls of the answer have to be allowed before they run, and have not been yet."""

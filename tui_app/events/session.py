@@ -278,7 +278,15 @@ class SubAgentStart(Payload):
     max_steps: int
     """Model requests it may make."""
     agent: str = ""
-    """Name of the agent of the user's or the project's own that was sent; empty for one that explores."""
+    """Name of the agent of the user's or the project's own that was sent; empty for others."""
+    name: str = ""
+    """What it is called in the session, such as `fork-1`."""
+    session: str = ""
+    """Id of the session that it works in."""
+    fork: bool = False
+    """Whether it began with all that the session had sent to its model."""
+    background: bool = False
+    """Whether the turn goes on without its answer."""
 
 
 @frozen(kw_only=True)
@@ -305,11 +313,21 @@ class SubAgentStep(Paid):
     calls: tuple[SubAgentCall, ...] = ()
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    context_tokens: int = 0
+    """Tokens of its own context by then."""
+    window: int = 0
+    """What that may hold; 0 where it is not known."""
 
     def light(self) -> dict[str, Any]:
         made = (str(number) for number in range(len(self.calls)))
         reported = self.input_tokens + self.output_tokens
-        return {"ids": (self.tool_call_id, *made), "reported": reported, "model": self.model}
+        gauge = f"{self.context_tokens} {self.window} {self.cache_read_tokens} {self.input_tokens}"
+        return {
+            "ids": (self.tool_call_id, *made),
+            "reported": reported,
+            "model": self.model,
+            "state": gauge if self.window else "",
+        }
 
 
 @event("subagent.end")
@@ -330,6 +348,8 @@ class SubAgentEnd(Payload):
     compactions: int = 0
     """How often its own context was compacted."""
     duration_s: float = 0.0
+    brief: str = ""
+    """What it has said, with the source of each line, and what its log has; the model reads it."""
 
     def headline(self) -> str:
         """What it has done; the reason too where it did not get to its end."""
@@ -343,6 +363,14 @@ class SubAgentEnd(Payload):
     def light(self) -> dict[str, Any]:
         price = () if self.cost_usd is None else (f"{self.cost_usd:.6f}",)
         return {"ids": (self.tool_call_id, *price), "state": self.outcome}
+
+
+@event("subagent.promoted")
+class SubAgentPromoted(Payload):
+    """The session of a sub-agent is listed with the user's own from now on."""
+
+    name: str
+    """What it was called in the session that had sent it."""
 
 
 @event("error", row="error", light={"chars": "detail"}, says="{0.message} {0.hint}")

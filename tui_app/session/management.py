@@ -155,8 +155,10 @@ def delete_session(
             try:
                 if last_used is not None and store.info(session).updated != last_used:
                     raise SessionLocked("a window that has been closed again")
+                children = store.children(session)
                 store.delete(session)
-                folder.remove()
+                for each in (session, *children):
+                    SessionFolder.named(sessions_dir, each).remove()
             finally:
                 lock.release()
 

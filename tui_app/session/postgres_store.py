@@ -29,7 +29,7 @@ from tui_app.session import postgres_server as schema
 from tui_app.session.event_heads import EventRow, payload_of, plain
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres_server import Connection, PostgresDb, Wire, this_window
-from tui_app.session.sql_store import Db, Dialect, SqlStore
+from tui_app.session.sql_store import IS_HIDDEN, Db, Dialect, SqlStore
 from tui_app.session.stats import COUNTED, FIGURES
 from tui_app.session.store import Event, SessionDeleted
 from tui_app.session.word_index import LONGEST, index_words, vector
@@ -319,7 +319,8 @@ class PostgresStore(SqlStore):
             StorageError: if the server cannot be reached.
         """
         wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
-        of, ids = ("", ()) if sessions is None else (" AND session = ANY(?)", (list(sessions),))
+        of = f" AND NOT {IS_HIDDEN}" if sessions is None else " AND session = ANY(?)"
+        ids = () if sessions is None else (list(sessions),)
         query = (
             "SELECT session, seq, type, time, title, cwd, data FROM events"
             " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"

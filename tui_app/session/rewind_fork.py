@@ -42,7 +42,13 @@ class Fork:
 
 
 def fork_session(
-    store: SessionStore, sessions_dir: Path, wanted: str, *, at: int | None = None, now: float
+    store: SessionStore,
+    sessions_dir: Path,
+    wanted: str,
+    *,
+    at: int | None = None,
+    now: float,
+    agent: str = "",
 ) -> Fork:
     """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
 
@@ -53,8 +59,9 @@ def fork_session(
         store: Where both sessions are.
         sessions_dir: Where the files of sessions are.
         wanted: Id of the session, or an unambiguous beginning of it.
-        at: Log number of the prompt; None takes everything over.
+        at: Log number of the prompt; None takes everything over. Of a sub-agent that of any event.
         now: Seconds since the epoch.
+        agent: Title of the sub-agent that is to work in the new session; empty for a session of the user's.
 
     Raises:
         SessionNotFound: if the id fits no session.
@@ -64,7 +71,7 @@ def fork_session(
     """
     info = store.info(wanted)
     prompt = ""
-    if at is not None:
+    if at is not None and not agent:
         if (said := data_of(store.record(info.id, at), UserMessage)) is None:
             raise NotAPrompt(f"#{at} is not a prompt of session {info.id}.")
         prompt = said.text
@@ -75,11 +82,18 @@ def fork_session(
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
         events += mode_since(chosen_mode(store, info.id), events, now)
-    title = f"Fork of {info.title}" if info.title else ""
+    title = agent or (f"Fork of {info.title}" if info.title else "")
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
     model = changes[-1] if at is not None and changes else info.model
-    origin = replace(start[0], title=title, forked_from=info.id, forked_at=at or 0, model=model)
+    origin = replace(
+        start[0],
+        title=title,
+        forked_from=info.id,
+        forked_at=at or 0,
+        model=model,
+        parent=info.id if agent else "",
+    )
     session = store.create(origin, time=now)
     folder = SessionFolder.named(sessions_dir, session)
     try:
@@ -94,7 +108,7 @@ def fork_session(
                 ignore=shutil.ignore_patterns(source.lock_file.name, TEMPORARY),
             )
         # The end is written now: a fork is a use of the session, and lists put the latest first.
-        store.append_many(session, [*events, (SessionEnd(), None, now)])
+        store.append_many(session, events if agent else [*events, (SessionEnd(), None, now)])
     except BaseException:
         store.delete(session)
         folder.remove()

@@ -15,6 +15,7 @@ from typing import Any
 from tui_app.records import frozen
 from tui_app.session.database import Database
 from tui_app.session.migrations import SPOKEN
+from tui_app.session.sql_store import IS_HIDDEN
 from tui_app.session.sqlite_store import connect
 from tui_app.session.word_index import WORD, index_words, is_joined
 from tui_app.settings.spec import SessionServer
@@ -120,9 +121,13 @@ def search_parts(
     Raises:
         sqlite3.Error: if the file cannot be read.
     """
-    ids = " OR ".join(f'"{each}"' for each in sessions or ())
-    of = "" if sessions is None else f"session : ({ids}) AND "
     with closing(_with_index(database)) as db:
+        # Those of sub-agents begin with what another session holds.
+        hidden = (row[0] for row in db.execute(f"SELECT id FROM sessions WHERE {IS_HIDDEN}"))
+        ids = " OR ".join(f'"{each}"' for each in (hidden if sessions is None else sessions))
+        of = f"session : ({ids}) AND ({{}})"
+        if sessions is None:
+            of = f"({{}}) NOT session : ({ids})" if ids else "{}"
         try:
             yield from _Search(db, terms, limit, stopped, of).parts()
         except sqlite3.OperationalError as error:
@@ -139,7 +144,7 @@ class _Search:
     limit: int
     stopped: Callable[[], bool]
     of: str
-    """In front of a query: only messages of some sessions, whose ids the index holds as words."""
+    """A query around another one: only messages of some sessions, whose ids the index holds as words."""
     _longer: Mapping[str, Sequence[str]] | None = None
     """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
 
@@ -168,7 +173,7 @@ class _Search:
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
         """How many of the newest hits of a stretch were weighed, and the best of them."""
         while True:
-            match = self.of + match_expression(self.terms, self._longer or {})
+            match = self.of.format(match_expression(self.terms, self._longer or {}))
             try:
                 with self._patience():
                     hits, first = self.db.execute(_NEWEST, (match, low, above, room)).fetchone()

@@ -26,6 +26,7 @@ from tui_app.events import (
     SessionRestored,
     SessionRewind,
     SessionStart,
+    SubAgentPromoted,
     UsageInfo,
     UserMessage,
     ViewRewrite,
@@ -156,7 +157,25 @@ _BEGIN = (
 )
 
 
+IS_HIDDEN = (
+    # The head of a first event is empty but for the session whose sub-agent works there.
+    "(EXISTS (SELECT 1 FROM events AS first WHERE first.session = sessions.id AND first.seq = 1"
+    " AND substr(first.head, 1, 5) = '{\"s\":') AND NOT EXISTS (SELECT 1 FROM events AS later"
+    f" WHERE later.session = sessions.id AND later.type = '{SubAgentPromoted.TYPE}'))"
+)
+"""Whether a row of ``sessions`` is that of a sub-agent, and was not promoted."""
+
+
 # What is read, each as a function of a connection: also in the middle of a transaction.
+
+
+def _children(db: Db, session: str) -> list[str]:
+    head = json.dumps({"s": session}, separators=(",", ":"))
+    query = (
+        "SELECT sessions.id FROM sessions JOIN events ON events.session = sessions.id AND events.seq = 1"
+        f" WHERE events.head = ? AND {IS_HIDDEN}"
+    )
+    return [row[0] for row in db.execute(query, (head,)).fetchall() if is_session_id(row[0])]
 
 
 def _found(db: Db, session: str, where: str, *values: object) -> list[Head]:
@@ -357,11 +376,15 @@ class SqlStore(ABC):
         columns = f"id, title, cwd, model, created, updated, {self.dialect.last}, messages, tokens"
         return f"SELECT {columns} FROM sessions"
 
-    def sessions(self) -> list[SessionInfo]:
-        query = f"{self._info} ORDER BY {self.dialect.place} DESC"
+    def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
+        which = "" if hidden else f"WHERE NOT {IS_HIDDEN}"
+        query = f"{self._info} {which} ORDER BY {self.dialect.place} DESC"
         rows = self._ask(lambda db: db.execute(query).fetchall())
         listed = [_info_of(row) for row in rows if is_session_id(row[0])]
         return sorted(listed, key=attrgetter("used"), reverse=True)
+
+    def children(self, session: str) -> list[str]:
+        return self._ask(partial(_children, session=session))
 
     def info(self, session: str) -> SessionInfo:
         wanted = self.dialect.text(session)
@@ -439,7 +462,7 @@ class SqlStore(ABC):
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
         query = (
             "SELECT session, seq, time, data FROM events JOIN sessions ON sessions.id = session"
-            " WHERE cwd = ? AND type = ? ORDER BY time DESC, seq DESC LIMIT ?"
+            f" WHERE cwd = ? AND type = ? AND NOT {IS_HIDDEN} ORDER BY time DESC, seq DESC LIMIT ?"
         )
         values = (self.dialect.text(cwd), UserMessage.TYPE, most)
         rows = self._ask(lambda db: db.execute(query, values).fetchall())
@@ -494,11 +517,12 @@ class SqlStore(ABC):
     def delete(self, session: str) -> None:
 
         def remove(db: Db) -> None:
-            # First its row, for which a writer of the session waits.
-            db.execute("UPDATE sessions SET title = title WHERE id = ?", (session,))
-            db.execute("DELETE FROM snapshots WHERE session = ?", (session,))
-            db.execute("DELETE FROM events WHERE session = ?", (session,))
-            db.execute("DELETE FROM sessions WHERE id = ?", (session,))
+            for each in (*_children(db, session), session):
+                # First its row, for which a writer of the session waits.
+                db.execute("UPDATE sessions SET title = title WHERE id = ?", (each,))
+                db.execute("DELETE FROM snapshots WHERE session = ?", (each,))
+                db.execute("DELETE FROM events WHERE session = ?", (each,))
+                db.execute("DELETE FROM sessions WHERE id = ?", (each,))
 
         self._change(remove, session)
 

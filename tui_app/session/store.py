@@ -67,8 +67,15 @@ class SessionStore(Protocol):
     def set_model(self, session: str, model: str) -> None:
         """Note which model a session goes on with."""
 
-    def sessions(self) -> "list[SessionInfo]":
-        """All sessions, the one used last first."""
+    def sessions(self, *, hidden: bool = False) -> "list[SessionInfo]":
+        """All sessions, the one used last first.
+
+        Args:
+            hidden: Whether those of sub-agents are among them.
+        """
+
+    def children(self, session: str) -> list[str]:
+        """Ids of the hidden sessions in which sub-agents of a session work, or have worked."""
 
     def info(self, session: str) -> "SessionInfo":
         """One session, by its id or an unambiguous beginning of it.
@@ -77,7 +84,8 @@ class SessionStore(Protocol):
             SessionNotFound: if there is none, or more than one fits.
         """
 
-    def delete(self, session: str) -> None: ...
+    def delete(self, session: str) -> None:
+        """Delete a session, with those of its sub-agents."""
 
     def heads(self, session: str, after: int = 0) -> "Iterator[Head]":
         """Light rows of a session behind a log number (0: all), in order."""

@@ -156,7 +156,7 @@ class ExploreSettings:
     max_steps: int = setting(20, whole(1, 1_000, _REQUESTS))
     """Model requests that one of them may make."""
     max_tokens: int = setting(500_000, whole(1_000, 1_000_000_000, "a whole number of tokens, at least 1000"))
-    """Tokens that one of them may read and write, over all its requests."""
+    """Tokens that one of them may read and write over all its requests, less what a cache gave."""
 
 
 def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
@@ -346,7 +346,7 @@ class Settings:
     hooks: Mapping[str, tuple[Hook, ...]] = setting({}, HOOKS, "Your own commands that run on events.")
     """The event to its hooks, in order."""
     explore: Mapping[str, object] = setting(
-        {}, group_of(ExploreSettings), "Sub-agents that explore for the model in a context of their own."
+        {}, group_of(ExploreSettings), "Sub-agents: their model, and how far one may go."
     )
     """See ``ExploreSettings``."""
     max_steps: int = setting(

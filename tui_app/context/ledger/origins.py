@@ -229,7 +229,7 @@ def first_origin(lineage: Sequence[Origins], operand: Operand, agent: str = "") 
     Args:
         lineage: This session, behind those that were handed over to it.
         operand: What is looked for.
-        agent: The sub-agent that acts: what it reads stands in no log.
+        agent: The sub-agent that acts: what it reads stands in none of these logs.
     """
     found = [(each.session, key, who) for each in lineage for key, who in each.authors(operand)]
     if any(who == _USER for _, _, who in found):

@@ -1,0 +1,260 @@
+"""Forks and sub-agents in the background: what they begin with, how they are told things, what is left."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.conversation.driving import Desk, assert_valid, of, turn, view_bytes
+from tests.conversation.test_subagents import lay_agent, of_log, words
+from tests.servers.behaviours import HangMidStream, Text, Tool, tool
+from tests.servers.caching import CachingAnthropic
+from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.strict import WIRES, strict_server
+from tui_app.agent.subagents import Order
+from tui_app.conversation.work import Rewind
+from tui_app.events import (
+    SessionStart,
+    SubAgentEnd,
+    SubAgentStart,
+    SubAgentStep,
+    TaskTold,
+    ToolResult,
+    TurnEnd,
+)
+from tui_app.session.management import delete_session
+from tui_app.session.search import search_sessions
+from tui_app.settings import Endpoint
+
+COPY = "You are a copy of the assistant above"
+
+
+def results(records: list[Any]) -> list[str]:
+    return [each.text for each in of(records, ToolResult) if isinstance(each, ToolResult)]
+
+
+async def test_a_fork_begins_with_the_very_bytes_of_its_parent(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=200_000)
+    for name in "abcdefgh":
+        (desk.cwd / f"{name}.txt").write_text("\n".join(f"{name}{n} sea and sky" for n in range(1_500)))
+    reads = Tool(tuple(("read_file", {"path": f"{name}.txt", "lines": 1_500}) for name in "abcdefgh"))
+    both = Tool((("fork", {"task": "Count the seas."}), ("fork", {"task": "Count the skies."})))
+    fake_openai.add(reads, both, Text("Both counted."))
+    fake_openai.add(
+        tool("write_file", path="seas.txt", content="1500"),
+        Text("`a.txt` has most."),
+        phrase="Count the seas",
+    )
+    fake_openai.add(Text("There are none."), phrase="Count the skies")
+    fake_openai.add(Text("Both counted."), phrase="has ended")
+    rules = {"allow": ("write_file *.txt",)}
+    async with desk.session(explore={}, read_only=False, approvals=rules) as opened:
+        records = await turn(opened.conversation, "Read all, then count.")
+        parent = fake_openai.journal[1]
+        forks = [each for each in fake_openai.journal if COPY in str(each["messages"][-1])]
+        assert len(forks) == 2
+        for sent in forks:
+            whole, known = json.dumps(sent["messages"]), json.dumps(parent["messages"])
+            assert whole.startswith(known.removesuffix("]"))
+            assert json.dumps(sent["tools"]) == json.dumps(parent["tools"])
+            assert len(known) > 280_000
+            assert len(known) / len(whole) > 0.95
+        one, two = results(records)[-2:]
+        starts = of_log(opened, SubAgentStart)
+        assert [each.name for each in starts] == ["fork-1", "fork-2"]
+        assert all(each.fork and each.session for each in starts)
+        assert "There are none. (unchecked)" in one + two
+        assert f"seas.txt · created ({starts[0].session}#" in one + two
+        # What stood in the parent's messages is bound to their numbers there.
+        assert "`a.txt` has most. (#" in one + two
+        assert_valid(opened.conversation)
+        # Neither is listed, nor do they stay when the session goes.
+        assert [each.id for each in opened.store.sessions()] == [opened.conversation.session]
+        assert set(opened.store.children(opened.conversation.session)) == {each.session for each in starts}
+        # A search of all sessions finds each message once; by its number the model brings one back.
+        found = search_sessions(opened.store.path, "Read all")
+        assert {each.session for each in found} == {opened.conversation.session}
+        child = starts[0].session
+        last = max(head.seq for head in opened.store.heads(child) if head.type == "assistant.message")
+        hit = await opened.conversation.tooling.project.fetch(child, last, "c")
+        assert "`a.txt` has most." in str(hit)
+        session, database, folder = opened.conversation.session, opened.store.path, opened.folder.path
+    delete_session(database, folder.parent, session)
+    assert not [*folder.parent.iterdir()]
+
+
+BIG = "\n".join(f"{n} sea and sky" for n in range(24_000))
+"""A prompt of more than 100,000 tokens."""
+
+
+def plain(body: Any) -> str:
+    """What a model reads of a request, on any wire, without marks for caches."""
+    said = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    head = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
+    return re.sub(r', "cache_control": {[^}]*}', "", json.dumps([*head, said]))
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_on_every_wire_all_but_the_task_was_sent_before(desk: Desk, wire: str) -> None:
+    with strict_server() as strict:
+        strict.calls, strict.call, kind = True, ("ls", {"path": "."}), WIRES[wire]
+        root = f"{strict.url}/{wire}"
+        base = root if kind.protocol in ("anthropic", "google") else f"{root}/v1"
+        desk.endpoints["yard"] = Endpoint(name="yard", protocol=kind.protocol, base_url=base, window=400_000)
+        async with desk.session(explore={}, model=f"yard:{kind.model}") as opened:
+            await turn(opened.conversation, BIG)
+            await turn(opened.conversation, "And then?")
+            before = len(strict.bodies)
+            await opened.conversation.agents.send(Order(call="c", task="Count.", fork=True))
+            known, sent = plain(strict.bodies[before - 1]), plain(strict.bodies[before])
+            assert not strict.refused
+            assert sent.startswith(known.rstrip(']}"'))
+            assert len(known) / len(sent) > 0.95
+            assert len(known) > 400_000
+
+
+async def test_a_provider_reads_a_fork_from_its_cache(desk: Desk) -> None:
+    with CachingAnthropic() as server:
+        desk.endpoints["claude"] = Endpoint(
+            name="claude", protocol="anthropic", base_url=server.base_url, window=400_000
+        )
+        async with desk.session(explore={}, model="claude:claude-sonnet-5") as opened:
+            await turn(opened.conversation, BIG)
+            await turn(opened.conversation, "And then?")
+            orders = [Order(call=f"c{n}", task=f"Count {n}.", fork=True) for n in range(3)]
+            await asyncio.gather(*map(opened.conversation.agents.send, orders))
+            for billed in server.bill[-3:]:
+                assert billed.read > 100_000
+                assert billed.read / (billed.read + billed.fresh + sum(billed.written.values())) > 0.95
+            steps = of_log(opened, SubAgentStep)
+            assert all(step.cache_read_tokens > 0.95 * step.input_tokens for step in steps)
+
+
+async def test_the_background(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = (
+        ("explore", {"task": "Look up.", "background": True}),
+        ("fork", {"task": "Look down.", "background": True}),
+    )
+    fake_openai.add(Tool(calls), Text("They work."))
+    fake_openai.add(Text("Blue."), Text("Grey now."), phrase="Look up.")
+    fake_openai.add(Text("Wet."), phrase="Look down.")
+    async with desk.session(explore={}) as opened:
+        conversation, agents = opened.conversation, opened.conversation.agents
+        records = await turn(conversation, "Send them.")
+        assert all("works in the background" in text for text in results(records))
+        await asyncio.gather(*(each.work for each in agents.every.values() if each.work))
+        assert [each.outcome for each in of_log(opened, SubAgentEnd)] == ["done", "done"]
+        # The model is told in one line, and reads each brief with the tool.
+        fake_openai.add(Tool((("agents", {"action": "wait", "name": "explore-1"}),)), phrase="Go on.")
+        fake_openai.add(
+            Tool((("agents", {"action": "send", "name": "explore-1", "text": "And now?"}),)), phrase="Blue"
+        )
+        fake_openai.add(tool("agents", action="wait"), phrase="goes on")
+        fake_openai.add(Text("All known."), phrase="Grey now")
+        records = await turn(conversation, "Go on.")
+        (told,) = of(records, TaskTold)
+        assert isinstance(told, TaskTold)
+        assert sorted(told.ids) == ["explore-1", "fork-1"]
+        blue, goes_on, grey = results(records)
+        assert ("Blue. (unchecked)" in blue, "goes on" in goes_on, "Grey now." in grey) == (True, True, True)
+        assert "And now?" in str(fake_openai.journal[-2]["messages"]) or "And now?" in str(
+            fake_openai.journal[-3]
+        )
+        assert_valid(conversation)
+
+
+async def test_a_child_at_work_is_alive_told_stopped_and_outlives_a_rewind(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("fork", task="Look long.", background=True), Text("It works."))
+    fake_openai.add(tool("ls"), HangMidStream(), phrase="Look long.")
+    async with desk.session(explore={}) as opened:
+        conversation, agents = opened.conversation, opened.conversation.agents
+        await turn(conversation, "Send it.")
+        await (await fake_openai.request(4)).paused.wait()
+        host = conversation.compactor.host
+        assert [line for line in host.alive() if "fork-1" in line]
+        prompt = next(
+            head.seq for head in opened.store.heads(conversation.session) if head.type == "user.message"
+        )
+        conversation.submit(Rewind(prompt))
+        await conversation.settle()
+        (agent,) = agents.working
+        await agents.stop_agent("fork-1")
+        (end,) = of_log(opened, SubAgentEnd)
+        assert (end.outcome, end.reason, end.calls) == ("stopped", "It was stopped.", 1)
+        assert agent.brief.startswith("fork-1 was stopped before it had an answer. It was stopped.")
+        assert not agents.working
+
+
+async def test_killed_and_promoted(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("fork", task="Look well.", background=True), Text("It works."))
+    fake_openai.add(tool("read_file", path="README.md"), Text("Seen."), phrase="Look well.")
+    async with desk.session(explore={}) as opened:
+        conversation = opened.conversation
+        await turn(conversation, "Send it.")
+        await asyncio.gather(*(each.work for each in conversation.agents.every.values() if each.work))
+        session, store = conversation.session, opened.store
+        # As if the program had been killed: one without an end, and one that nobody knows of.
+        (start,) = of_log(opened, SubAgentStart)
+        store.append(session, start, None, time=1.0)
+        child = start.session
+        lost = store.create(SessionStart(cwd="/", model="m", parent=session), time=1.0)
+    async with desk.session(explore={}, session=session) as opened:
+        end = of_log(opened, SubAgentEnd)[-1]
+        assert (end.outcome, end.reason) == ("stopped", "The program ended first.")
+        assert "- README.md · read" in end.brief
+        assert lost not in opened.store.children(session)
+        assert await opened.conversation.agents.promote("fork-1") == child
+        assert child in {each.id for each in opened.store.sessions()}
+        texts = [message for _, message in opened.store.records(child) if message]
+    async with desk.session(session=child) as opened:
+        # It opens like any session, with all that it held.
+        assert view_bytes(opened.conversation).decode().split("\n") == texts
+        fake_openai.add(Text("Here."), phrase="Still there?")
+        records = await turn(opened.conversation, "Still there?")
+        assert of(records, TurnEnd)[-1].outcome == "done"
+        assert_valid(opened.conversation)
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        ({"policy": "nonesuch"}, "policy: 'nonesuch' is none; allowed: plimsoll"),
+        ({"window": "3"}, "window: '3' is no share of a window"),
+        ({"fork": "perhaps"}, "fork: 'perhaps' is neither true nor false"),
+        ({"background": "1"}, "background: '1' is neither true nor false"),
+    ],
+)
+async def test_front_matter_that_cannot_be(desk: Desk, front: dict[str, str], said: str) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", **front)
+    async with desk.session(explore={}) as opened:
+        (refused,) = opened.extras.project.agents.refused
+        assert "mate.md" in refused
+        assert said in refused
+
+
+async def test_an_agent_has_its_own_policy_and_gauge(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", policy="off", window="25%", background="true")
+    lay_agent(desk.cwd / ".plimsoll/agents", "twin", fork="true", model="local:other")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = [("delegate", {"agent": name, "task": "Look."}) for name in ("mate", "twin")]
+    fake_openai.add(Tool(tuple(calls)), Text("Sent."))
+    fake_openai.add(Text("Seen."), phrase="You are mate, and you are short")
+    fake_openai.add(Text("Seen too."), phrase="You are twin, and you are short")
+    async with desk.session(explore={}) as opened:
+        records = await turn(opened.conversation, "Send both.")
+        await asyncio.gather(*(each.work for each in opened.conversation.agents.every.values() if each.work))
+        mate, twin = sorted(of_log(opened, SubAgentStart), key=lambda each: each.agent)
+        assert (mate.background, mate.fork, twin.background, twin.fork) == (True, False, False, True)
+        steps = {each.tool_call_id: each for each in of_log(opened, SubAgentStep)}
+        assert (steps[mate.tool_call_id].window, steps[twin.tool_call_id].window) == (8_000, 32_000)
+        assert steps[twin.tool_call_id].context_tokens > steps[mate.tool_call_id].context_tokens > 0
+        (notes,) = [each.note for each in opened.extras.project.agents.found if each.name == "twin"]
+        assert notes == "a fork has the session's own model"
+        assert "Seen too." in "".join(map(words, of(records, ToolResult)))

@@ -1,0 +1,42 @@
+"""What comes back of a sub-agent: its words, each line with its source, and what its log has beside them."""
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from tui_app.context.binding.bind import Binder
+from tui_app.context.binding.forms import SOURCES
+from tui_app.context.compaction.sections import Count, deeds_section
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.view import Item
+
+_DEEDS_TOKENS = 800
+_WORDS_CHARS = 16_000
+_CUT = "\n[the answer was cut here]"
+
+
+def agent_brief(items: Sequence[Item], said: str, *, session: str, since: int, count: Count) -> str:
+    """Bind what a sub-agent said last to its log, and write what that has of its deeds.
+
+    Args:
+        items: All of its log but those words.
+        said: Its last words.
+        session: Id of its session, which stands in front of the numbers of its own messages.
+        since: Log number of the first of them: those before are the same in the session that has sent it.
+        count: Tokens of a text.
+    """
+    words = said[:_WORDS_CHARS] + (_CUT if len(said) > _WORDS_CHARS else "")
+    own = Ledger.from_items([item for item in items if item.key >= since])
+    bound = Binder.over(items).bind(words).text if words.strip() else ""
+    deeds = deeds_section(own, _DEEDS_TOKENS, count, alive=()).text
+    named = partial(SOURCES.sub, partial(_named, session, since))
+    return "\n\n".join(filter(None, map(named, (bound, deeds))))
+
+
+def _named(session: str, since: int, form: re.Match[str]) -> str:
+    """A form in which the numbers of the sub-agent's own messages have the name of their session."""
+
+    def name(handle: re.Match[str]) -> str:
+        return f"{session}{handle[0]}" if int(handle[0][1:]) >= since else handle[0]
+
+    return form[0].replace(form[2], re.sub(r"#\d+", name, form[2]), 1)

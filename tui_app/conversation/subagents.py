@@ -1,0 +1,492 @@
+"""The sub-agents of one session: each works in a session of its own, and comes back as a checked brief."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import ModelRequestContext
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.prompts import PROMPTS
+from tui_app.agent.subagents import Action, Order
+from tui_app.context.compaction.agent_brief import agent_brief
+from tui_app.context.ledger.facts import live_text
+from tui_app.context.message_marks import tasks_text
+from tui_app.conversation.agent_sessions import AgentSessions
+from tui_app.conversation.message_actions import SkillRow
+from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.turns import Turns
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Record,
+    SessionStart,
+    SubAgentCall,
+    SubAgentEnd,
+    SubAgentOutcome,
+    SubAgentPromoted,
+    SubAgentStart,
+    SubAgentStep,
+    TaskTold,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+)
+from tui_app.session.store import SessionNotFound
+from tui_app.settings.spec import ExploreSettings, explore_settings
+from tui_app.text import words_of
+from tui_app.wires.library import OutermostCapability
+
+AT_ONCE = 4
+"""Sub-agents of one session that may work at the same time; more wait for their turn."""
+RESULT_CHARS = 400
+"""Characters of a result that a step keeps: all of it is in the sub-agent's own log."""
+ENDED = "The program ended first."
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class SubAgent:
+    """One that was sent."""
+
+    order: Order
+    name: str
+    session: str = ""
+    """Id of the session that it works in; empty until it has begun."""
+    model: str = ""
+    outcome: SubAgentOutcome | None = None
+    """How it has ended; None while it works."""
+    brief: str = ""
+    told: bool = False
+    """Whether the model knows that it has ended."""
+    promoted: bool = False
+    prompts: list[str] = field(default_factory=list)
+    """What it is still to be told."""
+    ended: SubAgentEnd = field(init=False)
+    """Sums of all its steps."""
+    work: "asyncio.Task[None] | None" = None
+    turns: Turns | None = None
+    """Runs its turns while it works."""
+    reason: str = ""
+    """Why it was stopped, or has failed."""
+    said: str = ""
+    end: TurnEnd = field(default_factory=lambda: TurnEnd(outcome="done"))
+    cut: bool = False
+    """Whether the last of them is not whole."""
+    steps: int = 0
+    """Answers of its model since it was told something last."""
+    spent: int = 0
+    """Tokens of them, less what came from a cache."""
+    step: SubAgentStep | None = None
+    """The one under way, with its calls by id."""
+    calls: dict[str, SubAgentCall] = field(default_factory=dict)
+    open_calls: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
+
+    def halt(self, reason: str) -> None:
+        """Have it end at once; what it has done stays."""
+        self.reason = self.reason or reason
+        self.prompts.clear()
+        if self.turns is not None:
+            self.turns.cancel_turn()
+        elif self.work is not None:
+            self.work.cancel()
+
+
+@dataclass(slots=True, kw_only=True)
+class SubAgents:
+    """Sends the sub-agents of one conversation out. Belongs to one event loop."""
+
+    sessions: AgentSessions
+    every: dict[str, SubAgent] = field(default_factory=dict)
+    """By name, in the order in which they were sent."""
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever one has ended."""
+
+    @property
+    def history(self) -> SessionHistory:
+        return self.sessions.setup.extras.history
+
+    @property
+    def _limits(self) -> ExploreSettings:
+        return explore_settings(self.sessions.setup.opening.settings.explore)
+
+    @property
+    def working(self) -> Sequence[SubAgent]:
+        return [each for each in self.every.values() if each.outcome is None]
+
+    async def send(self, order: Order) -> str:
+        if not order.task.strip():
+            raise ModelRetry("The task is empty: say what to find out or do.")
+        number = 1 + sum(each.order.kind == order.kind for each in self.every.values())
+        agent = SubAgent(order, f"{order.kind}-{number}")
+        agent.prompts.append(self._first_prompt(order))
+        self.every[agent.name] = agent
+        self._begin(agent)
+        if order.background:
+            return f"{agent.name} works in the background. Its brief comes with agents wait {agent.name}."
+        assert agent.work is not None
+        try:
+            await asyncio.shield(agent.work)
+        except asyncio.CancelledError:
+            agent.halt("cancelled")
+            await asyncio.wait([agent.work])
+            raise
+        agent.told = True
+        if agent.outcome == "failed":
+            raise ModelRetry(f"The sub-agent failed: {agent.reason}")
+        return agent.brief
+
+    async def tend(self, action: Action, name: str, text: str) -> str:
+        if action == "list":
+            lines = [f"{each.name}: {each.place}, {words_of(each.description)}" for each in self.rows()]
+            return "\n".join(lines) or "No sub-agent was sent."
+        agent = self.every.get(name)
+        if agent is None and (name or action != "wait"):
+            names = ", ".join(self.every) or "none"
+            raise ModelRetry(f"There is no sub-agent {name!r:.80}. There are: {names}.")
+        match action:
+            case "wait":
+                return await self._wait(agent)
+            case "send" if agent is not None:
+                return await self.tell(agent, text)
+            case _ if agent is not None:
+                await self.stop_agent(agent.name)
+                return agent.brief
+        raise ModelRetry(f"There is no action {action!r:.80}.")
+
+    async def tell(self, agent: SubAgent, text: str) -> str:
+        """Tell one more, after its step under way; one that has ended goes on."""
+        if not text.strip():
+            raise ModelRetry("The text is empty: say what to tell it.")
+        if agent.promoted:
+            raise ModelRetry(f"{agent.name} is a session of the user's own now.")
+        agent.prompts.append(text)
+        if agent.outcome is None:
+            if agent.turns is not None:
+                agent.turns.steer()
+            return f"{agent.name} reads it after the present step."
+        self._begin(agent)
+        return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
+
+    async def stop_agent(self, name: str) -> None:
+        """End one at once, and wait until it has ended; what it has done stays."""
+        agent = self.every[name]
+        if agent.outcome is None and agent.work is not None:
+            agent.halt("It was stopped.")
+            await asyncio.wait([agent.work])
+        agent.told = True
+
+    async def stop_call(self, seq: int) -> None:
+        """End the one that the call with a log number has sent."""
+        record = self.history.store.record(self.history.session, seq)
+        call = getattr(record.data, "tool_call_id", "") if record is not None else ""
+        for agent in self.working:
+            if agent.order.call == call:
+                await self.stop_agent(agent.name)
+
+    async def promote(self, name: str) -> str:
+        """Make the session of one the user's own; returns its id, empty where there is none.
+
+        One that works is stopped.
+        """
+        agent = self.every[name]
+        await self.stop_agent(name)
+        if agent.session and not agent.promoted:
+            agent.promoted = True
+            self.history.store.append(agent.session, SubAgentPromoted(name=name), None, time=time.time())
+        return agent.session
+
+    def rows(self) -> list[SkillRow]:
+        """All that were sent, the newest first, as the screen lists them."""
+        return [
+            SkillRow(
+                each.name,
+                each.order.task,
+                "promoted" if each.promoted else each.outcome or "at work",
+                "",
+                detail=f"{each.model}  {each.ended.headline()}  session {each.session}",
+                brief=each.brief,
+            )
+            for each in reversed(self.every.values())
+        ]
+
+    async def close(self) -> None:
+        """End all that work."""
+        for agent in self.working:
+            agent.halt("The session was closed.")
+        works = [each.work for each in self.every.values() if each.work is not None]
+        await asyncio.gather(*works, return_exceptions=True)
+
+    def alive(self) -> Iterator[str]:
+        """Those that work now, a line each."""
+        return (live_text(each.name, words_of(each.order.task)) for each in self.working)
+
+    def news(self) -> list[tuple[str, str]]:
+        """Those in the background that have ended since the model was told last."""
+        found = [each for each in self.every.values() if each.order.background and each.outcome]
+        new = [each for each in found if not each.told]
+        for each in new:
+            each.told = True
+        return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
+
+    def resume(self) -> None:
+        """List those of earlier visits; one that a killed program took with it has ended."""
+        history, store = self.history, self.history.store
+        kinds = (SubAgentStart.TYPE, SubAgentEnd.TYPE, TaskTold.TYPE)
+        for head in reversed(list(store.newest(history.session, kinds))):
+            if (record := store.record(history.session, head.seq)) is not None:
+                self._recall(record)
+        known = {each.session for each in self.every.values()}
+        for session in set(store.children(history.session)) - known:
+            # The program ended before it was written down who works there.
+            store.delete(session)
+            self.sessions.folder(session).remove()
+        for agent in self.working:
+            agent.reason = ENDED
+            own = self.sessions.history(agent.session, agent.model, store, lambda _: None)
+            self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
+
+    def _recall(self, record: Record) -> None:
+        match record.data:
+            case SubAgentStart(session=session, name=name) as start if self._is_ours(session):
+                files = self.sessions.setup.extras.project.agents
+                order = Order(
+                    call=start.tool_call_id,
+                    task=start.task,
+                    agent=files.named(start.agent) if start.agent else None,
+                    fork=start.fork,
+                    background=start.background,
+                )
+                agent = self.every[name] = SubAgent(order, name, session, start.model)
+                promoted = self.history.store.last_of(session, SubAgentPromoted.TYPE)
+                agent.promoted = promoted is not None
+            case SubAgentEnd(tool_call_id=call, outcome=outcome, brief=brief) as end:
+                for agent in self.every.values():
+                    if agent.order.call == call:
+                        agent.ended, agent.outcome, agent.brief = end, outcome, brief
+            case TaskTold(ids=ids):
+                for name in ids:
+                    if name in self.every:
+                        self.every[name].told = True
+
+    def _is_ours(self, session: str) -> bool:
+        """Whether a session is that of one of ours: the log of a fork names those of another session."""
+        try:
+            record = self.history.store.record(session, 1) if session else None
+        except SessionNotFound:
+            return False
+        start = record.data if record is not None else None
+        return isinstance(start, SessionStart) and start.parent == self.history.session
+
+    def _first_prompt(self, order: Order) -> str:
+        if not order.fork:
+            return order.task
+        words = "" if order.agent is None else f"{order.agent.body()}\n\n"
+        return PROMPTS["fork"].format(task=f"{words}{order.task}")
+
+    async def _wait(self, agent: SubAgent | None) -> str:
+        """The brief of one, or of the first that has ended and was not told of."""
+        if agent is None and not self.working and all(each.told for each in self.every.values()):
+            raise ModelRetry("No sub-agent works, and every brief was read.")
+        while True:
+            ended = [each for each in self.every.values() if each.outcome is not None]
+            found = [each for each in ended if each is agent or (agent is None and not each.told)]
+            if found:
+                found[0].told = True
+                return found[0].brief or f"{found[0].name}: {found[0].outcome}. {found[0].reason}".strip()
+            self._changed.clear()
+            await self._changed.wait()
+
+    # One of them at work.
+
+    def _begin(self, agent: SubAgent) -> None:
+        agent.outcome, agent.told, agent.reason, agent.steps, agent.spent = None, False, "", 0, 0
+        agent.work = asyncio.create_task(self._work(agent), name=f"sub-agent {agent.name}")
+
+    async def _work(self, agent: SubAgent) -> None:
+        started, brief = time.monotonic(), ""
+        outcome: SubAgentOutcome = "failed"
+        try:
+            async with self._room, AsyncExitStack() as closing:
+                history = await self._open(agent, closing)
+                while agent.prompts and agent.turns is not None:
+                    await agent.turns.run_turn(Prompt(agent.prompts.pop(0)))
+                    if agent.end.outcome != "done":
+                        break
+                outcome = self._outcome(agent)
+                if agent.reason != "cancelled":
+                    brief = await asyncio.to_thread(self._brief(agent, history, outcome))
+        except asyncio.CancelledError:
+            outcome = "cancelled" if agent.reason == "cancelled" else "stopped"
+        except Exception as error:  # whatever a provider or a disk raises: the model goes on without it
+            _log.exception("the sub-agent %s failed", agent.name)
+            agent.reason = describe_error(error, model=agent.model).message
+        finally:
+            agent.turns = None
+            agent.ended = replace(
+                agent.ended, duration_s=round(agent.ended.duration_s + time.monotonic() - started, 3)
+            )
+            self._ended(agent, outcome, brief)
+            if agent.prompts and outcome == "done":
+                # It was told more while its brief was written.
+                self._begin(agent)
+
+    async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> SessionHistory:
+        """Begin its session, or go on with it."""
+        order, sessions = agent.order, self.sessions
+        if not agent.session:
+            agent.model = await sessions.model(order)
+            agent.session = sessions.create(order, agent.name, agent.model)
+            self.history.append(
+                SubAgentStart(
+                    tool_call_id=order.call,
+                    task=order.task,
+                    model=agent.model,
+                    max_steps=self._limits.max_steps,
+                    agent=order.agent.name if order.agent is not None else "",
+                    name=agent.name,
+                    session=agent.session,
+                    fork=order.fork,
+                    background=order.background,
+                )
+            )
+        heard = partial(self._heard, agent)
+        agent.turns = await sessions.open(order, agent.name, agent.session, agent.model, heard, closing)
+        return agent.turns.history
+
+    def _outcome(self, agent: SubAgent) -> SubAgentOutcome:
+        """How its newest turn ended, in the words of a sub-agent."""
+        most = self._limits.max_steps
+        if agent.end.outcome == "failed" and agent.steps >= most:
+            agent.reason = f"It used up its {most} steps."
+            return "stopped"
+        if agent.end.outcome == "cancelled":
+            return "cancelled" if agent.reason == "cancelled" else "stopped"
+        if agent.end.outcome == "done" and not agent.cut:
+            return "done"
+        agent.reason = agent.reason or "Its answer was cut off."
+        return "failed"
+
+    def _ended(self, agent: SubAgent, outcome: SubAgentOutcome, brief: str) -> None:
+        reason = agent.reason if outcome not in ("done", "cancelled") else ""
+        agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
+        agent.outcome, agent.brief = outcome, brief
+        self.history.report(agent.ended)
+        self._changed.set()
+
+    def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
+        """What writes its brief on any thread, once all is read that it takes."""
+        record = history.store.record(agent.session, 1)
+        since = record.data.forked_at if record and isinstance(record.data, SessionStart) else 0
+        items = list(history.everything())
+        if items and isinstance(items[-1].message, ModelResponse):
+            items.pop()
+        how = "has ended." if outcome == "done" else f"was stopped before it had an answer. {agent.reason}"
+        head = f"{agent.name} {how} Its messages are `{agent.session}#N`."
+
+        def write() -> str:
+            told = agent_brief(
+                items, agent.said, session=agent.session, since=since or 1, count=history.counter.text
+            )
+            return f"{head}\n\n{told}"
+
+        return write
+
+    # What it does, as the session that has sent it tells of it.
+
+    def _heard(self, agent: SubAgent, record: Record) -> None:
+        match record.data:
+            case AssistantMessage() as said:
+                agent.steps += 1
+                agent.spent += said.input_tokens - said.cache_read_tokens + said.output_tokens
+                agent.said, agent.cut = said.text, said.interrupted
+                agent.calls, agent.open_calls = {}, set(said.call_ids)
+                agent.step = SubAgentStep(
+                    tool_call_id=agent.order.call,
+                    text=said.text,
+                    model=said.model,
+                    input_tokens=said.input_tokens,
+                    output_tokens=said.output_tokens,
+                    cache_read_tokens=said.cache_read_tokens,
+                    cache_write_tokens=said.cache_write_tokens,
+                    cost_usd=said.cost_usd,
+                )
+                most = self._limits.max_tokens
+                if agent.spent > most:
+                    agent.halt(f"It used up its {most:,} tokens.")
+            case ToolCall(tool_call_id=id, name=name, args=args):
+                agent.calls[id] = SubAgentCall(name=name, args=args)
+            case ToolResult(tool_call_id=id, text=text, outcome=outcome) if id in agent.calls:
+                agent.open_calls.discard(id)
+                agent.calls[id] = replace(
+                    agent.calls[id], outcome=outcome, text=text[:RESULT_CHARS], chars=len(text)
+                )
+            case TurnEnd() as end:
+                agent.end = end
+                agent.open_calls.clear()
+            case Error(message=message):
+                agent.reason = message
+            case CompactionComplete() as done:
+                agent.ended = replace(
+                    agent.ended, compactions=agent.ended.compactions + (done.outcome == "success")
+                )
+                if done.input_tokens:
+                    self._write(
+                        agent,
+                        SubAgentStep(
+                            tool_call_id=agent.order.call,
+                            model=done.model,
+                            input_tokens=done.input_tokens,
+                            output_tokens=done.output_tokens,
+                            cost_usd=done.cost_usd,
+                        ),
+                    )
+            case _:
+                return
+        if agent.step is not None and not agent.open_calls:
+            step, calls = agent.step, tuple(agent.calls.values())
+            agent.step, agent.calls = None, {}
+            self._write(agent, replace(step, calls=calls))
+
+    def _write(self, agent: SubAgent, step: SubAgentStep) -> None:
+        known = [cost for cost in (agent.ended.cost_usd, step.cost_usd) if cost is not None]
+        agent.ended = replace(
+            agent.ended,
+            steps=agent.ended.steps + 1,
+            calls=agent.ended.calls + len(step.calls),
+            input_tokens=agent.ended.input_tokens + step.input_tokens,
+            output_tokens=agent.ended.output_tokens + step.output_tokens,
+            cost_usd=sum(known) if known else None,
+        )
+        if agent.turns is not None:
+            usage = agent.turns.history.usage()
+            step = replace(step, context_tokens=usage.total, window=usage.window.limit)
+        self.history.append(step)
+
+
+class AgentNews(OutermostCapability):
+    """Tells the model, behind the newest message, which sub-agents in the background have ended."""
+
+    def __init__(self, agents: SubAgents) -> None:
+        self._agents = agents
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        if news := self._agents.news():
+            told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
+            self._agents.history.tell_model(told)
+        return request_context
