@@ -27,6 +27,7 @@ from tui_app.events import (
     ShellCommand,
     ShellResult,
     SubAgentEnd,
+    SubAgentStart,
     SubAgentStep,
     ToolCall,
     ToolResult,
@@ -75,6 +76,12 @@ class Entry:
     """Tokens that sub-agent has read and written."""
     cost: float = 0.0
     """US dollars that it has cost, once it is at its end; 0 where no price is known."""
+    at_work: bool = False
+    """Whether it works now, which it may behind the result of its call."""
+    gauge: tuple[int, int] = (0, 0)
+    """Tokens of its own context, and what its window holds."""
+    cached: int = -1
+    """Percent of its first request that a cache gave; -1 before that."""
     origin: str = ""
     """Where what a call acts on first stood, if the user was asked for that: ``#45 read_file README.md``."""
     guard: int = 0
@@ -153,6 +160,9 @@ _STATES: Mapping[RowKind, tuple[EntryState, Mapping[str, EntryState]]] = {
 """States of new rows: usually, and by the state of the head."""
 
 
+_OF_AGENTS = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
+
+
 @frozen
 class Change:
     """One row that is new, or that takes the place of the row with the same number."""
@@ -177,6 +187,8 @@ class UserView:
     titles: Mapping[int, str] = field(default_factory=dict)
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
+    _calls: dict[str, int] = field(default_factory=dict)
+    """All calls: a sub-agent in the background works behind the result of its own."""
     _edits: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a compaction, the edits of its summary that were not undone by themselves."""
     _excluded: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -197,7 +209,7 @@ class UserView:
                 return (*self._restate(head.ref, state="undone"), *self._started(head))
             case CompactionUndone.TYPE | RewriteUndone.TYPE | CompactionRedone.TYPE | SessionRestored.TYPE:
                 return self._restated(head)
-            case ApprovalDecided.TYPE | SubAgentStep.TYPE | SubAgentEnd.TYPE | CallRepeated.TYPE:
+            case kind if kind in _OF_AGENTS or kind in (ApprovalDecided.TYPE, CallRepeated.TYPE):
                 return (*self._of_call(head), *self._started(head))
             case MessagePinned.TYPE:
                 return self._restate(head.ref, pinned=head.state == "pinned")
@@ -206,12 +218,22 @@ class UserView:
 
     def _of_call(self, head: Head) -> Sequence[Change]:
         """What a sub-agent does, and where its words come from, is told in the row of the call."""
-        if (row := self.row_of_call((*head.ids, "")[0])) is None:
+        calls = self._calls if head.type in _OF_AGENTS else self._open_calls
+        if (call := calls.get((*head.ids, "")[0])) is None:
             return ()
+        row = self.entries[self._places[call]]
+        if head.type == SubAgentStart.TYPE:
+            return self._put(replace(row, at_work=True))
         if head.type == SubAgentStep.TYPE:
-            return self._put(replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported))
+            row = replace(row, calls=row.calls + len(head.ids) - 1, used=row.used + head.reported)
+            if head.state:
+                context, window, read, sent = map(int, head.state.split())
+                cached = 100 * read // sent if row.cached < 0 and sent else row.cached
+                row = replace(row, gauge=(context, window), cached=cached)
+            return self._put(row)
         if head.type == SubAgentEnd.TYPE:
-            return self._put(replace(row, cost=float(head.ids[1]))) if head.ids[1:] else ()
+            cost = float(head.ids[1]) if head.ids[1:] else row.cost
+            return self._put(replace(row, at_work=False, cost=cost))
         if head.type == CallRepeated.TYPE:
             return self._put(replace(row, repeats=head.title, answered=head.state == "answered"))
         # Of ordinary work, which nobody was asked about, the log alone has it.
@@ -238,7 +260,7 @@ class UserView:
             return ()
         entry = replace(entry, title=title) if title else entry
         if head.type in (ToolCall.TYPE, ShellCommand.TYPE):
-            self._open_calls[head.ids[0]] = head.seq
+            self._open_calls[head.ids[0]] = self._calls[head.ids[0]] = head.seq
         if head.type == CompactionEdited.TYPE:
             self._edits.setdefault(head.ref, []).append(head.seq)
         self._places[entry.seq] = len(self.entries)

@@ -219,6 +219,16 @@ _PLACES = {
         _MOVE,
         _CLOSE,
     )),
+    "agents": Place("in the agents", (
+        Hint("enter", "read it", 1),
+        # In front of the search box, which would empty itself.
+        Key("stop", "ctrl+u", "ask('stop')", "Stop", "Stop the selected sub-agent; what it has done stays.",
+            "stop", priority=True),
+        Key("promote", "ctrl+k", "ask('promote')", "Promote", "Make its session one of your own and open it.",
+            "open as a session", 1, priority=True),
+        _MOVE,
+        _CLOSE,
+    )),
     "tasks": Place("in the tasks", (
         Hint("enter", "read its output", 1),
         # In front of the search box, which would empty itself.

@@ -283,7 +283,7 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
     for event in events:
         match event:
             case SubAgentStart():
-                who = f"Agent {event.agent}" if event.agent else "Sub-agent"
+                who = f"Agent {event.agent}" if event.agent else event.name or "Sub-agent"
                 lines.append(f"{who} · {event.model} · at most {count(event.max_steps, 'step')}")
                 lines.append(f"Task: {event.task}")
             case SubAgentStep():
@@ -306,14 +306,13 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
     return "\n".join(lines)
 
 
-def read_sub_agent(database: Database, session: str, call: int, result: int) -> list[Payload]:
+def read_sub_agent(database: Database, session: str, call: int) -> list[Payload]:
     """The events of the sub-agent that a call has sent; blocks while the log is read.
 
     Args:
         database: The sessions file.
         session: Id of the session.
         call: Log number of the call.
-        result: That of its result; 0 while there is none.
     """
     with closing(open_store(database, read_only=True)) as store:
         sent = store.record(session, call)
@@ -321,8 +320,6 @@ def read_sub_agent(database: Database, session: str, call: int, result: int) -> 
             return []
         id, found = sent.data.tool_call_id, []
         for head in store.heads(session, after=call):
-            if result and head.seq > result:
-                break
             if head.type in _TYPES and head.ids[0] == id:
                 found.append(store.record(session, head.seq))
     return [record.data for record in found if record is not None]

@@ -227,6 +227,7 @@ COMMANDS += (
     SlashCommand("tools", "Tools: tokens, state, switch off", Flow("tools.show_tools"),
         opens="always", writes=True),
     SlashCommand("skills", "List what the model can load", Flow("extensions.show_skills"), opens="always"),
-    SlashCommand("agents", "List the agents the model can use", Flow("extensions.show_agents"),
+    SlashCommand("agents", "Sub-agents: read, stop or open them; agents the model can use",
+        Flow("extensions.show_agents"),
         opens="always"),
 )  # fmt: skip

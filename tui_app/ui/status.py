@@ -197,6 +197,8 @@ class StatusRow(Widget):
     status: reactive[Status] = reactive(Status())
     tasks: reactive[int] = reactive(0)
     """Background commands that run."""
+    agents: reactive[tuple[int, int]] = reactive((0, 0))
+    """Forks and other sub-agents that work."""
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
@@ -309,7 +311,10 @@ class StatusRow(Widget):
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""
+        at_work = zip(self.agents, ("fork", "agent"), strict=True)
+        agents = ", ".join(count(number, what) for number, what in at_work if number)
         tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""
+        tasks = " · ".join(filter(None, (f"{agents} at work" if agents else "", tasks)))
         if not self.status.busy:
             return tasks if cell_len(tasks) <= room else ""
         escape = "esc cancels" if self.status.kind == "compacting" else "esc stops"

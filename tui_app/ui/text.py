@@ -372,6 +372,8 @@ class Glyphs(NamedTuple):
     edit: str = "✎"
     todo: str = "☐"
     subagent: str = "◈"
+    fork: str = "⇉"
+    """A sub-agent that begins with the conversation."""
     server: str = "⇄"
     """A tool of a server, or of another agent."""
     model: str = "◆"
@@ -390,7 +392,7 @@ PLAIN = Glyphs(
     recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",
     down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", server="-", model="=", at_work="o", queued=":", blocks="#%+:",
+    subagent="-", fork="=", server="-", model="=", at_work="o", queued=":", blocks="#%+:",
 )  # fmt: skip
 
 

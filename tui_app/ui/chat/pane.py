@@ -297,6 +297,7 @@ class ChatPane(TellsFailures, Vertical):
         queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
         self.query_one(StatusRow).status = state.status
         self.query_one(StatusRow).tasks = len(state.tasks)
+        self.query_one(StatusRow).agents = (len(state.forks), len(state.agents))
         self.prompt.editor.queued = bool(state.queue)
         hints = self.query_one(ChatHints)
         hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned

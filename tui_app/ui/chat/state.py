@@ -33,6 +33,7 @@ from tui_app.events import (
     Payload,
     PolicyChange,
     QuestionAsked,
+    QuestionClosed,
     QueueChanged,
     SessionClear,
     SessionRestored,
@@ -40,6 +41,8 @@ from tui_app.events import (
     SessionStart,
     ShellCommand,
     ShellResult,
+    SubAgentEnd,
+    SubAgentStart,
     SubAgentStep,
     TaskEnded,
     TaskResumed,
@@ -144,6 +147,9 @@ class ChatState:
     """Id of the run of a command of the user's; empty while none runs."""
     tasks: frozenset[str] = frozenset()
     """Ids of the background commands that run."""
+    forks: frozenset[str] = frozenset()
+    agents: frozenset[str] = frozenset()
+    """Calls of the sub-agents that work: of those that are forks, and of others."""
     calls: tuple[Running, ...] = ()
     """Calls of tools without a result yet, the newest last."""
     question: ApprovalRequested | None = None
@@ -377,7 +383,8 @@ def _turn(
             said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
             other = Status(kind="message", text=said[0]) if said else Status()
             status = _unless_compacting(state, ends.get(outcome, other))
-            state = replace(state, calls=(), question=None, asked=None, ahead=())
+            # What a sub-agent in the background asks stays.
+            state = replace(state, calls=(), ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
 
 
@@ -386,6 +393,7 @@ def _tool(
     payload: ToolCall
     | ToolResult
     | QuestionAsked
+    | QuestionClosed
     | ApprovalRequested
     | ApprovalsAhead
     | ApprovalDecided
@@ -402,6 +410,8 @@ def _tool(
             return state if state.waits_for_user else _between(state, _waiting(state))
         case QuestionAsked(attended=True):
             return replace(state, asked=payload, status=Status())  # the box says that it waits
+        case QuestionClosed(id=id) if state.asked is not None and state.asked.id == id:
+            return replace(state, asked=None)
         case ApprovalRequested():
             return replace(state, question=payload, status=Status())
         case ApprovalsAhead(call_ids=calls):
@@ -409,7 +419,8 @@ def _tool(
         case ApprovalDecided(id=id) if state.question is not None and state.question.id == id:
             runs = Status(kind="tool", text=one_line(payload.tool, 40), started=now)
             state = replace(state, question=None)
-            if payload.decision == "allowed":
+            of_agent = not state.turn and (state.forks or state.agents)
+            if payload.decision == "allowed" and not of_agent:
                 return replace(state, status=_unless_compacting(state, runs))
             return _between(state, _waiting(state))
         case ToolOutput(tool_call_id=id, text=text):
@@ -422,10 +433,18 @@ def _tool(
 
 
 def _command(
-    state: ChatState, payload: TaskStarted | TaskResumed | TaskEnded | ShellCommand | ShellResult, now: float
+    state: ChatState,
+    payload: TaskStarted | TaskResumed | TaskEnded | SubAgentStart | SubAgentEnd | ShellCommand | ShellResult,
+    now: float,
 ) -> ChatState:
-    """Follow a command of the user's, and those in the background."""
+    """Follow a command of the user's, and what goes on in the background."""
     match payload:
+        case SubAgentStart(tool_call_id=call, fork=True):
+            return replace(state, forks=state.forks | {call})
+        case SubAgentStart(tool_call_id=call):
+            return replace(state, agents=state.agents | {call})
+        case SubAgentEnd(tool_call_id=call):
+            return replace(state, forks=state.forks - {call}, agents=state.agents - {call})
         case TaskStarted(id=id) | TaskResumed(id=id):
             return replace(state, tasks=state.tasks | {id})
         case TaskEnded(id=id):
@@ -443,15 +462,12 @@ def _command(
 def _returned(state: ChatState, result: ToolResult) -> ChatState:
     """Take a call off those that run, with what its result says of plan, todo list and question."""
     calls = tuple(call for call in state.calls if call.id != result.tool_call_id)
-    asked = state.asked
-    if asked is not None and asked.tool_call_id == result.tool_call_id:
-        asked = None
     planned, todos = state.planned, state.todos
     if result.outcome == "success" and result.name == PLAN.name:
         planned = state.mode == "plan"
     elif result.outcome == "success" and result.name == TODO.name:
         todos = read_todos(result.text)
-    return replace(state, calls=calls, asked=asked, planned=planned, todos=todos)
+    return replace(state, calls=calls, planned=planned, todos=todos)
 
 
 def _between(state: ChatState, nothing: Status) -> ChatState:

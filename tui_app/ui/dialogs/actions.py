@@ -64,7 +64,11 @@ def step_back(screen: "Chat", opening: object | None) -> None:
     session, editor = screen.session, screen.pane.prompt.editor
     if cancel_lookup(editor.screen) or _stop_opening(screen, opening) or screen.pane.step_back():
         return
-    if session.state.busy:
+    row = screen.pane.transcript.cursor_entry if screen.pane.transcript.has_focus else None
+    if row is not None and row.at_work:
+        stopping = session.ask(lambda opened: opened.conversation.agents.stop_call(row.seq))
+        screen.work(stopping, group="cancel", exclusive=False)
+    elif session.state.busy:
         session.cancel()
     elif session.state.queue and not session.state.paused and editor.is_empty:
         # Nothing runs yet: it would be sent once the agent side is there.
@@ -141,6 +145,8 @@ def what_leaving_costs(session: ChatSession) -> str:
         losses.append("the running answer is stopped")
     if state.shell:
         losses.append("the running command is stopped")
+    if state.forks or state.agents:
+        losses.append("the sub-agents at work are stopped")
     if state.compacting:
         losses.append("the compaction is cancelled")
     losses += _what_waits(session)

@@ -21,8 +21,9 @@ from tui_app.text import count as times
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
+from tui_app.ui.dialogs.sessions import Chosen, go_to
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import clean, one_line, tokens
@@ -345,11 +346,11 @@ class SkillsScreen(ListDialog[SkillRow]):
             file = row.file
             if folder is not None and Path(file).is_relative_to(folder):
                 file = str(Path(file).relative_to(folder))
-            details = [one_line(row.detail, 300)] if row.detail else []
-            return "\n".join([one_line(row.description, 500), one_line(file, 300), *details, *told])
+            details = [one_line(each, 300) for each in (file, row.detail) if each]
+            return "\n".join([one_line(row.description, 500), *details, *told])
 
         spec = ListSpec[SkillRow](
-            name="skills",
+            name="agents" if agents else "skills",
             search="filter by name or purpose",
             columns=(
                 Column(lambda row: row.name, 24, "bold", leaves_at=_NARROW),
@@ -371,6 +372,10 @@ class SkillsScreen(ListDialog[SkillRow]):
         super().__init__(rows, spec)
 
 
+class AgentsScreen(SkillsScreen, place="agents"):
+    """Dismisses with the agent to read, what is asked of one, or ``None``."""
+
+
 # Listing them, and reading one.
 
 _LONGEST = 200_000
@@ -383,13 +388,35 @@ async def show_skills(app: "Host", session: ChatSession) -> None:
 
 
 async def show_agents(app: "Host", session: ChatSession) -> None:
-    """List the agents of the user's and the project's own; one that is chosen is shown in full."""
-    files = (await overview(session)).agents
-    rows = []
-    for each in files.found:
-        detail = "  ".join(filter(None, (", ".join(each.tools), each.model, each.note)))
-        rows.append(SkillRow(each.name, each.description, each.place, str(each.file), detail=detail))
-    await _show_files(app, session, rows, files.refused, agents=True)
+    """List the sub-agents that were sent, and the agents that can be; what is chosen is shown in full."""
+    while True:
+        rows = list[SkillRow]()
+        if not session.read_only:
+            rows = await session.ask(lambda opened: opened.conversation.agents.rows())
+        files = (await overview(session)).agents
+        for each in files.found:
+            details = (", ".join(each.tools), each.model, each.policy, each.note)
+            detail = "  ".join(filter(None, details))
+            rows.append(SkillRow(each.name, each.description, each.place, str(each.file), detail=detail))
+        asked = await _show_files(app, session, rows, files.refused, agents=True)
+        if asked is None or asked.row is None or asked.row.brief is None:
+            return
+        if id := await session.ask(partial(_DOES[asked.what], name=asked.row.name)):
+            await go_to(app, session, Chosen(id))
+            return
+
+
+async def _stop(opened: "OpenSession", name: str) -> str:
+    await opened.conversation.agents.stop_agent(name)
+    return ""
+
+
+async def _promote(opened: "OpenSession", name: str) -> str:
+    return await opened.conversation.agents.promote(name)
+
+
+_DOES = {"stop": _stop, "promote": _promote}
+"""What keys ask for of a sub-agent; the id of a session to open is handed back."""
 
 
 async def _show_files(
@@ -399,11 +426,19 @@ async def _show_files(
     refused: Sequence[str],
     *,
     agents: bool = False,
-) -> None:
-    screen = SkillsScreen(rows, refused, folder=session.launch.cwd.resolve(), agents=agents)
-    if chosen := await app.push_screen_wait(screen):
+) -> Asked[SkillRow] | None:
+    """Show what is chosen; what a key asks for is handed back."""
+    kind = AgentsScreen if agents else SkillsScreen
+    screen = kind(rows, refused, folder=session.launch.cwd.resolve(), agents=agents)
+    chosen = await app.push_screen_wait(screen)
+    if isinstance(chosen, Asked):
+        return chosen
+    if chosen and chosen.brief is not None:
+        await app.push_screen_wait(DetailsScreen(chosen.name, chosen.brief or "It has not ended yet."))
+    elif chosen:
         text = await asyncio.to_thread(file_text, Path(chosen.file), _LONGEST)
         await app.push_screen_wait(DetailsScreen("Agent" if agents else "Skill", text))
+    return None
 
 
 # What MCP servers have for the prompt, and what they ask the user: each value in a dialog of its own.

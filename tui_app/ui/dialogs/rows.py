@@ -70,8 +70,8 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
-        if entry.used or entry.calls:
-            done = await asyncio.to_thread(read_sub_agent, database, session.id, entry.seq, entry.result_seq)
+        if entry.used or entry.calls or entry.at_work:
+            done = await asyncio.to_thread(read_sub_agent, database, session.id, entry.seq)
             return f"{sub_agent_text(done)}\n\n{body.text}"
         return await asyncio.to_thread(full_text, body)
 

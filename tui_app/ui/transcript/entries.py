@@ -8,7 +8,7 @@ from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.tool_titles import work_of_name
 from tui_app.next_steps import on_screen
 from tui_app.session.user_view import Body, Entry, EntryState
-from tui_app.tool_specs import ASK_USER, SUB_AGENT_TOOLS, TODO, WRITE_FILE
+from tui_app.tool_specs import ASK_USER, FORK, SUB_AGENT_TOOLS, TODO, WRITE_FILE
 from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
 from tui_app.ui.themes import Tone, load_behind
 from tui_app.ui.transcript.lines import PROSE_CELLS
@@ -108,8 +108,8 @@ _MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool", "shell"})
 def tool_sign(title: str, glyphs: Glyphs) -> str:
     """The sign of what a call does, by the tool that its row begins with."""
     name = title.partition(" ")[0]
-    if name == ASK_USER.name:
-        return "?"
+    if name in (ASK_USER.name, FORK.name):
+        return "?" if name == ASK_USER.name else glyphs.fork
     match work_of_name(name):
         case "read" | "fetch":
             return glyphs.arrow[0] if glyphs.arrow.isascii() else glyphs.arrow
@@ -367,10 +367,21 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
 def sub_agent_figures(entry: Entry) -> list[str]:
     """What the sub-agent behind a call has done, read and cost; nothing for any other row."""
     return [
+        *([f"{entry.cached}% cached"] if entry.cached > 0 else []),
         *([count(entry.calls, "call")] if entry.calls else []),
         *([f"{tokens(entry.used)} used"] if entry.used else []),
         *([price_text(entry.cost, 0)] if entry.cost else []),
     ]
+
+
+_GAUGE_CELLS = 34
+
+
+def _gauge(context: int, window: int, glyphs: Glyphs) -> str:
+    """How full a sub-agent's own context is."""
+    used = min(_GAUGE_CELLS, max(1, _GAUGE_CELLS * context // window))
+    bar = glyphs.gauge_full * used + glyphs.gauge_empty * (_GAUGE_CELLS - used)
+    return f"{bar}  {tokens(context)} of {tokens(window)}"
 
 
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
@@ -380,6 +391,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     inside = f" {glyphs.separator} ".join(sub_agent_figures(entry))
     ill = "stopped" if entry.words else STATE_WORDS[entry.state]
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
+    told = told or ("at work" if entry.at_work else "")
     before = ("from the log" if entry.answered else "told") if entry.repeats else ""
     left = LEFT if entry.left else ""
     right = f" {glyphs.separator} ".join(
@@ -406,6 +418,8 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     ended = Tone.OK if passed else Tone.ERROR
     tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
     yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)
+    if entry.at_work and entry.gauge[1]:
+        yield TextPiece(_gauge(*entry.gauge, glyphs), Tone.DIM, indent=INDENT)
     if entry.words:
         yield TextPiece(f"Your words, {one_line(entry.words, _TITLE_CELLS)}", Tone.DIM, indent=INDENT)
         yield KeysPiece(
