@@ -50,7 +50,12 @@ FIELD_MAPS = "session.importers."
 """Files of a format each, which their list alone imports."""
 HOW_VALUES_ARE_DECLARED = "tui_app.records"
 """A decorator like the standard one; who uses it knows no more of the program."""
-ALLOWED_BUSY: set[str] = {"conversation.agent_setup", "conversation.assembly", "ui.dialogs.context"}
+ALLOWED_BUSY: set[str] = {
+    "conversation.agent_sessions",
+    "conversation.agent_setup",
+    "conversation.assembly",
+    "ui.dialogs.context",
+}
 """Files with more imports of our own than `MOST_IMPORTS`."""
 ALLOWED_METHODS: set[str] = {
     "add",
@@ -63,7 +68,6 @@ ALLOWED_METHODS: set[str] = {
     "stop",
     "text",
     "to_json",
-    "words",
 }
 """Public method names that more than `MOST_OWNERS` classes define."""
 LIBRARY_METHODS = {
@@ -75,19 +79,19 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 8_525,  # calls of a turn that was left
+    "agent": 8_443,  # calls of a turn that was left
     "cli": 3_752,  # sessions in the background: attach, stop, run --background
-    "context": 12_033,  # one reader of shell lines, for rules too
-    "conversation": 7_705,  # sessions in the background: left at a safe point, taken up again
+    "context": 12_049,  # one reader of shell lines, for rules too
+    "conversation": 8_230,  # sessions in the background: left at a safe point, taken up again
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
-    "events": 1_156,  # sessions in the background
+    "events": 1_176,  # sessions in the background
     "memory": 779,
-    "session": 8_683,  # sessions in the background: state, process, signals
+    "session": 8_734,  # sessions in the background: state, process, signals
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_165,  # sessions in the background: left, listed, come back
+    "ui": 17_228,  # sessions in the background: left, listed, come back
     "web": 357,
-    "the ground floor": 3_127,  # places that programs obey, hosts of rules, steps that errors offer
+    "the ground floor": 3_129,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_986,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""

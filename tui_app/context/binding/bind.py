@@ -25,8 +25,6 @@ from tui_app.records import frozen
 Form = Literal["bound", "unchecked", "not in the log"]
 STATES_SHARE, _STATES_LEAST = 0.15, 60
 """Of the notes' tokens, what states may cost; and the tokens they may cost in any case."""
-_FEW = 6
-"""Units in which a single name may occur that still says where a line comes from."""
 _REFUSED_FROM = 4
 """Statements from which on notes can be refused for having no sources."""
 _TERSE = 160
