@@ -5,10 +5,12 @@ own configuration are switched off, nothing is fetched, and a repository that li
 one is none. A commit is the user's own: there the repository's configuration counts.
 """
 
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tui_app.files import repository_root
@@ -46,6 +48,16 @@ class FileStatus(NamedTuple):
     """Whether the last commit does not have it."""
 
 
+class TreeChange(NamedTuple):
+    """A file in which two trees differ."""
+
+    path: str
+    """Relative to the folder."""
+    old: str
+    """What it was, as git writes it: ``100644``; zeros where there was none."""
+    new: str
+
+
 @frozen
 class Git:
     """Asks git about one folder; blocking."""
@@ -61,6 +73,7 @@ class Git:
         own: bool = False,
         unset: Sequence[str] = (),
         timeout_s: float | None = _TIMEOUT_S,
+        index: Path | None = None,
     ) -> bytes:
         """Run git and return what it prints.
 
@@ -70,6 +83,7 @@ class Git:
             own: Whether hooks and filters of the repository run, as they do for the user's own commits.
             unset: Names of settings that do not count.
             timeout_s: Seconds that it may take; the user's own commits take what they take.
+            index: File to use in the place of the checkout's own index.
 
         Raises:
             GitFailed: if it is not there, refuses, or takes too long.
@@ -78,6 +92,7 @@ class Git:
         env = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
         env |= {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8"}
         env |= {} if own else {"GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_COUNT": f"{len(unset)}"}
+        env |= {"GIT_INDEX_FILE": str(index)} if index is not None else {}
         for number, name in enumerate(unset):
             # Not on the command line: a name may have an equals sign in it.
             env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
@@ -108,14 +123,62 @@ class Git:
         """
         return self._compared(*words, timeout_s=None)
 
-    def _compared(self, *words: str, timeout_s: float | None = _TIMEOUT_S) -> bytes:
+    def snapshot(self) -> str:
+        """Keep the files of the checkout, those not committed included, as a tree; nothing changes there.
+
+        Raises:
+            GitFailed: if it is no repository, or git refuses.
+        """
+        own = self.folder / self.ask("rev-parse", "--git-path", "index").decode(
+            "utf-8", "surrogateescape"
+        ).strip("\n")
+        with TemporaryDirectory() as scratch:
+            index = Path(scratch) / "index"
+            if (self.folder / own).exists():
+                # With its time: git looks again at files that are as young as their index.
+                shutil.copy2(self.folder / own, index)
+            self._compared("add", "-A", ":/", timeout_s=None, index=index)
+            return self.ask("write-tree", index=index).decode().strip()
+
+    def changes(self, old: str, new: str) -> Sequence[TreeChange]:
+        """The files under the folder in which two trees differ.
+
+        Raises:
+            GitFailed: if one of them is not there.
+        """
+        told = self.ask("diff-tree", "-r", "-z", "--no-renames", "--relative", old, new)
+        fields = told.decode("utf-8", "surrogateescape").split("\0")
+        pairs = zip(fields[::2], fields[1::2], strict=False)
+        return [TreeChange(path, row[1:7], row[8:14]) for row, path in pairs]
+
+    def content(self, tree: str, path: str) -> bytes | None:
+        """What a file of a tree holds in a checkout; None where the tree does not have it."""
+        try:
+            return self._compared("cat-file", "--filters", f"{tree}:./{path}")
+        except GitFailed:
+            return None
+
+    def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
+        """Both changes of a text in one; None where they meet, or it is no text."""
+        with TemporaryDirectory() as scratch:
+            files = [Path(scratch) / name for name in ("ours", "base", "theirs")]
+            for file, data in zip(files, (ours, base, theirs), strict=True):
+                file.write_bytes(data)
+            try:
+                return self.ask("merge-file", "-p", "--quiet", *map(str, files))
+            except GitFailed:
+                return None
+
+    def _compared(
+        self, *words: str, timeout_s: float | None = _TIMEOUT_S, index: Path | None = None
+    ) -> bytes:
         """What git prints that reads or writes files: without filters that the repository itself names."""
         try:
             told = self.ask(*_FILTERS).decode("utf-8", "surrogateescape").split("\0")
         except GitFailed:  # there is none
             told = []
         names = [name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in _OWN]
-        return self.ask(*words, unset=names, timeout_s=timeout_s)
+        return self.ask(*words, unset=names, timeout_s=timeout_s, index=index)
 
     def status(self) -> Sequence[FileStatus]:
         """The files under the folder that differ from the last commit, new ones included.

@@ -1,7 +1,7 @@
 """Git worktrees of sessions that work apart: beside their repository, each on a branch of its own."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
@@ -17,6 +17,8 @@ BRANCHES = "plimsoll/"
 _HOME = ".worktrees"
 """The folder beside ``harbour`` that they are in is ``harbour.worktrees``."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,59}")
+_NEW, _BASE = "refs/plimsoll/new/", "refs/plimsoll/base/"
+"""Trees of branches: what one is being made of, and what its files were when it was made."""
 _MOST_NAMED = 5
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
 """What git notes while the user is in the middle of something."""
@@ -99,6 +101,53 @@ class Worktrees:
         except GitFailed as failed:
             raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
         return path
+
+    def branch_off(self, wanted: str, tree: str, used: Collection[Path]) -> Path:
+        """Make a worktree whose files are those of a tree; what a kill has left of one is made anew.
+
+        Args:
+            wanted: What it is to be called, as far as that is a free name for a worktree.
+            tree: As ``Git.snapshot`` gives it.
+            used: The folders that sessions work in.
+
+        Raises:
+            NoWorktree: if git refuses.
+        """
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", wanted).strip("-_")[:40].rstrip("-_") or "branch"
+        names = (slug if number == 1 else f"{slug}-{number}" for number in range(1, 10_000))
+
+        def is_free(name: str) -> bool:
+            if not self._is_taken(name):
+                return True
+            is_half = bool(self._tip(f"{_NEW}{name}", whole=True))
+            return is_half and not any(each.is_relative_to(self.home / name) for each in used)
+
+        name = next(filter(is_free, names))
+        try:
+            self._git.ask("update-ref", f"{_NEW}{name}", tree)
+            path = self.enter(name)
+            git = Git(path, self.env)
+            git.check_out("read-tree", "--reset", "-u", tree)
+            git.check_out("reset", "--quiet", "--mixed")
+        except GitFailed as failed:
+            raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
+        return path
+
+    def begin(self, path: Path) -> None:
+        """Note that the files of a worktree of a branch are as they are to be. Raises ``NoWorktree``."""
+        try:
+            self._git.ask("update-ref", f"{_BASE}{path.name}", Git(path, self.env).snapshot())
+        except GitFailed as failed:
+            raise NoWorktree(f"git does not keep the files of {path.name}: {failed}") from failed
+
+    def occupy(self, path: Path) -> None:
+        """Note that a session works in the worktree of a branch."""
+        with suppress(GitFailed):
+            self._git.ask("update-ref", "-d", f"{_NEW}{path.name}")
+
+    def base(self, path: Path) -> str:
+        """The tree that a branch's files began as; empty where none is known."""
+        return self._tip(f"{_BASE}{path.name}", whole=True)
 
     def all(self) -> list[Worktree]:
         """All that are there, by their names. Raises ``NoWorktree`` where git does not answer."""
@@ -200,6 +249,7 @@ class Worktrees:
             if tip:
                 # The branch goes only as it was looked at.
                 self._git.ask("update-ref", "-d", f"refs/heads/{branch}", tip)
+            self._git.ask("update-ref", "-d", f"{_BASE}{worktree.name}")
         except GitFailed as failed:
             raise NoWorktree(f"git kept {worktree.name}: {failed}") from failed
         with suppress(OSError):

@@ -39,6 +39,8 @@ PAGES = {
     "PromptsScreen": ("editor", "prompts"),
     "QueueScreen": ("editor", "queue"),
     "ReadAlongScreen": ("review", ""),
+    "MergeFiles": ("rewind", ""),
+    "MergeScreen": ("review", ""),
     "ReviewScreen": ("review", "review"),
     "RewindFiles": ("rewind", "files"),
     "SearchScreen": ("sessions", "search"),

@@ -5,8 +5,7 @@ The work is that of the screen's compactor, with the trigger ``headless``.
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from tui_app.cli.command import (
     run_until_signal,
 )
 from tui_app.cli.failures import for_shell
+from tui_app.cli.opened_session import opened_session
 from tui_app.cli.options import CHOICE, JSON, MODEL, POLICY, SESSION, WINDOW, flag, number, option
 from tui_app.cli.output import ProgressLine, answer, print_json, say, sizes_json, tell
 from tui_app.cli.stdin import words_of_file
@@ -31,7 +31,6 @@ from tui_app.events import (
     CompactionEdited,
     CompactionProgress,
     Error,
-    HookRan,
     Notice,
     Record,
     answers_told,
@@ -45,7 +44,6 @@ from tui_app.ui import text as numbers
 
 if TYPE_CHECKING:
     from tui_app.context.compaction.plan import Plan
-    from tui_app.conversation.assembly import OpenSession
 
 
 _AS = "#N as in exports"
@@ -96,24 +94,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     else:
         work = compact(opening, args.focus, span, extract=args.extract, trial=args.trial, as_json=args.json)
     return run_until_signal(work)
-
-
-@asynccontextmanager
-async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
-    """Open a session for writing; hooks that do not simply go well are told."""
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.assembly import open_session
-
-    def tell_hook(record: Record) -> None:
-        if isinstance(record.data, HookRan) and record.data.outcome != "ok":
-            tell(record.data.headline())
-
-    opened = open_session(opening)
-    opened.bus.listen(tell_hook)
-    try:
-        yield opened
-    finally:
-        await opened.close()
 
 
 async def compact(

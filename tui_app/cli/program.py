@@ -51,7 +51,8 @@ COMMANDS: Mapping[str, str] = {
     "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
     "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
     "compact": "compact", "handoff": "handoff", "diff": "sessions", "simulate": "simulate", "audit": "audit",
-    "worktrees": "worktrees", "models": "models", "keys": "models", "doctor": "doctor",
+    "branch": "branches", "merge": "branches", "tree": "branches", "worktrees": "worktrees",
+    "models": "models", "keys": "models", "doctor": "doctor",
     "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",
 }  # fmt: skip

@@ -150,6 +150,7 @@ class OpenSession:
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
+        await self.conversation.tooling.files.finish()
         # In the background the log first says what waits.
         if self.turns.queue.labels and not (self.turns.queue.paused or self.background.is_inside):
             self.conversation.resume_queue()

@@ -29,6 +29,7 @@ from tui_app.conversation.threads import log_defect
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
+    BranchMerged,
     CompactionComplete,
     CompactionProposed,
     MemoryPressure,
@@ -197,7 +198,8 @@ class Compactions:
             numbers = sorted(numbers)
         if not numbers and undo:
             # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
-            how = BY_ROW if view.rewrites else BY_FORK if view.left_behind() else ""
+            merged = any(head.type == BranchMerged.TYPE for head in view.visible())
+            how = BY_ROW if view.rewrites or merged else BY_FORK if view.left_behind() else ""
             return self.history.refuse(NO_COMPACTION + how)
         if not numbers:
             return self.history.refuse("Nothing to redo.")

@@ -32,6 +32,7 @@ from tui_app.conversation.work import (
     EditSummary,
     Exclude,
     GoOn,
+    Merge,
     Pin,
     Prompt,
     Pursue,
@@ -85,6 +86,7 @@ class WorkRunner:
             Clear: self.clear,
             Rewind: self.rewind,
             RestoreFiles: lambda work: self.files.undo(work.restored),
+            Merge: self.files.merge,
             Restate: self.restate,
             Restore: self.restore,
             Pin: lambda work: edits.pin(work.seq, pinned=work.pinned),
@@ -215,14 +217,14 @@ class WorkRunner:
             self.turns.compactions.restate(undo=work.undo, compaction=work.compaction)
 
     async def restore(self, work: Restore) -> None:
-        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind or clear."""
+        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind, clear or merge."""
         if work.rewrite and work.rewrite == next(iter(self.turns.history.view.reversible), 0):
             await self._take_back(work.rewrite)
         else:
             self.turns.compactions.restore(work.rewrite)
 
     async def _take_back(self, cut: int) -> None:
-        """Take back the newest rewind or clear, with what that did to files."""
+        """Take back the newest rewind, clear or merge, with what that did to files."""
         self.turns.compactions.restore(cut)
         for restored in self.files.restored_since(cut):
             await self.files.undo(restored)

@@ -9,23 +9,34 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
 from tui_app.agent.tools.calls import on_thread
-from tui_app.agent.tools.edits import FileChange, put_bytes
+from tui_app.agent.tools.edits import FileChange, put_bytes, remove_halves
 from tui_app.agent.tools.files import read_file
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.context.message_marks import inbox_message
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import FileChanged, FilesRestored, Notice, RestoredFile
+from tui_app.conversation.work import Merge
+from tui_app.events import (
+    BranchMerged,
+    FileChanged,
+    FilesRestored,
+    Notice,
+    RestoredFile,
+    SessionRestored,
+)
 from tui_app.files import MayRead, anything
 from tui_app.records import frozen
 from tui_app.session.event_heads import Head
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, checksum
 
+_NO_ROOM = "The files of {} do not fit among the kept files: /undo could not restore them. Nothing changed."
 FileFate = Literal["restore", "remove", "same", "changed", "lost"]
 """What restoring does to a file: gives it its old content, removes it again, or nothing at all because it is
 as it was; or others have changed it since; or its old content was not kept."""
@@ -108,6 +119,68 @@ class FileKeeper:
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
         return await self._apply(seq, files, overwrite=False, undo=True)
 
+    async def merge(self, work: Merge) -> None:
+        """Bring in the brief and the files of a branch.
+
+        Bytes are kept first, then one event says all; what a kill leaves of it is done at the next opening.
+        """
+        if not await on_thread(lambda: all(map(self.kept.put, work.contents))):
+            self.history.append(Notice(text=_NO_ROOM.format(work.event.name), passing=True))
+            return
+        message = inbox_message(work.event.text)
+        tokens = self.history.counter.message(message).nonzero()
+        record = self.history.append(replace(work.event, tokens=tokens), message)
+        if work.event.taken:
+            await self.carry_out(record.seq, merged_files(work.event), branch=work.event.name)
+
+    async def carry_out(
+        self, seq: int, files: Sequence[RestoredFile], *, undo: bool = False, branch: str = ""
+    ) -> None:
+        """Let files hold what a step of the log wants, whether or not that had begun; one event.
+
+        Args:
+            seq: Log number of the step.
+            files: What each holds before and is to hold; what holds anything else is left alone.
+            undo: Whether the step is taken back.
+            branch: Name of the branch that they are taken over from.
+        """
+        done = [file for file in files if await on_thread(lambda file=file: self._holds(file))]  # type: ignore[misc]
+        skipped = tuple(file.path for file in files if file not in done)
+        self.history.append(
+            FilesRestored(to=seq, undo=undo, files=tuple(done), skipped=skipped, branch=branch)
+        )
+
+    def _holds(self, file: RestoredFile) -> bool:
+        try:
+            now = checksum(self._read(file.path))
+        except (ToolProblem, OSError):
+            return False
+        outlook = FileOutlook(path=file.path, fate="restore", target=file.after, mode=file.mode)
+        return now == file.after or (now == file.before and self._put_back(outlook) is not None)
+
+    async def finish(self) -> None:
+        """Bring to its end what a killed process has begun: a merge, or taking one back."""
+        store, session = self.history.store, self.history.session
+        kinds = (BranchMerged.TYPE, SessionRestored.TYPE, FilesRestored.TYPE)
+        newest = next(store.newest(session, kinds), None)
+        if newest is None or newest.type == FilesRestored.TYPE:
+            return
+        merge = newest.seq if newest.type == BranchMerged.TYPE else newest.ref
+        record = store.record(session, merge)
+        if record is None or not isinstance(record.data, BranchMerged) or not record.data.taken:
+            return
+        for file in record.data.taken:
+            with suppress(ToolProblem, OSError):
+                remove_halves(self.workspace.writable(file.path))
+        if merge == newest.seq:
+            await self.carry_out(merge, merged_files(record.data), branch=record.data.name)
+            return
+        for seq in self.restored_since(merge):
+            done = store.record(session, seq)
+            files = done.data.files if done is not None and isinstance(done.data, FilesRestored) else ()
+            back = [replace(file, before=file.after, after=file.before) for file in files]
+            await self.carry_out(seq, back, undo=True)
+
     async def _apply(
         self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
     ) -> FilesRestored | None:
@@ -162,6 +235,11 @@ class FileKeeper:
             return None
         with open_regular(real) as stream:
             return stream.read()
+
+
+def merged_files(event: BranchMerged) -> list[RestoredFile]:
+    """The files that a merge takes over, as a step of the log."""
+    return [RestoredFile(path=f.path, before=f.before, after=f.after, mode=f.mode) for f in event.taken]
 
 
 def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[_Step]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import UnknownModel
@@ -122,48 +123,64 @@ async def _draft(
         raise HandoffRefused(NOTHING_SAID)
     if _is_answering(history):
         raise HandoffRefused(BUSY)
-    text, timeout_s = inspection.text, settings.summary_timeout_s
-    rules = RetryRules(retries=min(settings.retries, SUMMARY_RETRIES))
-    writers = SummaryWriters(history, inspection.shelf, text, timeout_s=timeout_s, rules=rules)
-
-    def describe(error: BaseException) -> str:
-        return describe_error(error, model=history.model).message.rstrip(".")
-
     policy = policy_of(store, source.id, settings, opening.policy)
-    writer = BriefWriter(
-        history=history,
+    brief = await brief_of_session(
+        inspection,
+        opening,
+        extract=extract,
         policy=policy,
         goal=mask_secrets(goal),
-        count=lambda words: round(text.count(words) * history.factor),
-        describe=describe,
         additions=[
             *goal_additions(store, source.id),
             *(each for each in inspection.extras.additions() if each.tool),
         ],
         carried=_carried(handed) if (handed := newest_event(store, source.id, Handoff)) else "",
-        timeout_s=timeout_s,
         heard=heard,
     )
-    brief = await writer.write(writers.choose("manual"), extract=extract)
     room = history.usage().window.effective // 2
+    return Draft(source, policy.name, brief, history.counter, room)
+
+
+async def brief_of_session(inspection: Inspection, opening: Opening, *, extract: bool, **what: Any) -> Brief:
+    """Have the brief of a session written, by its model unless ``extract`` is set."""
+    history, settings, text = inspection.history, opening.settings, inspection.text
+    timeout_s = settings.summary_timeout_s
+    rules = RetryRules(retries=min(settings.retries, SUMMARY_RETRIES))
+    writers = SummaryWriters(history, inspection.shelf, text, timeout_s=timeout_s, rules=rules)
+    writer = BriefWriter(
+        history=history,
+        count=lambda words: round(text.count(words) * history.factor),
+        describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
+        timeout_s=timeout_s,
+        **what,
+    )
+    brief = await writer.write(writers.choose("manual"), extract=extract)
     unknown = "" if extract else inspection.unknown.rstrip(".")
-    return Draft(source, policy.name, replace(brief, reason=unknown or brief.reason), history.counter, room)
+    return replace(brief, reason=unknown or brief.reason)
 
 
-_PROMPT = re.compile(r"- #(?=\d+(?: \(latest\))?: )")
+_NUMBER = re.compile(r"#(\d+)")
+_PROMPT = re.compile(r"- #\d+(?=(?: \(latest\))?: )")
 """How a line begins that holds a prompt, word for word."""
 
 
 def _carried(handed: Handoff) -> str:
     """The brief that a session began with; its numbers bear the name of the session they are of."""
-    name = f"{handed.from_session}#"
+    return with_session(brief_of(handed.text), handed.from_session)
 
-    def named(line: str) -> str:
-        if _PROMPT.match(line):
-            return _PROMPT.sub(f"- {name}", line, count=1)
-        return SOURCES.sub(lambda form: form[0].replace(form[2], form[2].replace("#", name), 1), line)
 
-    return "\n".join(map(named, brief_of(handed.text).splitlines()))
+def with_session(text: str, session: str, above: int = 0) -> str:
+    """A brief whose log numbers above one bear the name of the session they are of."""
+
+    def named(numbers: str) -> str:
+        return _NUMBER.sub(lambda one: f"{session}{one[0]}" if int(one[1]) > above else one[0], numbers)
+
+    def line_of(line: str) -> str:
+        if found := _PROMPT.match(line):
+            return f"{named(found[0])}{line[found.end() :]}"
+        return SOURCES.sub(lambda form: form[0].replace(form[2], named(form[2]), 1), line)
+
+    return "\n".join(map(line_of, text.splitlines()))
 
 
 def _is_answering(history: SessionHistory) -> bool:

@@ -17,6 +17,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import (
+    BranchMerged,
     Handoff,
     MemoryConsolidated,
     MemoryInbox,
@@ -134,7 +135,7 @@ class BoardInbox:
         budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
         if not self.settings.enabled or budget <= 0:
             return
-        passed_over = {Handoff.TYPE, ShellResult.TYPE}
+        passed_over = {Handoff.TYPE, BranchMerged.TYPE, ShellResult.TYPE}
         if any(head.type in CARRYING - passed_over for head in self.history.view.each_held()):
             return
 

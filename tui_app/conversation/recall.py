@@ -26,6 +26,7 @@ from tui_app.events import (
 )
 from tui_app.memory.scope import scope_of
 from tui_app.records import frozen
+from tui_app.session.branches import merges_in
 from tui_app.session.database import Database, open_store
 from tui_app.session.model_state import Excluded, excluded_in, newest_event
 from tui_app.session.search import search_sessions
@@ -96,7 +97,8 @@ class SessionSearch:
 
     def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
         if session and session != self.session:
-            known = [each for each in self.ancestors() if each.startswith(session)]
+            merged = (each.branch for each in merges_in(self.store, self.session).values())
+            known = [each for each in {*self.ancestors(), *merged} if each.startswith(session)]
             hit = SessionSearch(self.store, known[0]).fetch(seq) if len(known) == 1 else None
             return None if hit is None else replace(hit, session=known[0])
         record = self.store.record(self.session, seq)

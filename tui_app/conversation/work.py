@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from tui_app.events import GoalSet, QueueChanged
+from tui_app.events import BranchMerged, GoalSet, QueueChanged
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.references import WHOLE, Span, log_number
@@ -218,6 +218,18 @@ class Rewind(Work):
     @property
     def label(self) -> str:
         return "/retry" if self.again else f"/rewind #{self.to}"
+
+
+@frozen
+class Merge(Work):
+    """Bring the outcome of a branch into this session."""
+
+    event: BranchMerged
+    """What is to be in the log, but for the sizes."""
+    contents: tuple[bytes, ...] = field(default=(), repr=False)
+    """What its files hold here, are to hold, and hold in the branch: kept first."""
+
+    LABEL = "/merge {0.event.name}"
 
 
 @frozen

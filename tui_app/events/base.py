@@ -21,7 +21,7 @@ Origin = Literal["model", "user", "code"]
 FactState = Literal["kept", "recoverable", "lost"]
 RowKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
-    "clear", "error", "notice", "hook", "memory", "approval", "files", "shell",
+    "clear", "error", "notice", "hook", "memory", "approval", "files", "shell", "merge",
 ]  # fmt: skip
 """What the row of an event is in the conversation."""
 COMMAND_FAILED = "command failed"

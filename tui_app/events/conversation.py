@@ -553,12 +553,14 @@ class FilesRestored(Payload):
     files: tuple[RestoredFile, ...] = ()
     skipped: tuple[str, ...] = ()
     """Paths that were left alone: others had changed them since, or their bytes were not kept."""
+    branch: str = ""
+    """Name of the branch whose files they hold now; empty where nothing was merged."""
 
     def headline(self) -> str:
         """How many files were restored, removed or left alone."""
         removed = sum(not file.after for file in self.files)
         fates = (
-            (len(self.files) - removed, "restored"),
+            (len(self.files) - removed, "taken over" if self.branch else "restored"),
             (removed, "removed"),
             (len(self.skipped), "left alone"),
         )

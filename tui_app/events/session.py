@@ -153,6 +153,62 @@ class Handoff(Paid):
         return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
 
 
+@frozen(kw_only=True)
+class MergedFile:
+    """One file that a branch has changed."""
+
+    path: str
+    before: str = ""
+    """SHA-256 of what it holds here; empty where there is no such file."""
+    after: str = ""
+    """SHA-256 of what it is to hold here; empty where it is to go."""
+    theirs: str = ""
+    """SHA-256 of what it holds in the branch."""
+    mode: int = 0
+    left: str = ""
+    """Why it is left alone here; empty where it is taken over."""
+
+    @property
+    def verb(self) -> str:
+        """What the merge does with it."""
+        if self.left:
+            return "left alone"
+        return "removed" if not self.after else "changed" if self.before else "created"
+
+
+@event("branch.merged", row="merge", light={"chars": "text", "ids": "branch", "ref": "until"})
+class BranchMerged(Paid):
+    """The outcome of a branch was brought into this session; the message is for the model."""
+
+    text: str
+    branch: str
+    """Id of the session; nothing changed there."""
+    name: str
+    until: int
+    """Log number of the last event in the branch that it tells of."""
+    turns: int = 0
+    files: tuple[MergedFile, ...] = ()
+    performed_by: str = "heuristic"
+    """Who wrote its notes: ``model``, or ``heuristic`` where it only quotes."""
+    edited: bool = False
+    """Whether the user has changed the brief."""
+    claims_marked: int | None = None
+    """Claims of the notes that the log does not hold."""
+    tokens: dict[str, int] = field(default_factory=dict)
+    """Tokens by category."""
+
+    @property
+    def taken(self) -> tuple[MergedFile, ...]:
+        """The files that are taken over."""
+        return tuple(file for file in self.files if not file.left)
+
+    def headline(self) -> str:
+        """Which branch it was, and what came of it."""
+        left = len(self.files) - len(self.taken)
+        told = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
+        return f"merged {words_of(self.name)}: {told}{f', {left} left alone' if left else ''}"
+
+
 @event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")
 class MemoryAdded(Payload):
     """An entry was put on the context board."""

@@ -19,6 +19,7 @@ import msgspec
 
 from tui_app.context.counting.tally import Asked, Authors, MessageWeight, Report
 from tui_app.events import (
+    BranchMerged,
     CompactionAcknowledged,
     CompactionComplete,
     CompactionEdited,
@@ -140,7 +141,7 @@ class AgentView:
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
-        cuts: Number of each rewind and clear that can be undone, and the view before it.
+        cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
         reports: What a provider has reported last.
         measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
     """
@@ -176,7 +177,11 @@ class AgentView:
         if is_private(head):
             return False
         if head.type in CARRYING:
-            self.cuts.clear()
+            if head.type == BranchMerged.TYPE:
+                # Of several in a row each can be undone.
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+            else:
+                self.cuts.clear()
             self._heads[head.seq] = head
             self._visible.append(ViewItem(head.seq, (head.seq,)))
             self.reports.add(head, self.visible)
@@ -292,7 +297,7 @@ class AgentView:
 
     @property
     def reversible(self) -> tuple[int, ...]:
-        """Number of the rewind or clear that can be undone; none once something else has happened."""
+        """Number of the rewind, clear or merge that can be undone; none once something else has happened."""
         return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "AgentView":

@@ -17,6 +17,7 @@ from tui_app.events import (
     REWRITES,
     AgentOutput,
     AssistantMessage,
+    BranchMerged,
     CheckpointCreated,
     CompactionAcknowledged,
     CompactionComplete,
@@ -272,6 +273,7 @@ _STAND_INS: dict[str, MessageKind] = {
 _GIVEN: dict[str, MessageKind] = {
     MemoryInbox.TYPE: "memory",
     Handoff.TYPE: "memory",
+    BranchMerged.TYPE: "memory",
     FullnessTold.TYPE: "fullness",
     TaskTold.TYPE: "task",
     FolderInstructions.TYPE: "folder",

@@ -12,6 +12,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.events import (
     AgentOutput,
     AssistantMessage,
+    BranchMerged,
     CompactionComplete,
     CompactionEdited,
     Error,
@@ -182,7 +183,7 @@ class StoreBodies:
 
 def body_of(record: Record, entry: Entry) -> Body:
     match record.data:
-        case Said(text=text) | Handoff(text=text):
+        case Said(text=text) | Handoff(text=text) | BranchMerged(text=text):
             return Body(text=text)
         case AssistantMessage(text=text, thinking=thinking):
             return Body(text=text, thinking=thinking)

@@ -10,6 +10,7 @@ from tui_app.context.counting.prompt_cache import HOUR_S, CacheRule, cached_pric
 from tui_app.events import (
     REWRITES,
     AssistantMessage,
+    BranchMerged,
     CompactionComplete,
     Handoff,
     MemoryConsolidated,
@@ -44,6 +45,7 @@ _KINDS: dict[str, Kind] = {
     CompactionComplete.TYPE: "summary",
     MemoryConsolidated.TYPE: "memory",
     Handoff.TYPE: "handoff",
+    BranchMerged.TYPE: "handoff",
     **{kind.TYPE: "digest" for kind in REWRITES},
 }
 """Events that something is paid with."""

@@ -49,6 +49,8 @@ def fork_session(
     at: int | None = None,
     now: float,
     agent: str = "",
+    title: str = "",
+    cwd: str = "",
 ) -> Fork:
     """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
 
@@ -62,6 +64,8 @@ def fork_session(
         at: Log number of the prompt; None takes everything over. Of a sub-agent that of any event.
         now: Seconds since the epoch.
         agent: Title of the sub-agent that is to work in the new session; empty for a session of the user's.
+        title: What it is called; empty names it after the session.
+        cwd: Its folder; empty is that of the session.
 
     Raises:
         SessionNotFound: if the id fits no session.
@@ -82,7 +86,7 @@ def fork_session(
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
         events += mode_since(chosen_mode(store, info.id), events, now)
-    title = agent or (f"Fork of {info.title}" if info.title else "")
+    title = agent or title or (f"Fork of {info.title}" if info.title else "")
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
     model = changes[-1] if at is not None and changes else info.model
@@ -93,6 +97,7 @@ def fork_session(
         forked_at=at or 0,
         model=model,
         parent=info.id if agent else "",
+        cwd=cwd or start[0].cwd,
     )
     session = store.create(origin, time=now)
     folder = SessionFolder.named(sessions_dir, session)

@@ -10,6 +10,7 @@ import msgspec
 from tui_app.events import (
     REWRITES,
     AssistantMessage,
+    BranchMerged,
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
@@ -228,7 +229,7 @@ COUNTED: tuple[str, ...] = (
     UserMessage.TYPE, AssistantMessage.TYPE, ToolCall.TYPE, ToolResult.TYPE, UsageInfo.TYPE, *STAGES,
     CompactionUndone.TYPE, CompactionRedone.TYPE, RewriteUndone.TYPE, SessionRewind.TYPE, SessionClear.TYPE,
     SessionRestored.TYPE, Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
-    MemoryConsolidated.TYPE, Handoff.TYPE,
+    MemoryConsolidated.TYPE, Handoff.TYPE, BranchMerged.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
@@ -354,7 +355,7 @@ class StatsFold:
                 self._side("digests", data)
             case MemoryConsolidated.TYPE:
                 self._side("memory", data)
-            case Handoff.TYPE:
+            case Handoff.TYPE | BranchMerged.TYPE:
                 self._side("handoff", data)
             case _:
                 self._others(seq, kind, data)

@@ -138,7 +138,9 @@ def is_interruption(text: str) -> bool:
 
 
 _KINDS: dict[str, RowKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
-_REWINDABLE: frozenset[RowKind] = frozenset({"user", "assistant", "tool", "shell", "compaction", "rewrite"})
+_REWINDABLE: frozenset[RowKind] = frozenset(
+    {"user", "assistant", "tool", "shell", "compaction", "rewrite", "merge"}
+)
 """What a rewind takes back."""
 _LEFT = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""

@@ -25,7 +25,7 @@ from textual.widgets import Input, TextArea
 
 from tui_app.ui.host import Host
 from tui_app.ui.keys import as_bindings, textual_keymap
-from tui_app.ui.launch import Launch
+from tui_app.ui.launch import Launch, launch_of
 from tui_app.ui.screen import Carried, ChatScreen
 from tui_app.ui.terminal_output import discard_output
 from tui_app.ui.terminal_title import TerminalTitle
@@ -231,7 +231,8 @@ class PlimsollApp(TellsFailures, Host):
         draft = "\n".join(filter(None, (*lost, leaving.pane.draft)))
         unread = leaving.session.unread if leaving.is_ready else leaving.carried.notices
         carried = Carried(draft, unread, then)
-        self.chat = entering = ChatScreen(self.launch, session, carried=carried, at=at)
+        launch = await asyncio.to_thread(launch_of, self.launch, session)
+        self.chat = entering = ChatScreen(launch, session, carried=carried, at=at)
         self._sessions_opened += 1
         if again := leaving.is_ready and leaving.session.id == session:
             # It can be written by one only.

@@ -195,6 +195,8 @@ _PLACES = {
             5),
         Key("fork", "f", "do('fork')", "Fork here", "Continue from before it in a new session.", "fork here",
             6),
+        Key("branch", "b", "do('branch')", "Branch here", "Try something else from before it, aside.",
+            "branch here", 7),
         Key("close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
         _CLOSE,
     )),

@@ -1,8 +1,10 @@
 """What the command line decided: the settings, where things are kept, and which session to open."""
 
 import gc
+import sqlite3
 from collections.abc import Mapping
-from dataclasses import field, fields
+from contextlib import closing
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,6 +63,20 @@ class Launch(Opening):
 
             wanted |= {"models": scripted}
         return Opening(**wanted | {"session": session, "attended": True, "goes_on": True})
+
+
+def launch_of(launch: Launch, session: str) -> Launch:
+    """The launch in the folder of a session that works apart, or that is gone to from such a folder."""
+    from tui_app.session.database import open_store
+    from tui_app.session.store import SessionNotFound
+    from tui_app.worktrees import is_apart
+
+    try:
+        with closing(open_store(launch.database, read_only=True)) as store:
+            cwd = Path(store.info(session).cwd)
+    except (SessionNotFound, sqlite3.Error):  # a new one; what is wrong is said when it is opened
+        return launch
+    return replace(launch, cwd=cwd) if is_apart(cwd) or (is_apart(launch.cwd) and cwd.is_dir()) else launch
 
 
 def started() -> None:

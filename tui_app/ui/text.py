@@ -378,6 +378,10 @@ class Glyphs(NamedTuple):
     """A tool of a server, or of another agent."""
     model: str = "◆"
     """In front of a change of model or policy."""
+    branch: str = "├↳"
+    """In front of a session that has left another one: two cells."""
+    merge: str = "⇇"
+    """In front of what a branch has brought back."""
     at_work: str = "◐"
     """In front of what runs."""
     queued: str = "┆"
@@ -392,7 +396,8 @@ PLAIN = Glyphs(
     recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",
     down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", fork="=", server="-", model="=", at_work="o", queued=":", blocks="#%+:",
+    subagent="-", fork="=", server="-", model="=", branch="|>", merge="<", at_work="o", queued=":",
+    blocks="#%+:",
 )  # fmt: skip
 
 

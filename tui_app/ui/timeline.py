@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice, takewhile
-from typing import ClassVar, assert_never
+from typing import ClassVar, NamedTuple, assert_never
 
 from textual import events
 from textual.message import Message
 from textual.reactive import reactive
 
+from tui_app.session.branches import Branch
 from tui_app.session.user_view import Entry, EntryState
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.lists import Row, RowList
@@ -19,6 +20,9 @@ from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_ag
 # What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
 
 _CELLS = 200
+_LATER, _ASIDE = 2**62, -1
+"""A log number behind all others; the place of a row that is no entry's."""
+Relatives = tuple[tuple[str, str] | None, Sequence[Branch]]
 _STEPS = frozenset({"system", "assistant", "tool", "hook", "approval", "memory", "notice"})
 """Kinds of rows that are steps under a prompt, counted with it where they have no rows of their own."""
 _BAD: frozenset[EntryState] = frozenset(
@@ -33,6 +37,7 @@ class TimelineFilter(Enum):
     ALL = "all"
     COMPACTIONS = "compactions"
     ERRORS = "errors"
+    TREE = "tree"
 
     @property
     def following(self) -> "TimelineFilter":
@@ -42,7 +47,7 @@ class TimelineFilter(Enum):
 
     def shows(self, entry: Entry) -> bool:
         match self:
-            case TimelineFilter.MOMENTS:
+            case TimelineFilter.MOMENTS | TimelineFilter.TREE:
                 stopped = entry.guard and entry.kind != "tool"
                 return entry.kind not in _STEPS or stopped or (entry.kind == "hook" and entry.state in _BAD)
             case TimelineFilter.ALL:
@@ -53,6 +58,30 @@ class TimelineFilter(Enum):
                 return entry.state in _BAD
             case _:
                 assert_never(self)
+
+
+class BranchRow(NamedTuple):
+    """A row of the tree that is none of this session's own."""
+
+    at: int
+    """Log number of the entry below which it is shown."""
+    row: Row
+    session: str
+    """What it opens."""
+
+
+def branch_rows(branches: Sequence[Branch], glyphs: Glyphs) -> list[BranchRow]:
+    """A row for each branch and one for each of its prompts."""
+    rows: list[BranchRow] = []
+    for branch in branches:
+        component = "timeline--newest" if branch.state == "open" else "timeline--detail"
+        named = Row(f"{glyphs.branch} {one_line(branch.name, _CELLS)}", branch.state, "timeline--user")
+        rows.append(BranchRow(branch.at, named._replace(leads=((2, component),)), branch.info.id))
+        for prompt in branch.prompts:
+            said = f"{glyphs.pipe} {glyphs.bullet} {one_line(prompt.title, _CELLS)}"
+            row = Row(said, str(prompt.tools or ""), "timeline--detail")
+            rows.append(BranchRow(branch.at, row, branch.info.id))
+    return rows
 
 
 def rows_of(entry: Entry) -> int:
@@ -112,8 +141,9 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
             text = f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}"
         case "truncation":
             text = f"{glyphs.load_line} {title or 'Request truncated'}"
-        case "clear":
-            text = f"{glyphs.separator} {title or 'conversation cleared'}"
+        case "clear" | "merge" as kind:
+            sign = glyphs.merge if kind == "merge" else glyphs.separator
+            text = f"{sign} {title or 'conversation cleared'}"
         case "error":
             return Row(f"{glyphs.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
         case "assistant":
@@ -197,6 +227,8 @@ class Timeline(RowList):
     """The filter in force."""
     rail: reactive[Rail] = reactive(Rail())
     """What the model sees."""
+    relatives: reactive[Relatives] = reactive((None, ()), init=False)
+    """Id and title of the session that this one has left, if it has; and the branches that have left it."""
     running: reactive[Entry | None] = reactive(None, init=False)
     """A compaction under way: the last row until it ends and has an entry."""
 
@@ -206,13 +238,20 @@ class Timeline(RowList):
 
         entry: Entry
 
+    @dataclass
+    class Branched(Message):
+        """The user wants to go to a branch; with no id, to see which there are."""
+
+        session: str = ""
+
     def __init__(self, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(self._entry_row, head="Timeline", id=id, classes=classes)
         self._glyphs = glyphs
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}
         self._lines: list[tuple[int, int]] = []
-        """For each row the index of its entry, and which row of that entry it is."""
+        """For each row the index of its entry, and which row of it; a row of a branch has none."""
+        self._aside: list[BranchRow] = []
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
         """Show another conversation, from its end."""
@@ -225,7 +264,7 @@ class Timeline(RowList):
     def prepend(self, entries: Sequence[Entry]) -> None:
         """Add older entries in front of all others; what is in the window stays there."""
         moved = len(entries)
-        lines, self._lines = [(slot + moved, row) for slot, row in self._lines], []
+        lines, self._lines = [(slot + moved if slot >= 0 else slot, row) for slot, row in self._lines], []
         self._entries = [*entries, *self._entries]
         self._slots = {entry.seq: slot for slot, entry in enumerate(self._entries)}
         for slot in range(moved):
@@ -269,7 +308,9 @@ class Timeline(RowList):
             return
         event.stop()
         slot = self._slot(event.index)
-        if slot is not None:
+        if slot is not None and slot < 0:
+            self.post_message(self.Branched(self._aside[self._lines[event.index][1]].session))
+        elif slot is not None:
             self.post_message(self.Jump(self._entries[slot]))
         elif self._entries:
             self.post_message(self.Jump(self._entries[-1]))
@@ -281,6 +322,11 @@ class Timeline(RowList):
         self._list_anew()
         self._say_which()
         self.follow()
+        if self.shown is TimelineFilter.TREE:
+            self.post_message(self.Branched())
+
+    def watch_relatives(self) -> None:
+        self._list_anew()
 
     def on_resize(self, event: events.Resize) -> None:
         """Keep the word at the right end of the title."""
@@ -293,7 +339,7 @@ class Timeline(RowList):
             self.action_filter()
 
     def _say_which(self) -> None:
-        tools = "  tools" if self.shown is TimelineFilter.MOMENTS else ""
+        tools = "  tools" if self.shown in (TimelineFilter.MOMENTS, TimelineFilter.TREE) else ""
         self.set_head("Timeline", f"{self.shown.value} {self._wording.glyphs.expanded}{tools}")
 
     @property
@@ -310,7 +356,12 @@ class Timeline(RowList):
             self.cursor = self.count - 1
 
     def _list_rows(self) -> None:
-        self._lines = []
+        glyphs, (above, branches) = self._wording.glyphs, self.relatives
+        self._lines, self._aside = [], branch_rows(branches, glyphs)
+        if above is not None:
+            title = f"{glyphs.branch} {one_line(above[1], _CELLS) or above[0]}"
+            self._aside.insert(0, BranchRow(0, Row(title, "above", "timeline--detail"), above[0]))
+        self._add_branches(0, self._entries[0].seq if self._entries else 0)
         for slot in range(len(self._entries)):
             self._add_rows(slot)
         self.say_when_empty(f"No {self.shown.value}. f shows others." if self._entries else "")
@@ -320,6 +371,14 @@ class Timeline(RowList):
         entry = self._entries[slot]
         if self.shown.shows(entry):
             self._lines.extend((slot, number) for number in range(rows_of(entry)))
+        newest = slot + 1 == len(self._entries)
+        self._add_branches(entry.seq, _LATER if newest else self._entries[slot + 1].seq)
+
+    def _add_branches(self, first: int, before: int) -> None:
+        """Add the rows of the branches that have left between two entries."""
+        if self.shown is TimelineFilter.TREE:
+            places = (place for place, each in enumerate(self._aside) if first <= each.at < before)
+            self._lines.extend((_ASIDE, place) for place in places)
 
     def _count_rows(self) -> None:
         runs = self.running is not None and self.shown.shows(self.running)
@@ -332,11 +391,13 @@ class Timeline(RowList):
     def _entry_row(self, index: int) -> Row:
         if index < len(self._lines):
             slot, number = self._lines[index]
+            if slot < 0:
+                return self._aside[number].row
             entry = self._entries[slot]
             newest = next((each for each in reversed(self._entries) if each.kind == "user"), None)
             turn = takewhile(lambda each: each.kind != "user", islice(self._entries, slot + 1, None))
             steps = sum(each.kind == "tool" for each in turn) if entry.kind == "user" else 0
-            return timeline_row(
+            row = timeline_row(
                 entry,
                 number,
                 self._wording,
@@ -344,6 +405,9 @@ class Timeline(RowList):
                 sunk=not self.rail.sees(entry),
                 newest=entry is newest,
             )
+            # What a rewind has left is a branch nobody has gone on with.
+            aside = entry.left and self.shown is TimelineFilter.TREE
+            return row._replace(text=f"{self._wording.glyphs.pipe} {row.text}", leads=()) if aside else row
         return timeline_row(self.running, 0, self._wording) if self.running else Row("")
 
     @property

@@ -237,7 +237,7 @@ async def test_f_and_a_click_on_the_title_show_one_kind_of_rows() -> None:
             head, *rows = shown(app.timeline)
             seen[head.split()[1]] = [row.split() for row in rows if row]
             await pilot.press("f")
-        assert list(seen) == ["all", "compactions", "errors", "moments"]
+        assert list(seen) == ["all", "compactions", "errors", "tree", "moments"]
         assert [row[0] for row in seen["compactions"]] == ["⊖", "91.5k", "◇"]
         assert [row[1] for row in seen["errors"]] == ["$", "Refused."]
         moments = ["Why", "Conversation", "→", "checkpoint", "model", "Refused."]

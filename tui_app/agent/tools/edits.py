@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
+from glob import escape
 from pathlib import Path
 from stat import S_IMODE
 from typing import Literal
@@ -473,6 +474,12 @@ def put_bytes(
         else:
             _replace_at(folder, path.name, data, mode)
         sync_folder(folder)
+
+
+def remove_halves(path: Path) -> None:
+    """Remove what a killed process has left beside a file that it was replacing."""
+    for each in path.parent.glob(f".{escape(path.name[:50])}.{'[0-9a-f]' * 12}.tmp"):
+        each.unlink(missing_ok=True)
 
 
 def _replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:

@@ -14,6 +14,7 @@ from tui_app.context.compaction.sections import deeds_section, unlike_ours, word
 from tui_app.context.counting.prices import Ledger as Costs
 from tui_app.context.history import History, OriginalView, original_view, sizes_of
 from tui_app.context.ledger.facts import ledger_facts
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import Policy
 from tui_app.context.summaries import prompt
 from tui_app.context.summaries.writer import ExtractiveSummariser, Summariser
@@ -37,6 +38,11 @@ _WISH = """\
 The notes open a new session with the goal above. Write only what that goal needs and other sections do not \
 hold: the state of the work, what was tried and how it ended, decisions with their reasons, the next steps. \
 Rules of the user, changed files, open errors and questions, plan and todo list stand beside the notes."""
+_BRANCH_WISH = """\
+The notes tell whoever goes on without it what came of trying something aside. Write only what other \
+sections do not hold: what was tried and how it ended, what was decided and why, what is still open. Changed \
+files, commands, open errors and the user's words stand beside the notes."""
+_CARRIED, _MERGED = "## Brief of the session before", "## What was merged in it"
 _BINDING = frozenset({"error", "question", "live", "todo"})
 
 
@@ -77,7 +83,11 @@ class BriefWriter:
     additions: Sequence[Addition] = ()
     """Plan and todo list."""
     carried: str = ""
-    """The brief that this session itself began with, as it was edited."""
+    """The brief that this session itself began with, as it was edited; those that were merged in a branch."""
+    since: int = 0
+    """Log number behind which everything is told; what was said up to there is known to the reader."""
+    heading: str = ""
+    """What stands first instead of the goal."""
     timeout_s: float = 120.0
     heard: Callable[[CompactionProgress], object] = lambda _progress: None
 
@@ -92,22 +102,24 @@ class BriefWriter:
         whole = replace(original_view(self.history, keys), in_sight=frozenset())
         window = self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
-        goal = f"## Goal\n{self.goal}"
+        told = [item for item in whole.items if item.key > self.since]
+        ledger = await asyncio.to_thread(Ledger.from_items, told) if self.since else whole.ledger
+        goal = self.heading or f"## Goal\n{self.goal}"
         left = budget - self.count(goal)
         # Three characters stand for a token there.
         kept = fitted(self.additions, left * 3 // 4)
         carried = prompt.fitted(self.carried, left // 4, self.count)
         if carried:
             lines = (f"#{line}" if line.startswith("#") else line for line in carried.splitlines())
-            carried = "\n".join(("## Brief of the session before", *lines))
+            carried = "\n".join((_MERGED if self.since else _CARRIED, *lines))
         beside = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
         left -= self.count(beside)
-        words = words_section(whole.ledger.prompts(), left // _WORDS_SHARE, self.count)
+        words = words_section(ledger.prompts(), left // _WORDS_SHARE, self.count)
         said = "\n\n".join(filter(None, (words.rules_text, words.text)))
         left -= self.count(said)
-        deeds = await asyncio.to_thread(deeds_section, whole.ledger, left, self.count)
+        deeds = await asyncio.to_thread(deeds_section, ledger, left, self.count)
         for_notes = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
-        facts = ledger_facts(whole.ledger)
+        facts = ledger_facts(ledger)
         brief = Brief(goal=self.goal, text="", facts=facts[:_MOST_HANDED_ON])
         writing = self._writing(whole, budget=for_notes)
         # Extraction would only say again what the lists say.
@@ -124,8 +136,8 @@ class BriefWriter:
                 )
                 break
             reason = reason or summary
-        told = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
-        text = "\n\n".join(filter(None, (goal, deeds.text, said, told, beside)))
+        written = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
+        text = "\n\n".join(filter(None, (goal, deeds.text, said, written, beside)))
         spent = writing.ledger.spent
         binding = [
             fact
@@ -144,7 +156,8 @@ class BriefWriter:
         )
 
     def _writing(self, whole: OriginalView, *, budget: int) -> ProposalWriter:
-        items, usage = self.history.items(), self.history.usage()
+        items = [item for item in self.history.items() if item.key > self.since]
+        usage = self.history.usage()
         sizes = sizes_of(items, usage, lambda item: self.history.weigh(item).total)
         plan = Plan(
             trigger="manual",
@@ -160,7 +173,7 @@ class BriefWriter:
             facts_budget=1,
             form=self.policy.form_of(by_hand=True),
             focus=self.goal,
-            instructions=_WISH,
+            instructions=_BRANCH_WISH if self.since else _WISH,
             additions=tuple(self.additions),
         )
         return ProposalWriter(

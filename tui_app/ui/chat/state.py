@@ -11,6 +11,7 @@ from tui_app.events import (
     ApprovalsAhead,
     AssistantDelta,
     AssistantMessage,
+    BranchMerged,
     CompactionAwaited,
     CompactionComplete,
     CompactionEdited,
@@ -65,7 +66,7 @@ from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
 from tui_app.ui.status import Status
-from tui_app.ui.text import one_line, tokens, turn_text
+from tui_app.ui.text import count, one_line, tokens, turn_text
 from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
@@ -557,7 +558,8 @@ def _rewritten(
     | CompactionRedone
     | SessionClear
     | SessionRewind
-    | SessionRestored,
+    | SessionRestored
+    | BranchMerged,
     now: float,
 ) -> ChatState:
     """Word what the user has done to the view."""
@@ -575,6 +577,9 @@ def _rewritten(
             return saying(state, "Cleared: the model starts fresh · /undo undoes it until you send a prompt")
         case SessionRewind(failed=False, again=False):
             return saying(state, "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo")
+        case BranchMerged(name=name, taken=taken):
+            told = f"{tokens(sum(payload.tokens.values()))} added, {count(len(taken), 'file')}"
+            return saying(state, f"Merged {one_line(name, 40)}: {told} · /undo takes both back")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
     return state

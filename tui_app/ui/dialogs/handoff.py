@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from tui_app.events import CompactionProgress, CompactionProposed
+from tui_app.events import CompactionProgress
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
+from tui_app.ui.dialogs.brief import JOB, show_brief
 from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen, Words, draft_reviewed
-from tui_app.ui.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     _Write = Callable[[OpenSession], Awaitable[Draft | str]]
 
-JOB = "handoff"
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
 BUSY = "An answer is being written. Wait for its end, or stop it with esc, then hand over."
 UNCHANGED = "Not handed over. Nothing changed."
@@ -39,15 +38,7 @@ class BriefScreen(ReviewScreen):
     )
 
     def show(self, draft: "Draft") -> None:
-        """Show the brief: enter begins the session, unless a line of it is flagged."""
-        brief = draft.brief
-        by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
-        parts = [f"about {tokens(brief.tokens)} tokens", by]
-        parts += [f"{brief.left_out} had no room"] if brief.left_out else []
-        parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
-        self.figures = parts
-        self.trouble = f"No model wrote notes: {one_line(brief.reason, 200)}." if brief.reason else ""
-        self.propose(CompactionProposed(job=JOB, summary=brief.text, claims_marked=brief.marked))
+        show_brief(self, draft.brief)
 
 
 async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:

@@ -61,6 +61,7 @@ KINDS: Mapping[RowKind, str] = {
     "memory": "memory",
     "approval": "approval",
     "files": "restored files",
+    "merge": "merged branch",
 }
 _FORMS = {kind.TYPE: kind.FORM for kind in REWRITES}
 _HIDERS: Mapping[str, str] = {
@@ -127,7 +128,7 @@ def _moment(epoch: float) -> str:
     return clock(epoch, "%Y-%m-%d %H:%M:%S")
 
 
-Deed = Literal["pin", "exclude", "restore", "rewind", "fork"]
+Deed = Literal["pin", "exclude", "restore", "rewind", "fork", "branch"]
 """What can be done with a message besides reading it."""
 
 
@@ -194,6 +195,7 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
             "restore": may and bool(self._facts.stage),
             "rewind": may and entry.kind == "user" and not entry.left,
             "fork": entry.kind == "user",
+            "branch": entry.kind == "user",
         }
         return possible[str(parameters[0])]
 

@@ -88,8 +88,8 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
             session.submit(Restore(facts.stage))
         case "rewind":
             app.chat.action_slash(f"/rewind #{entry.seq}")
-        case "fork":
-            app.chat.action_slash(f"/fork #{entry.seq}")
+        case "fork" | "branch" as way:
+            app.chat.action_slash(f"/{way} #{entry.seq}")
 
 
 def read_events(database: Database, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:

@@ -244,9 +244,9 @@ def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
 _TITLE_CELLS = 400
 _ROW_KINDS = frozenset((
     "tool", "system", "hook", "memory", "rewrite", "truncation", "model", "checkpoint", "clear", "notice",
-    "approval", "files",
+    "approval", "files", "merge",
 ))  # fmt: skip
-_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory"})
+_FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory", "merge"})
 
 
 def foldable(entry: Entry) -> bool:
@@ -352,7 +352,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
             yield from stopped(entry, wording)
         case "shell":
             yield from command(entry, body, wording, expanded=expanded, sunk=sunk)
-        case "tool" | "system" | "hook" | "memory":
+        case "tool" | "system" | "hook" | "memory" | "merge":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":
             yield from _compaction(entry, wording)

@@ -1,0 +1,209 @@
+"""A program that kills branching, merging and undoing in the middle: ``killing_branches.py FOLDER``.
+
+Each deed is done again and again in a child that dies by SIGKILL at its first, second, … step that reaches
+the disk or git, until one lives to the end. Behind each kill all is as before, or as the whole deed left it.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from tests.conversation.driving import Desk, done, turn, view_bytes
+from tests.conversation.killing import OFFLINE, die, forked
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.branches import plan_merge
+from tui_app.conversation.new_branch import make_branch
+from tui_app.conversation.work import Restate
+from tui_app.session.branches import BranchRefused, branches_of
+from tui_app.session.sqlite_store import SqliteStore
+from tui_app.trust import TRUST_VARIABLE
+
+State = tuple[dict[str, bytes], bytes]
+
+
+def arm(countdown: int) -> None:
+    """Let this process die in front of the nth step that reaches the disk or git."""
+    left = [countdown]
+
+    def dying(step: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*args: Any, **options: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                die()
+            return step(*args, **options)
+
+        return instead
+
+    for place, name in (
+        (os, "replace"), (os, "unlink"), (Path, "replace"), (subprocess, "run"), (shutil, "copytree"),
+        (SqliteStore, "append_many"), (SqliteStore, "create"), (SqliteStore, "delete"),
+    ):  # fmt: skip
+        setattr(place, name, dying(getattr(place, name)))
+
+
+def in_child(deed: Callable[[], None], countdown: int) -> bool:
+    """Do something until it dies; whether it has lived."""
+
+    def work() -> None:
+        arm(countdown)
+        deed()
+
+    status = os.waitpid(forked(work), 0)[1]
+    killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    assert killed or status == 0, f"the child ended by itself with {status}"
+    return not killed
+
+
+class Stage:
+    """A repository with a session and a branch of it that has changed three files; it can be set up again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.here, self.copy = folder / "stage", folder / "copy"
+        cwd = self.here / "project"
+        cwd.mkdir(parents=True)
+        for name in ("a.txt", "b.txt"):
+            (cwd / name).write_text("sea\n")
+        for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Begin")):
+            names = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+            subprocess.run(("git", *names, *words), cwd=cwd, check=True)
+        (cwd / "draft.txt").write_text("not committed\n")
+        env = {TRUST_VARIABLE: "/", "PATH": os.environ["PATH"]}
+        (self.here / "home").mkdir()
+        self.desk = Desk(self.here / "home", cwd, env=env)
+        self.session = ""
+
+    def keep(self) -> None:
+        shutil.rmtree(self.copy, ignore_errors=True)
+        shutil.copytree(self.here, self.copy, symlinks=True)
+
+    def reset(self) -> None:
+        shutil.rmtree(self.here)
+        shutil.copytree(self.copy, self.here, symlinks=True)
+
+    def opening(self) -> Any:
+        return self.desk.opening(session=self.session, model=OFFLINE)
+
+    def run(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
+        """Open the session, do something with it, and close it."""
+
+        async def opened() -> Any:
+            session = open_session(self.opening())
+            await session.prepare()
+            result = await work(session)
+            await session.close()
+            return result
+
+        return asyncio.run(opened())
+
+    def state(self) -> State:
+        async def view(opened: Any) -> bytes:
+            return view_bytes(opened.conversation)
+
+        said = self.run(view)
+        return files_in(self.desk.cwd), said
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def branch(stage: Stage) -> None:
+    make_branch(stage.opening(), "aside", at=None, now=2.0)
+
+
+def merge(stage: Stage) -> None:
+    async def work(opened: Any) -> None:
+        plan = await plan_merge(stage.opening(), "aside", extract=True)
+        await done(opened.conversation, plan.work())
+
+    stage.run(work)
+
+
+def undo(stage: Stage) -> None:
+    async def work(opened: Any) -> None:
+        await done(opened.conversation, Restate(undo=True))
+
+    stage.run(work)
+
+
+def check_branch(stage: Stage) -> None:
+    """Whatever was left, the branch is there whole, or can be made as if nothing had been."""
+    with suppress(BranchRefused):
+        branch(stage)
+    with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
+        [made] = branches_of(store, stage.session)
+    assert Path(made.info.cwd) == stage.here / "project.worktrees/aside"
+    assert files_in(Path(made.info.cwd)) == files_in(stage.desk.cwd)
+
+
+def main(folder: Path) -> None:
+    stage = Stage(folder)
+
+    async def begin(opened: Any) -> str:
+        await turn(opened.conversation, "what is in a.txt?")
+        return str(opened.conversation.session)
+
+    stage.session = stage.run(begin)
+    stage.keep()
+    step = 0
+    while not in_child(lambda: branch(stage), step):
+        check_branch(stage)
+        stage.reset()
+        step += 1
+    check_branch(stage)
+    print(f"branch {step}", flush=True)
+
+    made = asyncio.run(talked(stage))
+    (made / "a.txt").write_text("sea and sky\n")
+    (made / "b.txt").unlink()
+    (made / "new").mkdir()
+    (made / "new/c.txt").write_text("sand\n")
+    before = stage.state()
+    stage.keep()
+    walk(stage, merge, before)
+    merge(stage)
+    stage.keep()
+    walk(stage, undo, stage.state(), before)
+
+
+async def talked(stage: Stage) -> Path:
+    """Say something in the branch; its folder."""
+    with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
+        [made] = branches_of(store, stage.session)
+    apart = Desk(stage.desk.home, Path(made.info.cwd), env=stage.desk.env)
+    async with apart.session(session=made.info.id, model=OFFLINE) as opened:
+        await turn(opened.conversation, "what is in b.txt?")
+    return apart.cwd
+
+
+def walk(stage: Stage, deed: Callable[[Stage], None], before: State, after: State | None = None) -> None:
+    """Kill a deed at every step."""
+    if after is None:
+        deed(stage)
+        after = stage.state()
+        assert set(after[0]) == {"a.txt", "draft.txt", "new/c.txt"}
+        stage.reset()
+    step, seen = 0, set[bool]()
+    while not in_child(lambda: deed(stage), step):
+        now = stage.state()
+        is_done = now[1] != before[1]
+        assert now[0] == (after if is_done else before)[0], f"half done at {step}"
+        seen.add(is_done)
+        stage.reset()
+        step += 1
+    assert stage.state()[0] == after[0]
+    assert seen == {False, True}, "it dies on both sides of what makes it count"
+    stage.reset()
+    print(f"{deed.__name__} {step}", flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,138 @@
+"""Branches on the screen: made, shown in the timeline, merged after brief and diff, undone."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.servers.behaviours import HangMidStream, Text
+from tests.servers.fake_openai import FakeOpenAI
+from tests.ui.app.story import Story
+from tests.ui.kit import WIDE, Deck, Desk, shown
+from tui_app.ui.dialogs.merge import BUSY, UNCHANGED, MergeFiles, MergeScreen
+from tui_app.ui.lists import RowList
+from tui_app.ui.timeline import Timeline, TimelineFilter
+
+NOTES = "## State\n- The list is there.\n- harbour.py was deleted."
+
+
+@pytest.fixture
+def repository(served: Desk) -> Path:
+    served.env["PATH"] = os.environ["PATH"]
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Begin", "--allow-empty")):
+        names = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        subprocess.run(("git", *names, *words), cwd=served.cwd, check=True)
+    return served.cwd
+
+
+def timeline(deck: Deck) -> str:
+    found = deck.app.chat.query_one(Timeline)
+    return "\n".join(found.render_line(y).text.rstrip() for y in range(found.size.height)).rstrip()
+
+
+async def branched(deck: Deck, fake_openai: FakeOpenAI, *, prompt: str) -> Path:
+    """Begin a branch, say something in it, and come back by the tree; its folder."""
+    above = deck.app.chat.session.id
+    await deck.send("/branch list them")
+    await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != above, "the branch")
+    await deck.ready()
+    fake_openai.add(Text("Listed."))
+    await deck.send(prompt)
+    await deck.answered()
+    folder = deck.app.chat.session.launch.cwd
+    await deck.send(f"/tree {above}")
+    await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id == above, "the way back")
+    await deck.ready()
+    return folder
+
+
+async def asked_about_files(deck: Deck) -> None:
+    await deck.send("/merge list them")
+    await deck.until(lambda: isinstance(deck.app.screen, MergeScreen), "the brief")
+    await deck.until(lambda: "The list is there" in deck.text, "the notes")
+    # A line is not in the log: enter would edit.
+    await deck.says("enter edit ")
+    await deck.press("e", "tab", "enter")
+    await deck.until(lambda: isinstance(deck.app.screen, MergeFiles), "the diff")
+
+
+async def test_a_branch_is_made_shown_merged_and_undone(
+    served: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    session = served.store(Story().turns(2, words="a short one"))
+    (repository / "draft.txt").write_text("mine\n")
+    async with shown(served.app(session), size=WIDE) as deck:
+        await deck.ready()
+        view = served.agent_view(session)
+        folder = await branched(deck, fake_openai, prompt="list them")
+        assert folder == repository.with_name(f"{repository.name}.worktrees") / "list-them"
+        assert (folder / "draft.txt").read_text() == "mine\n"
+        (folder / "list.txt").write_text("one\n")
+        await deck.send("/tree")
+        await deck.until(lambda: "├↳ list them" in timeline(deck), "the tree")
+        assert "tree ▾" in timeline(deck)
+        assert "open" in timeline(deck)
+        assert "│ ● list them" in timeline(deck)
+
+        fake_openai.add(Text(NOTES))
+        await asked_about_files(deck)
+        assert "created    list.txt" in deck.text
+        assert "+one" in deck.text, "the diff is shown first"
+        assert not (repository / "list.txt").exists()
+        await deck.press("escape")
+        await deck.until(lambda: deck.status == UNCHANGED, "nothing was merged")
+        assert served.agent_view(session) == view
+
+        fake_openai.add(Text(NOTES))
+        await asked_about_files(deck)
+        await deck.press("enter")
+        await deck.until(lambda: deck.status.startswith("Merged list them: "), "the merge")
+        assert deck.status.endswith("1 file · /undo takes both back")
+        assert (repository / "list.txt").read_text() == "one\n"
+        assert "harbour.py was deleted. (not in the log)" in served.agent_view(session)[-1]
+        assert deck.kinds[-2:] == ["merge", "files"]
+        await deck.send("/tree")
+        await deck.until(lambda: "⇇ merged list them" in timeline(deck) and "merged" in timeline(deck))
+
+        await deck.send("/undo")
+        await deck.until(lambda: not (repository / "list.txt").exists(), "the files are as before")
+        await deck.until(lambda: served.agent_view(session) == view, "the view is as before")
+
+
+async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(
+    served: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    session = served.store(Story().turns(1, words="a short one"))
+    async with shown(served.app(session), size=WIDE) as deck:
+        await deck.ready()
+        await branched(deck, fake_openai, prompt="list them")
+        tree = deck.app.chat.query_one(Timeline)
+        while tree.shown is not TimelineFilter.TREE:
+            tree.action_filter()
+        await deck.until(lambda: "├↳ list them" in timeline(deck), "the tree")
+        tree.post_message(RowList.Selected(tree, tree.count - 1))
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session, "the branch")
+        await deck.ready()
+        await deck.send("/tree")
+        await deck.until(lambda: "above" in timeline(deck), "the session that it has left")
+        await deck.send("/merge")
+        await deck.says("No branch of this session is open.")
+        await deck.send("/branch list them")
+        await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session)
+
+
+async def test_what_cannot_be_branched_or_merged_now_is_said(
+    served: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("/branch")
+        await deck.says("Nothing to branch off: nothing has been said yet.")
+        fake_openai.add(HangMidStream())
+        await deck.send("begin")
+        await deck.says("These words arrive")
+        await deck.send("/merge list")
+        await deck.says(BUSY[:50])
+        await deck.press("escape")
+        await deck.idle()

@@ -1,0 +1,30 @@
+"""Opening a session for the length of a command."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from tui_app.cli.output import tell
+from tui_app.conversation.open_request import Opening
+from tui_app.events import HookRan, Record
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+
+
+@asynccontextmanager
+async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
+    """Open a session for writing; hooks that do not simply go well are told."""
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.assembly import open_session
+
+    def tell_hook(record: Record) -> None:
+        if isinstance(record.data, HookRan) and record.data.outcome != "ok":
+            tell(record.data.headline())
+
+    opened = open_session(opening)
+    opened.bus.listen(tell_hook)
+    try:
+        yield opened
+    finally:
+        await opened.close()

@@ -1,0 +1,134 @@
+"""The files of a branch: what a merge does to each of those here, and doing it so that it can be undone."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tui_app.agent.tools.edits import diff_of
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.events import MergedFile
+from tui_app.git import Git, GitFailed, TreeChange
+from tui_app.records import frozen
+from tui_app.session.workspace import KeptFiles, checksum
+from tui_app.worktrees import NoWorktree, Worktrees, is_apart
+
+SHARED = "Both work in the same folder: its files are as the branch left them."
+_MOVED = "Its folder is gone, so its files are not taken over: {}"
+_PLAIN = ("100644", "100755", "000000")
+"""What git calls files, executable ones, and none at all."""
+_NO_ROOM = (
+    "The files of {} do not fit among the kept files, so that /undo could not restore them. Nothing changed."
+)
+
+
+@frozen(kw_only=True)
+class FilesOfBranch:
+    """What a merge does to files."""
+
+    files: tuple[MergedFile, ...] = ()
+    contents: tuple[bytes, ...] = ()
+    diff: str = ""
+    note: str = ""
+    """Why no files are taken over."""
+
+
+def files_of_branch(
+    branch: Path, here: Workspace, env: Mapping[str, str], earlier: Mapping[str, bytes]
+) -> FilesOfBranch:
+    """Compare what a branch has changed with the files here; blocks, and changes nothing.
+
+    Args:
+        branch: The folder that it works in.
+        here: The folder of the session that it left.
+        env: What git may see of our environment.
+        earlier: What files of the branch held when they were merged before.
+    """
+    if branch.resolve() == here.root:
+        return FilesOfBranch(note=SHARED)
+    if not is_apart(branch):
+        return FilesOfBranch(note=_MOVED.format(branch))
+    try:
+        trees, git = Worktrees.around(branch, env), Git(branch, env)
+        top = next(each for each in (branch, *branch.parents) if each.parent == trees.home)
+        base, now = trees.base(top), git.snapshot()
+        if not base:
+            return FilesOfBranch(note=f"What files began as in {branch} is not known: none is taken over.")
+        changed = [_File(git, here, base, earlier, each) for each in git.changes(base, now)]
+    except (NoWorktree, GitFailed, StopIteration) as failed:
+        return FilesOfBranch(note=f"git says nothing of the files in {branch}: {failed}")
+    found = [file.merged() for file in changed]
+    kept = [each for each, _, _ in found if each is not None]
+    return FilesOfBranch(
+        files=tuple(kept),
+        contents=tuple(data for _, contents, _ in found for data in contents if data is not None),
+        diff="\n".join(filter(None, (diff for _, _, diff in found))),
+    )
+
+
+@frozen
+class _File:
+    """One file that a branch has changed."""
+
+    git: Git
+    here: Workspace
+    base: str
+    earlier: Mapping[str, bytes]
+    change: TreeChange
+
+    def merged(self) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
+        """What becomes of it, the bytes that takes, and its diff; None where it is as it was."""
+        path, file = self.change.path, MergedFile(path=self.change.path)
+        if self.change.old not in _PLAIN or self.change.new not in _PLAIN:
+            return replace(file, left="it is a link or a repository"), (), ""
+        try:
+            ours, mode = _read(self.here, path)
+            theirs, their_mode = _read(Workspace(self.git.folder), path)
+        except (ToolProblem, OSError) as error:
+            return replace(file, left=f"it cannot be read: {error}"), (), ""
+        base = self.earlier.get(path, self.git.content(self.base, path))
+        file = replace(
+            file,
+            before=checksum(ours),
+            after=checksum(theirs),
+            theirs=checksum(theirs),
+            mode=mode or their_mode,
+        )
+        if theirs in (base, ours):
+            return None, (), ""
+        after = theirs
+        if ours != base:
+            if ours is None or theirs is None or base is None:
+                return replace(file, left="it was changed here too"), (), ""
+            after = self.git.merged(ours, base, theirs)
+            if after is None:
+                return replace(file, left="it was changed here too, in the same lines"), (), ""
+        return replace(file, after=checksum(after)), (ours, after, theirs), _diff(path, ours, after)
+
+
+def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:
+    real = workspace.writable(path)
+    if not real.exists():
+        return None, 0
+    with open_regular(real) as stream:
+        return stream.read(), os.fstat(stream.fileno()).st_mode & 0o777
+
+
+def _diff(path: str, before: bytes | None, after: bytes | None) -> str:
+    old, new = _text(before), _text(after)
+    if "\0" in f"{old}{new}":
+        return f"{path}: not text, {len(before or b''):,} to {len(after or b''):,} bytes"
+    return diff_of(old, new, path)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return "\0"
+
+
+def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes]:
+    """What files of a branch held when they were merged, as far as that was kept."""
+    found = ((file.path, kept.get(file.theirs)) for file in merged if not file.left)
+    return {path: data for path, data in found if data is not None}

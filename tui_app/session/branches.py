@@ -1,0 +1,138 @@
+"""Branches of a session: the sessions that were forked off it, where they left, and what was merged."""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from tui_app.events import BranchMerged, SessionStart, ToolCall, UserMessage
+from tui_app.records import frozen
+from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.user_view import is_interruption
+
+
+class BranchRefused(Exception):
+    """There is no such branch, or it cannot be merged; the text tells the user why."""
+
+
+@frozen(kw_only=True)
+class BranchPrompt:
+    """Something that was asked in a branch alone."""
+
+    seq: int
+    title: str
+    time: float
+    tools: int = 0
+    """Calls that it has led to."""
+
+
+@frozen(kw_only=True)
+class Branch:
+    """A session that was forked off another one, as that one sees it."""
+
+    info: SessionInfo
+    at: int
+    """Log number of the last event that both have."""
+    prompts: tuple[BranchPrompt, ...] = ()
+    """Those of its own."""
+    merged: int = 0
+    """Log number of the newest merge that stands."""
+    until: int = 0
+    """Log number in the branch of the last event that such a merge has brought in; 0 where none has."""
+
+    @property
+    def name(self) -> str:
+        return self.info.title or self.info.id
+
+    @property
+    def news(self) -> Sequence[BranchPrompt]:
+        """What no merge that stands has brought in."""
+        return [prompt for prompt in self.prompts if prompt.seq > max(self.at, self.until)]
+
+    @property
+    def state(self) -> str:
+        return "open" if self.news or not self.merged else "merged"
+
+
+def parent_of(store: SessionStore, session: str) -> str:
+    """Id of the session that one was forked off; empty where it is no fork, or a sub-agent works in it."""
+    record = store.record(session, 1)
+    start = record.data if record is not None and isinstance(record.data, SessionStart) else None
+    return start.forked_from if start is not None and not start.parent else ""
+
+
+def merges_in(store: SessionStore, session: str) -> dict[int, BranchMerged]:
+    """The merges that stand in a session by log number, oldest first."""
+    heads = store.agent_view(session).visible()
+    records = [store.record(session, head.seq) for head in heads if head.type == BranchMerged.TYPE]
+    return {each.seq: each.data for each in records if each and isinstance(each.data, BranchMerged)}
+
+
+def branches_of(store: SessionStore, session: str) -> list[Branch]:
+    """The branches of a session in the order in which they left it; one that is only half made is none."""
+    merges = merges_in(store, session)
+    found: list[Branch] = []
+    for info in store.sessions():
+        if info.events < 2 or parent_of(store, info.id) != session:
+            continue
+        at = shared_until(store, session, info.id)
+        own = {seq: data for seq, data in merges.items() if data.branch == info.id}
+        found.append(
+            Branch(
+                info=info,
+                at=at,
+                prompts=tuple(_prompts(store, info.id, at)),
+                merged=max(own, default=0),
+                until=max((data.until for data in own.values()), default=0),
+            )
+        )
+    return sorted(found, key=lambda branch: (branch.at, branch.info.created))
+
+
+def shared_until(store: SessionStore, session: str, other: str) -> int:
+    """Log number of the last event that two sessions have in common, apart from their beginnings."""
+
+    def differ(seq: int) -> bool:
+        one, two = (
+            {(head.type, head.time) for head in store.heads_of(each, (seq,))} for each in (session, other)
+        )
+        return not one or one != two
+
+    last = min(store.info(session).events, store.info(other).events)
+    return bisect_left(range(2, last + 1), True, key=differ) + 1
+
+
+def _prompts(store: SessionStore, session: str, after: int) -> Iterator[BranchPrompt]:
+    heads = list(store.heads(session, after))
+    asked = [place for place, head in enumerate(heads) if head.type == UserMessage.TYPE]
+    for place, end in pairwise([*asked, len(heads)]):
+        head, tools = heads[place], sum(each.type == ToolCall.TYPE for each in heads[place:end])
+        if not is_interruption(head.title):
+            yield BranchPrompt(seq=head.seq, title=head.title, time=head.time, tools=tools)
+
+
+def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
+    """A branch of a session by its name, or its id or the beginning of that; the only open one without.
+
+    Raises:
+        BranchRefused: if there is none, or more than one fits.
+    """
+    branches, wanted = branches_of(store, session), wanted.strip()
+    if not wanted:
+        fitting = [each for each in branches if each.state == "open"]
+    else:
+        fitting = [each for each in branches if wanted.casefold() == each.name.casefold()]
+        fitting = fitting or [each for each in branches if each.info.id.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        named = ", ".join(f"{each.name} ({each.info.id})" for each in fitting)
+        raise BranchRefused(f"Which branch? There are {named}.")
+    if not wanted:
+        raise BranchRefused("No branch of this session is open. /branch begins one.")
+    if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
+        raise BranchRefused(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
+    below = next((each for each in branches for deep in branches_of(store, each.info.id)
+                  if wanted in (deep.info.id, deep.name)), None)  # fmt: skip
+    if below is not None:
+        raise BranchRefused(f"{wanted} is a branch of {below.name}: merge it there first. Nothing changed.")
+    raise BranchRefused(f"This session has no branch {wanted}; it may have been deleted. Nothing changed.")
