@@ -133,7 +133,7 @@ class Worktrees:
             raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
         return path
 
-    def begin(self, path: Path) -> None:
+    def keep_base(self, path: Path) -> None:
         """Note that the files of a worktree of a branch are as they are to be. Raises ``NoWorktree``."""
         try:
             self._git.ask("update-ref", f"{_BASE}{path.name}", Git(path, self.env).snapshot())

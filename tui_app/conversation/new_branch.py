@@ -73,7 +73,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
                 remember_trust(paths, top, True)
             left = [step[0] for step in steps if not _put(Workspace(folder), kept, *step)]
             note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
-            trees.begin(top)
+            trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
             folder, note, trees = opening.cwd, _NO_GIT.format(failed), None
         fork = fork_session(store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder))
