@@ -54,7 +54,9 @@ def test_a_branch_comes_back_and_goes_again(machine: Machine) -> None:
     walk.match(r"Timeline +moments").see("computed or listed.", " · ok").not_see("It is listed.")
     walk.send("/tree").see("├↳ list them", "│ ● list them, until 2030", "open").press("escape")
     walk.send("/merge list them").see("easter.csv · created", "harbour.py was deleted. (not in the log)")
-    walk.press("e", "tab", "enter").see("+2026-04-05", "Brief and files").press("enter")
+    # A line is not in the log: enter edits first.
+    walk.read("enter edit").press("e").see("esc back").press("tab").see("enter merge it").press("enter")
+    walk.read("+2026-04-05", "Brief and files").press("enter")
     walk.see("Merged list them: ", "1 file · /undo takes both back", "⇇ merged list them")
     assert (machine.workspace / "easter.csv").read_text() == "2026-04-05\n"
     walk.send("/undo").see("Undone: the conversation is as it was before")
