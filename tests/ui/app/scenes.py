@@ -14,6 +14,8 @@ from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.tasks import Page, TaskRow
+from tui_app.context.compaction.handoff import Brief
+from tui_app.conversation.branch_files import FilesOfBranch
 from tui_app.conversation.file_snapshots import FileOutlook
 from tui_app.conversation.imports import ImportReport
 from tui_app.conversation.message_actions import SkillRow
@@ -24,6 +26,7 @@ from tui_app.events import (
     CompactionComplete,
     CompactionProgress,
     Fact,
+    MergedFile,
     QuestionAsked,
     Record,
     SessionRewind,
@@ -33,6 +36,7 @@ from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
+from tui_app.ui.dialogs.brief import JOB, show_brief
 from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
@@ -43,6 +47,7 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
+from tui_app.ui.dialogs.merge import MergeFiles, MergeScreen
 from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
@@ -159,6 +164,27 @@ async def editing(deck: Deck) -> None:
 async def brief(deck: Deck) -> None:
     await opens(BriefScreen, command="/handoff Write the release notes")(deck)
     await deck.says("enter begin it")
+
+
+async def merge_brief(deck: Deck) -> None:
+    """What a branch brings, of which a line is not in the log."""
+    screen = MergeScreen(None, job=JOB)
+    deck.app.push_screen(screen)
+    await deck.until(lambda: deck.app.screen is screen, "the review")
+    text = "# Branch: gzip\n\n## Files\n- timetable.py · edited (ab12cd34#7)\n\n## Notes\n- Half as large."
+    show_brief(screen, Brief(goal="", text=text, facts=(), marked=1, tokens=640))
+    await deck.says("Branch: gzip")
+
+
+async def merge_files(deck: Deck) -> None:
+    """What a merge would do to files."""
+    files = (
+        MergedFile(path="timetable.py", before="a", after="b"),
+        MergedFile(path="routes.json", before="a", after="b", left="changed here in the same lines"),
+    )
+    diff = "--- timetable.py\n+++ timetable.py\n@@ -1 +1 @@\n-low = 3\n+low = 4\n"
+    deck.app.push_screen(MergeFiles(FilesOfBranch(files=files, diff=diff)))
+    await deck.says("Take over the files of the branch?")
 
 
 async def search(deck: Deck) -> None:
