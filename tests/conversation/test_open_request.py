@@ -637,7 +637,7 @@ async def test_the_window_of_a_session_that_was_never_measured_is_not_made_up(
     opened.bus.listen(told.append)
     opened.conversation.history.show_gauge()
     assert told == []
-    await opened.conversation.models.prepare()
+    await opened.conversation.models.prepare(tokenizer=True)
     [gauge] = [record.data for record in told if isinstance(record.data, GaugeChanged)]
     assert gauge.usage.window.limit == 32_000
     await opened.close()

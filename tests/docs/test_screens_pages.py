@@ -46,6 +46,7 @@ PAGES = {
     "SearchScreen": ("sessions", "search"),
     "SessionsScreen": ("sessions", "sessions"),
     "SettingsScreen": ("settings", "settings"),
+    "AgentsScreen": ("context", ""),
     "SkillsScreen": ("context", "skills"),
     "StatsScreen": ("stats", "stats"),
     "SummaryEditor": ("timeline", "summary"),

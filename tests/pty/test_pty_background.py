@@ -51,7 +51,7 @@ class Harbour:
 
     def screen(self, *arguments: str) -> Terminal:
         terminal = self.machine.start(*arguments)
-        terminal.wait_for("own:scripted", "ctrl+g compact")
+        terminal.wait_for("own:scripted", "? help")
         return terminal
 
     def lock(self, session: str) -> Path:

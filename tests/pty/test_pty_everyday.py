@@ -161,7 +161,7 @@ def test_a_change_is_seen_and_committed_with_the_keys_of_vim(
     walk.send("/diff").see("1 by this session", "+ The spring tide at Brest reaches 7.4 metres.")
     walk.press("escape").not_see("1 by this session")
     fake_openai.add(Text("Raise the tide"))
-    walk.send("/commit").read("Raise the tide", "git commits; its hooks run", "enter").press("enter")
+    walk.send("/commit").read("Raise the tide", "git runs its hooks", "enter").press("enter")
     walk.see("Committed").leave()
     assert git(machine.workspace, "log", "-1", "--format=%s").strip() == "Raise the tide"
     assert git(machine.workspace, "status", "--short") == ""

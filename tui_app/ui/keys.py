@@ -323,7 +323,7 @@ _PLACES = {
         Hint("/", "search", 6),
         Hint("left/right", "tabs", 2),
     )),
-    "requests": Place("in the context's requests", (
+    "requests": Place("in the requests", (
         Key("context.broke", "o", "screen.show_break", "What broke it",
             "Show the row that broke the prefix of the marked request.", hint="what broke it", rank=3),
         Key("context.copy", "c", "screen.copy_request", "Copy as JSON",

@@ -41,7 +41,13 @@ from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.extensions import McpScreen, ServerEditDialog, SessionServers, SkillsScreen
+from tui_app.ui.dialogs.extensions import (
+    AgentsScreen,
+    McpScreen,
+    ServerEditDialog,
+    SessionServers,
+    SkillsScreen,
+)
 from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
@@ -164,6 +170,9 @@ async def editing(deck: Deck) -> None:
 async def brief(deck: Deck) -> None:
     await opens(BriefScreen, command="/handoff Write the release notes")(deck)
     await deck.says("enter begin it")
+
+
+agents = opens(AgentsScreen, command="/agents")
 
 
 async def merge_brief(deck: Deck) -> None:

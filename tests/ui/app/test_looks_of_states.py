@@ -32,7 +32,8 @@ sub_agent-row sub_agent-detail
 model_picker switch_dialog key_dialog where_to_keep_it
 sessions search checkpoints pins exclude imported rewind earlier_prompts queue
 memory empty_memory session_with_a_board skills mcp_servers help list progress
-policies screen-checkpoints screen-clash screen-clear screen-edit screen-fork screen-keymap screen-notices
+policies screen-agents screen-checkpoints screen-clash screen-clear screen-edit screen-fork screen-keymap
+screen-merge screen-merge-files screen-notices
 screen-palette screen-settings screen-status screen-themes screen-reading screen-asking
 started_light-chat started_light-settings started_light-themes started_light-palette
 plain plain-context plain-settings plain-stats

@@ -11,13 +11,22 @@ from textual.widgets import Input
 from tests.docs.test_screens_pages import screens
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app import scenes
-from tests.ui.app.scenes import SCENES, Scene, compacted_talk, merge_brief, merge_files, opens, queue, talk
+from tests.ui.app.scenes import (
+    SCENES,
+    Scene,
+    agents,
+    compacted_talk,
+    merge_brief,
+    merge_files,
+    opens,
+    queue,
+    talk,
+)
 from tests.ui.app.story import MODEL
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.looks import Looks, sizes
 from tui_app.events import Error
 from tui_app.paths import Paths
-from tui_app.ui.dialogs.extensions import AgentsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import EditDialog
@@ -78,9 +87,9 @@ ASIDE: dict[str, Scene] = {
     "fork": fork,
     "keymap": keymap,
     "clash": clash,
-    "agents": opens(AgentsScreen, command="/agents"),
+    "agents": agents,
     "merge": merge_brief,
-    "merge files": merge_files,
+    "merge-files": merge_files,
 }
 """Screens that no other look shows."""
 SHOWN: dict[str, Scene] = {
