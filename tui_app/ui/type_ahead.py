@@ -55,6 +55,8 @@ class TypeAhead:
         self._opening: object | None = None
         """What is awaited; None while keys are acted on at once."""
         self._opens = False
+        self._built: object | None = None
+        """The hold while a screen is built: one that is closed before it is built cannot end it."""
         self._is_above = False
         """Whether a screen stands above the chat."""
 
@@ -106,8 +108,10 @@ class TypeAhead:
         decided there; what that opens is what they are for.
         """
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
-        if self._is_above or (was_above and self._opening is None):
-            screen.call_after_refresh(self.end, self.begin(opens=self._is_above))
+        if self._is_above or (was_above and self._opening in (None, self._built)):
+            # Where nothing has been built, keys were still meant for it.
+            self._built = self.begin(opens=self._is_above or self._opening is not None)
+            screen.call_after_refresh(self.end, self._built)
 
     def hold(self, event: events.Event) -> bool:
         """Keep an event for later; returns whether it has to wait."""

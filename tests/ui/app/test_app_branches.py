@@ -136,3 +136,12 @@ async def test_what_cannot_be_branched_or_merged_now_is_said(
         await deck.says(BUSY[:50])
         await deck.press("escape")
         await deck.idle()
+
+
+async def test_a_review_that_is_gone_at_once_leaves_the_keys_to_the_prompt(served: Desk) -> None:
+    async with shown(served.app(), WIDE) as deck:
+        await deck.ready()
+        await deck.send("/merge nothing")
+        await deck.says("has no branch nothing")
+        await deck.press(*"low")
+        await deck.until(lambda: deck.editor.text == "low", "the letters")

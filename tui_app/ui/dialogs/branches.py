@@ -59,8 +59,9 @@ async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
     above, branches = timeline.relatives
     if wanted:
         known = {branch.name: branch.info.id for branch in branches}
-        ids = {*known.values(), *(above or ())[:1]}
-        if found := wanted if wanted in ids else known.get(wanted, ""):
+        if above is not None:
+            known.setdefault(above[1], above[0])
+        if found := wanted if wanted in known.values() else known.get(wanted, ""):
             await go_to(app, session, Chosen(found))
         else:
             session.say(f"This session has no branch {one_line(wanted, 40)}. /tree shows which there are.")
