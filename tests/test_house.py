@@ -82,16 +82,16 @@ MOST_CODE = {
     "agent": 8_446,  # calls of a turn that was left
     "cli": 3_925,  # sessions in the background: attach, stop, run --background
     "context": 12_072,  # one reader of shell lines, for rules too
-    "conversation": 8_542,  # sessions in the background: left at a safe point, taken up again
+    "conversation": 8_552,  # sessions in the background: left at a safe point, taken up again
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_209,  # sessions in the background
     "memory": 779,
     "session": 8_829,  # sessions in the background: state, process, signals
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_440,  # sessions in the background: left, listed, come back
+    "ui": 17_443,  # sessions in the background: left, listed, come back
     "web": 357,
-    "the ground floor": 3_196,  # places that programs obey, hosts of rules, steps that errors offer
+    "the ground floor": 3_198,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_986,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""

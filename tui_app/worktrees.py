@@ -95,6 +95,9 @@ class Worktrees:
             # It was deleted by hand: git is told, and its branch is checked out again.
             with suppress(GitFailed):
                 self._git.ask("worktree", "prune")
+        # What an earlier worktree of this name began as is not what this one begins as.
+        with suppress(GitFailed):
+            self._git.ask("update-ref", "-d", f"{_BASE}{name}")
         words = (str(path), branch) if self._tip(branch) else ("-b", branch, str(path), "HEAD")
         try:
             self._git.check_out("worktree", "add", "--quiet", *words)

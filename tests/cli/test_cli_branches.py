@@ -153,3 +153,21 @@ def test_a_branch_leaves_before_a_prompt(plimsoll: Plimsoll, begun: str) -> None
     assert made["prompt"] == "high water?"
     [row] = plimsoll("tree", begun, "--json").json["tree"]["branches"]
     assert (row["at"], row["state"], row["prompts"]) == (second - 1, "open", [])
+
+
+def test_a_branch_that_is_refused_leaves_nothing(plimsoll: Plimsoll, repository: Path, begun: str) -> None:
+    refused = plimsoll("branch", begun, "--at", "1", "--name", "aside")
+    assert (refused.code, "is not a prompt" in refused.err) == (2, True)
+    assert not repository.with_name("project.worktrees").exists()
+    assert "aside" not in git(repository, "for-each-ref")
+
+
+def test_a_worktree_made_anew_takes_nothing_away_in_a_merge(
+    plimsoll: Plimsoll, repository: Path, begun: str, branch: Branch
+) -> None:
+    session, folder = branch("aside", "high water?")
+    shutil.rmtree(folder)
+    assert plimsoll("run", "low water?", "--worktree", "aside", *OFFLINE).code == 0
+    before = files_in(repository)
+    assert plimsoll("merge", begun, "aside", "--extract").code == 0
+    assert files_in(repository) == before, session

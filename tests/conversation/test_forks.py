@@ -258,3 +258,41 @@ async def test_an_agent_has_its_own_policy_and_gauge(desk: Desk, fake_openai: Fa
         (notes,) = [each.note for each in opened.extras.project.agents.found if each.name == "twin"]
         assert notes == "a fork has the session's own model"
         assert "Seen too." in "".join(map(words, of(records, ToolResult)))
+
+
+async def test_nobody_waits_for_one_that_will_not_end(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Blue."), phrase="Look up.")
+    async with desk.session(explore={}) as opened:
+        agents = opened.conversation.agents
+        # Stopped before its task has run at all.
+        await agents.send(Order(call="a", task="Look down.", background=True))
+        await agents.stop_agent("explore-1")
+        assert agents.every["explore-1"].outcome == "stopped"
+        # Two wait, and one brief comes.
+        await agents.send(Order(call="b", task="Look up.", background=True))
+        waits = (agents.tend("wait", "", "") for _ in range(2))
+        brief, refused = await asyncio.wait_for(asyncio.gather(*waits, return_exceptions=True), 60)
+        assert "Blue." in str(brief)
+        assert "every brief was read" in str(refused)
+
+
+async def test_no_session_of_one_is_lost_when_another_is_deleted(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(*(Text("Seen.") for _ in range(6)), phrase="Look.")
+    fake_openai.add(Text("Hello."), phrase="Good day")
+    async with desk.session(explore={}) as opened:
+        agents, session = opened.conversation.agents, opened.conversation.session
+        await turn(opened.conversation, "Good day.")
+        for call in "ab":
+            await agents.send(Order(call=call, task="Look."))
+        gone = await agents.promote("explore-1")
+        kept = agents.every["explore-2"].session
+    opening = desk.opening()
+    delete_session(opening.database, opening.paths.sessions_dir, gone)
+    for call in ("c", ""):
+        async with desk.session(explore={}, session=session) as opened:
+            if call:
+                await opened.conversation.agents.send(Order(call=call, task="Look."))
+            assert kept in opened.store.children(session)
+            assert list(opened.conversation.agents.every) == ["explore-2", "explore-3"]

@@ -21,7 +21,7 @@ from tui_app.records import frozen
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
 from tui_app.session.database import open_store
 from tui_app.session.workspace import KeptFiles, SessionFolder
-from tui_app.text import count
+from tui_app.text import count, words_of
 
 TOO_LARGE = "The brief has {:,} tokens, more than half of what {} takes. Shorten it. Nothing changed."
 _PAID = ("performed_by", "model", "input_tokens", "output_tokens", "cost_usd")
@@ -46,7 +46,9 @@ class MergePlan:
 
     def message(self, text: str, files: Sequence[MergedFile]) -> str:
         """The brief as the model is shown it, with what becomes of the files."""
-        lines = [f"- {file.path} · {file.verb}{f': {file.left}' if file.left else ''}" for file in files]
+        lines = [
+            f"- {words_of(file.path)} · {file.verb}{f': {file.left}' if file.left else ''}" for file in files
+        ]
         told = "## Files here, once merged\n" + ("\n".join(lines) or f"- {self.files.note or 'none changed'}")
         return merged_text(f"{text.strip()}\n\n{told}", self.branch.info.id)
 

@@ -12,7 +12,7 @@ from tui_app.git import Git, GitFailed
 from tui_app.records import frozen
 from tui_app.session.branches import BranchRefused, branches_of, parent_of
 from tui_app.session.database import open_store
-from tui_app.session.rewind_fork import Fork, fork_session
+from tui_app.session.rewind_fork import Fork, fork_session, prompt_at
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.text import words_of
 from tui_app.trust import answers, remember_trust
@@ -56,6 +56,8 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         name = words_of(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
         if name.casefold() in known:
             raise BranchRefused(f"This session has a branch {name} already. Choose another name.")
+        if at is not None:
+            prompt_at(store, info.id, at)  # before anything is made
         for half in store.sessions():
             if half.events < 2 and half.title == name and parent_of(store, half.id) == info.id:
                 store.delete(half.id)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import ModelRequestContext
 
@@ -130,7 +131,9 @@ class SubAgents:
     async def send(self, order: Order) -> str:
         if not order.task.strip():
             raise ModelRetry("The task is empty: say what to find out or do.")
-        number = 1 + sum(each.order.kind == order.kind for each in self.every.values())
+        # Past the highest: some of them may have been deleted.
+        names = (name.rpartition("-") for name, each in self.every.items() if each.order.kind == order.kind)
+        number = 1 + max((int(last) for _, _, last in names), default=0)
         agent = SubAgent(order, f"{order.kind}-{number}")
         agent.prompts.append(self._first_prompt(order))
         self.every[agent.name] = agent
@@ -146,7 +149,7 @@ class SubAgents:
             raise
         agent.told = True
         if agent.outcome == "failed":
-            raise ModelRetry(f"The sub-agent failed: {agent.reason}")
+            raise ToolFailed(f"The sub-agent failed: {agent.reason}")
         return agent.brief
 
     async def tend(self, action: Action, name: str, text: str) -> str:
@@ -186,7 +189,7 @@ class SubAgents:
         agent = self.every[name]
         if agent.outcome is None and agent.work is not None:
             agent.halt("It was stopped.")
-            await asyncio.wait([agent.work])
+            await self._over(agent)
         agent.told = True
 
     async def stop_call(self, seq: int) -> None:
@@ -227,8 +230,14 @@ class SubAgents:
         """End all that work."""
         for agent in self.working:
             agent.halt("The session was closed.")
-        works = [each.work for each in self.every.values() if each.work is not None]
-        await asyncio.gather(*works, return_exceptions=True)
+        await asyncio.gather(*map(self._over, self.every.values()))
+
+    async def _over(self, agent: SubAgent) -> None:
+        """Wait until one has ended; one that was stopped before it began has ended as well."""
+        if agent.work is not None:
+            await asyncio.wait([agent.work])
+            if agent.outcome is None:
+                self._ended(agent, "stopped", "")
 
     def alive(self) -> Iterator[str]:
         """Those that work now, a line each."""
@@ -246,10 +255,11 @@ class SubAgents:
         """List those of earlier visits; one that a killed program took with it has ended."""
         history, store = self.history, self.history.store
         kinds = (SubAgentStart.TYPE, SubAgentEnd.TYPE, TaskTold.TYPE)
+        known: set[str] = set()
         for head in reversed(list(store.newest(history.session, kinds))):
             if (record := store.record(history.session, head.seq)) is not None:
                 self._recall(record)
-        known = {each.session for each in self.every.values()}
+                known.add(getattr(record.data, "session", ""))
         for session in set(store.children(history.session)) - known:
             # The program ended before it was written down who works there.
             store.delete(session)
@@ -299,14 +309,14 @@ class SubAgents:
 
     async def _wait(self, agent: SubAgent | None) -> str:
         """The brief of one, or of the first that has ended and was not told of."""
-        if agent is None and not self.working and all(each.told for each in self.every.values()):
-            raise ModelRetry("No sub-agent works, and every brief was read.")
         while True:
             ended = [each for each in self.every.values() if each.outcome is not None]
             found = [each for each in ended if each is agent or (agent is None and not each.told)]
             if found:
                 found[0].told = True
                 return found[0].brief or f"{found[0].name}: {found[0].outcome}. {found[0].reason}".strip()
+            if agent is None and not self.working:
+                raise ModelRetry("No sub-agent works, and every brief was read.")
             self._changed.clear()
             await self._changed.wait()
 

@@ -41,6 +41,13 @@ class Fork:
     """Text of the prompt in front of which it ends; empty when everything was taken over."""
 
 
+def prompt_at(store: SessionStore, session: str, at: int) -> str:
+    """The prompt with a log number. Raises ``NotAPrompt`` where there is none."""
+    if (said := data_of(store.record(session, at), UserMessage)) is None:
+        raise NotAPrompt(f"#{at} is not a prompt of session {session}.")
+    return said.text
+
+
 def fork_session(
     store: SessionStore,
     sessions_dir: Path,
@@ -74,11 +81,7 @@ def fork_session(
         sqlite3.Error: if it cannot be written; nothing of it is left then either.
     """
     info = store.info(wanted)
-    prompt = ""
-    if at is not None and not agent:
-        if (said := data_of(store.record(info.id, at), UserMessage)) is None:
-            raise NotAPrompt(f"#{at} is not a prompt of session {info.id}.")
-        prompt = said.text
+    prompt = prompt_at(store, info.id, at) if at is not None and not agent else ""
     taken = takewhile(lambda each: at is None or each[0].seq < at, store.records(info.id))
     start, *events = [(record.data, message, record.time) for record, message in taken]
     if not isinstance(start[0], SessionStart):
@@ -110,7 +113,7 @@ def fork_session(
                 folder.path,
                 symlinks=True,
                 dirs_exist_ok=True,
-                ignore=shutil.ignore_patterns(source.lock_file.name, TEMPORARY),
+                ignore=shutil.ignore_patterns(source.lock_file.name, source.background_lock.name, TEMPORARY),
             )
         # The end is written now: a fork is a use of the session, and lists put the latest first.
         store.append_many(session, events if agent else [*events, (SessionEnd(), None, now)])
