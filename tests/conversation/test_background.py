@@ -1,9 +1,11 @@
 """A session that is left goes on elsewhere as if nothing had been between: calls, questions and prompts."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from tests.conversation.driving import Desk, assert_valid, until
 from tests.servers.behaviours import Text, Tool
@@ -23,7 +25,8 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.background import Standing, standing_of
+from tui_app.session.background import Standing, standing_of, stop
+from tui_app.session.lock import WriterLock, holder_process
 
 
 @asynccontextmanager
@@ -193,3 +196,11 @@ async def test_a_process_that_has_only_begun_leaves_what_was_left(
     assert (step.turn, [each.text for each in step.prompts]) == (True, ["and then?"])
     await opened.close()
     assert len(fake_openai.journal) == 1
+
+
+def test_a_process_that_is_no_session_in_the_background_is_sent_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "background.lock"
+    with WriterLock(path):
+        # Ours: it would end at the signal.
+        assert holder_process(path) == os.getpid()
+        assert stop([path], patience_s=0.0) == []

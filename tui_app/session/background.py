@@ -185,12 +185,21 @@ def send(lock_file: Path, number: int) -> bool:
         handle = os.pidfd_open(process)
         try:
             # Whoever has the number now and still holds the lock is the one that is meant.
-            if holder_process(lock_file) == process:
+            if holder_process(lock_file) == process and _is_inside(process):
                 signal.pidfd_send_signal(handle, number)
                 return True
         finally:
             os.close(handle)
     return False
+
+
+def _is_inside(process: int) -> bool:
+    """Whether a process is a session in the background: its number may be that of another container."""
+    try:
+        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return INSIDE.encode() in words
 
 
 def stop(lock_files: Iterable[Path], patience_s: float = PATIENCE_S) -> list[Path]:
