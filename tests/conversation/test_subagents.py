@@ -326,3 +326,17 @@ async def test_agents_of_a_folder_without_trust_are_not_there(desk: Desk, fake_o
         await turn(opened.conversation, "Hello.")
         assert "delegate" not in fake_openai.exchanges[0].text()
         assert "agents (mate)" in opened.extras.left_out
+
+
+@pytest.mark.parametrize("denied", [True, False])
+async def test_a_rule_on_questions_holds_for_an_agent_of_ones_own(
+    desk: Desk, fake_openai: FakeOpenAI, denied: bool
+) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("delegate", agent="mate", task="Ask."), Text("Done."))
+    fake_openai.add(tool("ask_user", question="Which tide?"), Text("So."), Text("So."), phrase="You are mate")
+    rules = {"deny": ("ask_user",)} if denied else {}
+    async with desk.session(explore={}, read_only=False, approvals=rules) as opened:
+        await turn(opened.conversation, "Send.")
+        assert ('the rule "ask_user" forbids it' in str(fake_openai.journal)) is denied

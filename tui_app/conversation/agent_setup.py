@@ -153,12 +153,17 @@ class AgentSetup:
         ]
         extras.overhead.instructions = "\n\n".join(instructions)
         extras.overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
+        ours, asking = {each.name for each in extras.overhead.tools}, tooling.asking
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll-agent",
             instructions=list(instructions),
             toolsets=toolsets,
-            capabilities=self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+            capabilities=[
+                *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+                ToolFailures(sorted(ours)),
+                ToolGate(tooling.gate, ours & asking, free=ours - asking, ahead=tooling.ahead),
+            ],
             retries=2,
         )
         manner = Manner(
