@@ -82,7 +82,7 @@ MOST_CODE = {
     "agent": 8_446,  # calls of a turn that was left
     "cli": 3_925,  # sessions in the background: attach, stop, run --background
     "context": 12_072,  # one reader of shell lines, for rules too
-    "conversation": 8_557,  # sessions in the background: left at a safe point, taken up again
+    "conversation": 8_562,  # sessions in the background: left at a safe point, taken up again
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_209,  # sessions in the background

@@ -115,6 +115,8 @@ class SubAgents:
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever one has ended."""
+    _recalled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once those of earlier visits are known."""
 
     @property
     def history(self) -> SessionHistory:
@@ -226,6 +228,11 @@ class SubAgents:
             for each in reversed(self.every.values())
         ]
 
+    async def listed(self) -> list[SkillRow]:
+        """The rows, with those of earlier visits."""
+        await self._recalled.wait()
+        return self.rows()
+
     async def close(self) -> None:
         """End all that work."""
         for agent in self.working:
@@ -268,6 +275,7 @@ class SubAgents:
             agent.reason = ENDED
             own = self.sessions.history(agent.session, agent.model, store, lambda _: None)
             self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
+        self._recalled.set()
 
     def _recall(self, record: Record) -> None:
         match record.data:

@@ -392,7 +392,7 @@ async def show_agents(app: "Host", session: ChatSession) -> None:
     while True:
         rows = list[SkillRow]()
         if not session.read_only:
-            rows = await session.ask(lambda opened: opened.conversation.agents.rows())
+            rows = await session.ask(lambda opened: opened.conversation.agents.listed())
         files = (await overview(session)).agents
         for each in files.found:
             details = (", ".join(each.tools), each.model, each.policy, each.note)
