@@ -171,3 +171,17 @@ def test_a_worktree_made_anew_takes_nothing_away_in_a_merge(
     before = files_in(repository)
     assert plimsoll("merge", begun, "aside", "--extract").code == 0
     assert files_in(repository) == before, session
+
+
+def test_a_file_that_was_made_anew_after_a_merge_stays(
+    plimsoll: Plimsoll, repository: Path, begun: str, branch: Branch
+) -> None:
+    session, folder = branch("aside", "high water?")
+    draft = repository / "draft.txt"
+    (folder / "draft.txt").unlink()
+    assert plimsoll("merge", begun, "aside", "--extract").code == 0
+    assert not draft.exists()
+    draft.write_text("not committed\n")
+    assert plimsoll("run", "low water?", "--session", session, *OFFLINE[:2]).code == 0
+    assert plimsoll("merge", begun, "aside", "--extract").code == 0
+    assert draft.exists()

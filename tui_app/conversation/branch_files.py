@@ -34,7 +34,7 @@ class FilesOfBranch:
 
 
 def files_of_branch(
-    branch: Path, here: Workspace, env: Mapping[str, str], earlier: Mapping[str, bytes]
+    branch: Path, here: Workspace, env: Mapping[str, str], earlier: Mapping[str, bytes | None]
 ) -> FilesOfBranch:
     """Compare what a branch has changed with the files here; blocks, and changes nothing.
 
@@ -73,7 +73,7 @@ class _File:
     git: Git
     here: Workspace
     base: str
-    earlier: Mapping[str, bytes]
+    earlier: Mapping[str, bytes | None]
     change: TreeChange
 
     def merged(self) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
@@ -86,7 +86,7 @@ class _File:
             theirs, their_mode = _read(Workspace(self.git.folder), path)
         except (ToolProblem, OSError) as error:
             return replace(file, left=f"it cannot be read: {error}"), (), ""
-        base = self.earlier.get(path, self.git.content(self.base, path))
+        base = self.earlier[path] if path in self.earlier else self.git.content(self.base, path)
         file = replace(
             file,
             before=checksum(ours),
@@ -128,7 +128,7 @@ def _text(data: bytes | None) -> str | None:
         return "\0"
 
 
-def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes]:
-    """What files of a branch held when they were merged, as far as that was kept."""
-    found = ((file.path, kept.get(file.theirs)) for file in merged if not file.left)
-    return {path: data for path, data in found if data is not None}
+def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes | None]:
+    """What files of a branch held when they were merged, as far as that was kept; None for removed ones."""
+    found = ((file, kept.get(file.theirs) if file.theirs else None) for file in merged if not file.left)
+    return {file.path: data for file, data in found if data is not None or not file.theirs}

@@ -141,7 +141,7 @@ async def plan_merge(
         inspection.close()
 
 
-def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes], str]:
+def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | None], str]:
     """The branch, what its files held when it was merged before, and the briefs that were merged in it."""
     with closing(open_store(opening.database, read_only=True)) as store:
         session = store.info(opening.session).id
