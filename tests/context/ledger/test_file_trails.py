@@ -122,6 +122,28 @@ def test_deeds_on_one_file_add_up(steps: list[list[ModelMessage]], told: str) ->
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("rm src/*.tmp", {"src/a.tmp": "edited, deleted"}),
+        ("rm *.tmp", {}),
+        ("cd src && rm ?.tmp", {"src/a.tmp": "edited, deleted"}),
+        ("sed -i s/a*/b/ src/*.py", {"src/b.py": "edited 2×"}),
+        ("git checkout -- src/*", {"src/a.tmp": "edited, undone", "src/b.py": "edited, undone"}),
+        (
+            "mv src/*.tmp lib",
+            {"src/a.tmp": "edited, moved to lib/a.tmp", "lib/a.tmp": "moved from src/a.tmp"},
+        ),
+        ("cp lib/* src/", {}),
+        ("rm src/*.log", {}),
+    ],
+)
+def test_a_pattern_concerns_the_known_files_that_it_fits(line: str, told: dict[str, str]) -> None:
+    known = [call("Edit", {"file_path": path}, "ok") for path in ("src/a.tmp", "src/b.py")]
+
+    assert files(*known, shell(line)) == {"src/a.tmp": "edited", "src/b.py": "edited"} | told
+
+
+@pytest.mark.parametrize(
     "move",
     [
         shell("mv src/a.py src/b.py"),

@@ -218,6 +218,30 @@ def test_two_scripts_of_one_interpreter_are_two_runs() -> None:
 STARTED = "Command running in background with ID: b1"
 
 
+def test_where_a_call_says_that_its_command_is_run_is_part_of_paths_and_names() -> None:
+    def run(command: str, folder: str, exit: int = 0) -> list[ModelMessage]:
+        told = f"Process exited with code {exit}\n"
+        return call("exec_command", {"cmd": command, "workdir": folder}, told)
+
+    ledger = of(run("npm test", "/w"), run("npm test", "/w/web/", 1), run("rm old.js", "/w/web"))
+
+    assert [(each.command, each.is_open) for each in ledger.runs().values()] == [
+        ("npm test", False), ("cd web && npm test", True), ("cd web && rm old.js", False),
+    ]  # fmt: skip
+    assert list(ledger.files()) == ["web/old.js"]
+
+
+def test_a_folder_that_only_some_calls_name_is_none_of_the_others() -> None:
+    edited = call("edit", {"filePath": "/w/web/a.js", "oldString": "a", "newString": "b"}, "Edited.")
+    moved = call("bash", {"command": "mv a.js b.js", "workdir": "/w/web"}, "")
+
+    ledger = of(call("bash", {"command": "ls"}, "web"), edited, moved)
+
+    assert [(path, trail.told()) for path, trail in ledger.files().items()] == [
+        ("/w/web/a.js", "edited, moved to /w/web/b.js"), ("/w/web/b.js", "moved from /w/web/a.js"),
+    ]  # fmt: skip
+
+
 def test_answers_and_refusals_are_decisions() -> None:
     ledger = of(
         call("ask_user", {"question": "SQLite or files?"}, "SQLite"),

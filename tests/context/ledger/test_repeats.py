@@ -64,6 +64,13 @@ def test_commands_that_ended(line: str, groups: list[list[ModelMessage]], text: 
         ("MODE=a pytest", [shell("MODE=b pytest", PASSED)]),
         ("python3 - <<E\nprint(1)\nE", [shell("python3 - <<E\nprint(2)\nE", "Exit code 0 after 0.1 s.\n2")]),
         ("cd b && pytest", [shell("cd a && pytest", PASSED)]),
+        (
+            "pytest",
+            [
+                call("exec_command", {"cmd": "true", "workdir": "/w"}, "Exit code 0"),
+                call("exec_command", {"cmd": "pytest", "workdir": "/w/sub"}, PASSED),
+            ],
+        ),
         ("echo a >> f", [shell("echo a >> g", "Exit code 0 after 0.1 s.")]),
         ("npm ci", [shell("npm ci", "Exit code 1 after 0.1 s.\nnpm ERR! network")]),
         ("curl http://localhost/health", [shell("curl http://localhost/health", "ok")]),

@@ -122,7 +122,7 @@ def test_what_only_looks(line: str, looks: bool) -> None:
         ("cd /w && cd src && rm a.py", ["/w/src/a.py deleted"]),
         ("FOO=1 sudo tee -a /etc/hosts < in", ["/etc/hosts edited"]),
         ("grep -rn 'rm x.py' src | head", []),
-        ("rm -rf $BUILD *.pyc build/", ["build deleted"]),
+        ("rm -rf $BUILD *.pyc build/", ["*.pyc deleted", "build deleted"]),
         ("echo \"unbalanced > 'quotes", []),
         ("git commit -am x", [". committed"]),
         ("git add -A && git add src/a.py", [". added", "src/a.py added"]),

@@ -34,14 +34,14 @@ class Effect:
     though not added. ``amended``: no commit more. A number: so many commits."""
 
 
-def file_effects(line: str) -> Iterator[Effect]:
-    """What a line that ended well has done to files, in order.
+def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
+    """What a line that ended well has done to files, in order; ``folder`` is where it was run.
 
-    Globs, expansions and devices are left out, and so is what need not have run: what stands behind ``||``,
+    Expansions and devices are left out, and so is what need not have run: what stands behind ``||``,
     in a loop, a condition or a function, and behind an ``&&`` whose chain may have ended badly.
     """
     commands = [command for command in simple_commands(line) if not command.nested]
-    places = _Places(line)
+    places = _Places(line, folder)
     skips = False
     for command, has_run in zip(commands, _has_run(commands), strict=True):
         places.reach(command)
@@ -87,16 +87,17 @@ def _has_run(commands: Sequence[SimpleCommand]) -> list[bool]:
 
 
 _FOLDERS = frozenset({"cd", "pushd", "popd"})
-_PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%\-\[\]\u00c0-\uffff ]{1,300}")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%*?\-\[\]\u00c0-\uffff ]{1,300}")
+_PATTERN = re.compile(r"[*?]")
 
 
 class _Places:
     """The folder at each place of a line; None where an expansion names it."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, folder: str) -> None:
         self.line = line
         self.at = 0
-        self.folder: str | None = ""
+        self.folder: str | None = folder
         self.before: str | None = None
         self.pushed: list[str | None] = []
         self.outside: list[tuple[str | None, list[str | None]]] = []
@@ -141,6 +142,15 @@ def _joined(folder: str, path: str) -> str:
     if not folder or path.startswith(("/", "~")):
         return path
     return posixpath.normpath(posixpath.join(folder, path))
+
+
+def pattern_of(path: str) -> re.Pattern[str] | None:
+    """What the paths look like that a shell puts in place of a pattern; None where it is none."""
+    if not _PATTERN.search(path):
+        return None
+    signs = {"*": "[^/]*", "?": "[^/]"}
+    form = "".join(signs.get(sign) or re.escape(sign) for sign in path.removeprefix("./"))
+    return re.compile(f"(?:/.*/)?{form}" if "/" in path else form)
 
 
 _Reader = Callable[[Sequence[str], Mapping[str, str]], Iterator[Effect]]

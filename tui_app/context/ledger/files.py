@@ -1,11 +1,12 @@
 """The files of a session: what was done to each, in order, and its state now."""
 
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tui_app.context.ledger.effects import ON_EARLIER, WHOLE_TREE, Effect
+from tui_app.context.ledger.effects import ON_EARLIER, WHOLE_TREE, Effect, pattern_of
 from tui_app.records import frozen
 
 
@@ -177,6 +178,9 @@ class _Trails:
     def add(self, each: FileDeed) -> None:
         effect = each.effect
         path, to = (self.whole.get(path, path) for path in (effect.path, effect.to))
+        if pattern := pattern_of(path) if path != WHOLE_TREE else None:
+            self._each(each, pattern)
+            return
         match effect.deed:
             case deed if deed in ON_EARLIER:
                 self.commit += deed == "committed" and "amended" not in effect.how
@@ -196,6 +200,17 @@ class _Trails:
             case deed:
                 self.at(path).add(deed, each.key, effect.how)
                 self.at(path).size += each.size
+
+    def _each(self, deed: FileDeed, pattern: re.Pattern[str]) -> None:
+        """Do the same to each known file of a pattern; which others there were nobody knows."""
+        path, to = deed.effect.path, deed.effect.to
+        # Several files can only be moved to a folder.
+        folder = posixpath.dirname(to) if posixpath.basename(to) == posixpath.basename(path) else to
+        if deed.effect.deed in {"written", "created"}:
+            return
+        for known in [each for each in self.by_path.values() if pattern.fullmatch(each.path)]:
+            target = posixpath.join(folder, posixpath.basename(known.path)) if folder else ""
+            self.add(replace(deed, effect=replace(deed.effect, path=known.path, to=target)))
 
     def at(self, path: str) -> FileTrail:
         return self.by_path.setdefault(path, FileTrail(path))

@@ -6,6 +6,7 @@ second reading of any text.
 """
 
 import json
+import posixpath
 import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,7 @@ _STORED = {
 }  # fmt: skip
 """What a dump holds, by name."""
 _LONGEST_WORDS = 4_000
-_VERSION = 3
+_VERSION = 4
 """Of dumps: one that was read by other rules is folded anew."""
 _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 """What a stage that has cut a result says at its end."""
@@ -436,7 +437,7 @@ class Ledger:
             if isinstance(action.operation, Command) and action.outcome.state == "failed":
                 # What a report counts as failed ran because all before it had ended well.
                 line = before_last(action.operation.line) if action.outcome.counts else ""
-                for effect in file_effects(line):
+                for effect in file_effects(line, self.folder(action.operation)):
                     yield FileDeed(effect, action.key, action.tool)
             if not action.outcome.ok:
                 continue
@@ -445,11 +446,23 @@ class Ledger:
                     is_new = verb == "written" and _CREATED.search(action.said[:300]) is not None
                     effect = Effect(path, "created" if is_new else verb, to)
                     yield FileDeed(effect, action.key, action.tool, size)
-                case Command(line=line):
-                    for effect in file_effects(line):
+                case Command(line=line) as command:
+                    for effect in file_effects(line, self.folder(command)):
                         yield FileDeed(effect, action.key, action.tool)
                 case _:
                     pass
+
+    def folder(self, command: Command) -> str:
+        """Where a command is run, seen from the usual place."""
+        usual = self._once("folder", self._usual_folder)
+        if not usual:
+            return command.folder
+        return "" if command.folder == usual else command.folder.removeprefix(f"{usual.rstrip('/')}/")
+
+    def _usual_folder(self) -> str:
+        """Where the first command is run, in a program whose calls all say where; else empty."""
+        done = [each.operation.folder for each in self.actions() if isinstance(each.operation, Command)]
+        return done[0] if done and all(done) else ""
 
     def runs(self) -> dict[str, Run]:
         """Every command that was run, by its producer, in order of the newest run; looks too."""
@@ -468,7 +481,7 @@ class Ledger:
                 started[action.outcome.handle] = operation
             if not isinstance(operation, Command) or action.outcome.state in {"refused", "running"}:
                 continue
-            command = _in_its_folder(operation.line, folders)
+            command = _in_its_folder(operation.line, self.folder(operation), folders)
             if not action.outcome.state:
                 if command in runs:
                     runs[command] = replace(runs[command], hidden=action.key)
@@ -638,13 +651,13 @@ def _task(entry: TaskEntry, key: int, before: Task | None, id: str = "") -> Task
     return Task(entry.text, entry.state, before.key if before and same else key, id or entry.id)
 
 
-def _in_its_folder(line: str, folders: dict[str, str]) -> str:
+def _in_its_folder(line: str, folder: str, folders: dict[str, str]) -> str:
     """The name of a run: its producer, with a script it reads, and its folder where that differs."""
-    command, folder = producer(line), folder_entered(line)
+    command, entered = producer(line), folder_entered(line)
     if "<<" in line and (scripts := read_line(line).texts):
         command = f"{command} << {' '.join(' '.join(scripts).split())}"
-    if folder and folders.setdefault(command, folder) != folder:
-        return f"cd {folder} && {command}"
+    if folder or (entered and folders.setdefault(command, entered) != entered):
+        return f"cd {posixpath.join(folder, entered).rstrip('/')} && {command}"
     return command
 
 

@@ -130,7 +130,12 @@ def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str
         done = action.operation
         if action.id == call and not action.outcome.state:
             continue
-        is_same = isinstance(done, Command) and action.outcome.state and _name(done.line) == name
+        is_same = (
+            isinstance(done, Command)
+            and action.outcome.state
+            and _name(done.line) == name
+            and past.ledger.folder(done) == past.ledger.folder(wanted)
+        )
         if is_same and not past.unseen(action.key):
             return None
         if action.id in known.unrun:

@@ -1,6 +1,7 @@
 """What a tool call does, whichever agent program made it: one table of how tools carry commands and paths."""
 
 import json
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +48,10 @@ _HANDLE_ARGUMENTS = (
     "taskId",
 )  # fmt: skip
 _BACKGROUND_ARGUMENTS = ("background", "run_in_background", "is_background", "isBackground")
+_FOLDER_ARGUMENTS = (
+    "workdir", "cwd", "Cwd", "working_directory", "workingDirectory", "dir_path", "directory",
+)  # fmt: skip
+"""Where a command is run."""
 FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")
 """Which hold text that is a file afterwards."""
 
@@ -113,6 +118,8 @@ class Command:
 
     line: str
     background: bool = False
+    folder: str = ""
+    """Where the call says it is run; empty where it does not."""
 
 
 @frozen
@@ -196,7 +203,7 @@ def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]
         yield from patches
         beside = [each for each in simple_commands(command_line(args)) if each.program not in _PATCHERS]
         if beside:
-            yield Command(" && ".join(each.text for each in beside))
+            yield Command(" && ".join(each.text for each in beside), folder=_folder(args))
     elif (
         named & (_HANDLES | _COMMANDS)
         and not command_line(args)
@@ -206,7 +213,8 @@ def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]
     elif named & _CODE and (code := first_text(args, CODE_ARGUMENTS)):
         yield from _cell(code)
     elif named & _COMMANDS and (line := command_line(args)):
-        yield Command(line, background=any(args.get(name) is True for name in _BACKGROUND_ARGUMENTS))
+        left = any(args.get(name) is True for name in _BACKGROUND_ARGUMENTS)
+        yield Command(line, left, _folder(args))
 
 
 def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]:
@@ -221,6 +229,10 @@ def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operatio
         yield Look()
     elif line := first_text(args, ("command", "cmd")):
         yield Command(line)
+
+
+def _folder(args: Mapping[str, Any]) -> str:
+    return posixpath.normpath(folder) if (folder := first_text(args, _FOLDER_ARGUMENTS)) else ""
 
 
 def _digest(args: Mapping[str, Any]) -> str:
