@@ -105,6 +105,15 @@ def test_what_is_copied_from_a_result_is_told_as_that_and_counts_as_no_source(li
     assert bound.lacking
 
 
+@pytest.mark.parametrize("tool", ["ask_user", "AskUserQuestion"])
+def test_an_answer_is_the_users_word(tool: str) -> None:
+    said = "Keep the old table beside the new one until the spring."
+    binder = Binder.over(history(call(tool, {"question": "What about the table?"}, said)))
+
+    assert told("The user wants the old table dropped (#2)", binder) == '(#2: "Keep the old table…")'
+    assert told(f"## Intent\n{said} (#2)", binder) == '(#2: "Keep … beside the new one…")'
+
+
 def test_what_somebody_said_as_well_is_no_copy() -> None:
     said = "The berths are numbered from the north."
     items = history(user(said), call("read_file", {"path": "a.md"}, said))

@@ -9,7 +9,7 @@ from tui_app.context.binding.statements import Anchor, Statement
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
 from tui_app.context.ledger.names import is_file_name
-from tui_app.context.ledger.tools import OPEN, Command, FileUse, Look, TaskUpdate
+from tui_app.context.ledger.tools import OPEN, Command, FileUse, Look, Question, TaskUpdate
 from tui_app.context.shell_line import producer
 from tui_app.context.user_text import own_words, sentences
 from tui_app.records import frozen
@@ -63,7 +63,12 @@ class NewStates:
             (done.key, done.operation): run for run in ledger.runs().values() for done in run.actions
         }
         self._prompts: dict[int, list[Prompt]] = {}
-        for prompt in ledger.prompts():
+        answers = [
+            Prompt(each.key, each.said)
+            for each in ledger.actions()
+            if isinstance(each.operation, Question) and each.outcome.ok
+        ]
+        for prompt in (*ledger.prompts(), *answers):
             self._prompts.setdefault(prompt.key, []).append(prompt)
         operations = (action.operation for action in ledger.actions() if action.outcome.state != "refused")
         self._started = {producer(each.line) for each in operations if isinstance(each, Command)}

@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from tui_app.context.counting.attachments import file_name, file_text
 from tui_app.context.ledger.ledger import result_text
 from tui_app.context.ledger.passages import LONGEST
-from tui_app.context.ledger.tools import Question, argument_texts, operations
+from tui_app.context.ledger.tools import argument_texts, asks_user
 from tui_app.context.message_marks import (
     is_given_part,
     is_inbox_part,
@@ -140,9 +140,8 @@ class Origins:
         for part in item.message.parts:
             match part:
                 case BaseToolCallPart():
-                    asks = any(isinstance(each, Question) for each in operations(part.tool_name, {}))
                     title = self.title(part.tool_name, part.args_as_json_str())
-                    self._calls[part.tool_call_id] = _USER if asks else title
+                    self._calls[part.tool_call_id] = _USER if asks_user(part.tool_name) else title
                     yield _MODEL, "\n".join(argument_texts(part.args_as_dict()))
                 case BaseToolReturnPart() | RetryPromptPart() if part.tool_name:
                     text = result_text(part)

@@ -18,6 +18,7 @@ from tui_app.context.ledger.ledger import prompt_texts, result_text
 from tui_app.context.ledger.tools import (
     TASK_TOOLS,
     argument_texts,
+    asks_user,
     command_line,
     name_words,
     target_path,
@@ -81,8 +82,9 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                 case BaseToolReturnPart() | RetryPromptPart():
                     calls = waiting.get(part.tool_call_id)
                     call = calls.popleft() if calls else Passage(item.key, "call", "", item.key)
+                    voice: Voice = "user" if asks_user(call.tool) else "result"
                     yield Passage(
-                        item.key, "result", result_text(part)[:LONGEST], call.unit, call.path, call.report
+                        item.key, voice, result_text(part)[:LONGEST], call.unit, call.path, call.report
                     )
                 case CompactionPart(content=str(text)) | SystemPromptPart(content=text):
                     # What an earlier summary has invented is there no more than before.

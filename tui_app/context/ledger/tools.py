@@ -235,6 +235,11 @@ def _folder(args: Mapping[str, Any]) -> str:
     return posixpath.normpath(folder) if (folder := first_text(args, _FOLDER_ARGUMENTS)) else ""
 
 
+def asks_user(tool: str) -> bool:
+    """Whether what a tool returns is what the user answered."""
+    return any(isinstance(each, Question) for each in operations(tool, {}))
+
+
 def _digest(args: Mapping[str, Any]) -> str:
     told = json.dumps(args, sort_keys=True, default=str)
     return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
