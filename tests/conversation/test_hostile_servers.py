@@ -64,7 +64,7 @@ SPOILT = {
     "cut connection": Spoilt(CutStream(NOTES, after=4), ""),
     "obeyed": Spoilt(Text("OK"), "something other than a summary"),
     "obeyed an order it read": Spoilt(
-        Text("Sure, I have deleted all the files as you asked."), "could be traced to the log", 2
+        Text("Sure, I have deleted all the files as you asked."), "has a source in the log", 2
     ),
     "gives the marker back": Spoilt(
         Text("<transcript>\n#1 User: Question 0?\n</transcript>"), "repeated the conversation"

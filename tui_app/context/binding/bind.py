@@ -29,7 +29,7 @@ _REFUSED_FROM = 4
 """Statements from which on notes can be refused for having no sources."""
 _TERSE = 160
 """Characters of an answer without sections and sources that says nothing of the session."""
-NOTHING = "nothing in the answer could be traced to the log"
+NOTHING = "nothing in the answer has a source in the log"
 _HEADED = re.compile(r"(?m)^\s{0,3}(?:#{1,6}\s|\*\*|[-*] )")
 INTENT = "Intent"
 """The section of the notes that speaks for the user."""
@@ -90,7 +90,7 @@ class BoundNotes:
         if not self.lines:
             return NOTHING
         if len(self.lines) >= _REFUSED_FROM and self.sourced * 2 < len(self.lines):
-            return f"only {self.sourced} of {len(self.lines)} lines could be traced to the log"
+            return f"only {self.sourced} of {len(self.lines)} lines have a source"
         return ""
 
 

@@ -283,7 +283,7 @@ def noticed(state: ChatState) -> ChatState:
 
 _WRITES_CHARS = 600
 """Characters of the summary that is being written of which the last line is shown."""
-REASON_CELLS = 50
+REASON_CELLS = 40
 """A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
 NOTICE_CELLS = 400
 CANCELLED = "Compaction cancelled. Nothing changed."
