@@ -30,6 +30,10 @@ EDITS = (
     "find legacy -name x -delete", "ruff format legacy", "git mv legacy/a b", "truncate -s 0 legacy/a",
     "cd legacy; echo a > b",
 )  # fmt: skip
+SCRIPTS = (
+    "awk 'BEGIN{system(\"rm x\")}' a", "awk '{print > \"out\"}' a", "sed -n 'w out' a", "sed s/a/b/e a",
+    "git remote add x y",
+)  # fmt: skip
 LOOKS = (
     "cat legacy/x", "grep -r foo legacy/", "pytest legacy/", "git diff legacy/", "cp legacy/a b", "ls legacy",
     "ruff check legacy", "rm src/x", "sed s/a/b/ legacy/x > out", "head legacy/x | tee out", "git add legacy",
@@ -49,6 +53,7 @@ def run(line: str) -> Action:
         ("edits legacy/", EDITS, LOOKS),
         ("edits *.lock", ("rm uv.lock", "echo > a/poetry.lock"), ("cat uv.lock", "rm locks")),
         ("command git commit", ("git commit -m x", "git -C a commit", "ls && git commit"), ("git log", "ls")),
+        ("writes", SCRIPTS, ("awk '{print $1}' a", "sed -n 1,5p a", "git remote show origin")),
         ("writes", EDITS, ("cat a", "grep -r x .", "git log -3", "ls; git status", "cd a && ls", "rg x")),
     ],
 )  # fmt: skip

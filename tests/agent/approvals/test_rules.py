@@ -712,10 +712,10 @@ PUSH = "git push"
         ("if git -C . push; then true; fi", "deny"),
         ("git -C . 2>&1 push", "deny"),
         ("git -C . \\\n push", "deny"),
-        # A false alarm is the price.
-        ("echo git push", "deny"),
+        # A false alarm is the price, but not in a line that only looks.
         ("make -C git push", "deny"),
-        ("git log --grep 'git push'", "deny"),
+        ("echo git push", "allow"),
+        ("git log --grep 'git push'", "allow"),
         ("git commit -m 'git -C . push'", "ask"),
         ("git --unheard-of log push", "ask"),
     ],

@@ -16,7 +16,9 @@ from tui_app.agent.approvals.programs import (
     inner_at,
     long_options,
     longest_named,
+    only_looks,
     program_named,
+    program_of,
     same_programs,
 )
 from tui_app.agent.path_patterns import expand_braces
@@ -94,6 +96,11 @@ def find_in(command: str, pattern: str) -> Found:
     if not wanted:
         return "surely"
     found: Found = "no"
+    if looking := _looking(command):
+        # What they are given is text that nothing runs.
+        first = wanted[0].rsplit("/", 1)[-1]
+        begin = [words[1:] for words in looking if words[0].rsplit("/", 1)[-1] == first]
+        return max((_behind(first, words, wanted[1:]) for words in begin), default=found)
     # What is not known of a line is asked about because of the rule's own words.
     plain = _QUOTING.sub("", command).casefold()
     others = (each for each in _same_as(wanted) if all(word in plain for word in each))
@@ -102,6 +109,15 @@ def find_in(command: str, pattern: str) -> Found:
         if found == "surely":
             break
     return found
+
+
+@lru_cache(maxsize=8)  # every rule asks about the same line
+def _looking(command: str) -> Sequence[tuple[str, ...]]:
+    """The commands of a line, in lower case, where every shell reads it alike and each only looks."""
+    line = read_line(command)
+    alone = all(only_looks(each.words) and not program_of(each.words).begins for each in line.commands)
+    lower = [tuple(word.casefold() for word in each.words) for each in line.commands]
+    return lower if line.is_plain and alone else ()
 
 
 def _same_as(wanted: Sequence[str]) -> Iterator[list[str]]:

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path, PurePath
 
+from tui_app.agent.approvals import programs
 from tui_app.agent.approvals.command_line import Folder, written_by
 from tui_app.agent.approvals.denials import Found, find_in, read
 from tui_app.agent.approvals.programs import program_of, roles
@@ -35,7 +37,7 @@ def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
             return "surely" if hit else "no"
         case "writes":
             others = action.kind == "other" and not operations(action.tool, arguments_of(action))
-            unknown = any(not _only_looks(each) for line in lines for each in simple_commands(line))
+            unknown = not all(map(_looks, chain.from_iterable(map(simple_commands, lines))))
             return "surely" if others or unknown or any(True for _ in _changed(action)) else "no"
         case "tests":
             return "no"  # it is about the end of a turn
@@ -45,7 +47,11 @@ def only_looks(line: str) -> bool:
     """Whether nothing in a line can change anything, as far as its programs are known."""
     commands = simple_commands(line)
     writes = (path for each in commands for path, _ in each.writes)
-    return bool(commands) and all(map(_only_looks, commands)) and all(path in _NOWHERE for path in writes)
+    return bool(commands) and all(map(_looks, commands)) and all(path in _NOWHERE for path in writes)
+
+
+def _looks(command: SimpleCommand) -> bool:
+    return command.program in _MOVES or not command.words or programs.only_looks(command.words)
 
 
 def _lines(action: Action) -> Iterator[str]:
@@ -99,15 +105,6 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     # What git throws away is a branch as well as a file, and is told by its effects.
     if words[use.begins] != "git" and "deletes" in kinds_of(" ".join(words), surely=True):
         yield from ((each.rpartition("=")[2], True) for each in words[use.begins + 1 :] if each[:1] != "-")
-
-
-def _only_looks(command: SimpleCommand) -> bool:
-    """Whether the table of programs knows that a command only looks."""
-    if command.program in _MOVES or not command.words:
-        return True
-    use = program_of(command.words)
-    given = roles(use.program, command.words[use.at :])
-    return use.program.looks and not any(each.role in ("named", "none", "writes") for each in given)
 
 
 def _concerns(pattern: str, path: str, folder: Folder, *, whole: bool) -> bool:

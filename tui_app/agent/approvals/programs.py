@@ -269,6 +269,19 @@ def program_of(words: Sequence[str]) -> Use:
         start = inner
 
 
+def only_looks(words: Sequence[str]) -> bool:
+    """Whether the table knows that a command changes nothing, whatever it is given."""
+    use = program_of(words)
+    program, forms = use.program, shapes()
+    return program.looks and not any(
+        each.role in ("named", "none", "writes")
+        or (each.role == "actions" and each.text not in program.actions)
+        or (each.role in forms and not forms[each.role].fullmatch(each.text))
+        or (program.never is not None and program.never.fullmatch(each.text))
+        for each in roles(program, words[use.at :])
+    )
+
+
 def longest_named(words: Sequence[str], start: int) -> tuple[Program, int] | None:
     """The row of most words that a command names from a place on, and how many words those are."""
     for size in range(_MOST_KEY, 0, -1):
