@@ -5,6 +5,7 @@ own configuration are switched off, nothing is fetched, and a repository that li
 one is none. A commit is the user's own: there the repository's configuration counts.
 """
 
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -52,7 +53,7 @@ class TreeChange(NamedTuple):
     """A file in which two trees differ."""
 
     path: str
-    """Relative to the folder."""
+    """Relative to the folder, which it may lie outside of."""
     old: str
     """What it was, as git writes it: ``100644``; zeros where there was none."""
     new: str
@@ -141,15 +142,18 @@ class Git:
             return self.ask("write-tree", index=index).decode().strip()
 
     def changes(self, old: str, new: str) -> Sequence[TreeChange]:
-        """The files under the folder in which two trees differ.
+        """The files in which two trees differ; those outside the folder begin with ``../``.
 
         Raises:
             GitFailed: if one of them is not there.
         """
-        told = self.ask("diff-tree", "-r", "-z", "--no-renames", "--relative", old, new)
+        told = self.ask("diff-tree", "-r", "-z", "--no-renames", old, new)
+        prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").strip("\n")
         fields = told.decode("utf-8", "surrogateescape").split("\0")
         pairs = zip(fields[::2], fields[1::2], strict=False)
-        return [TreeChange(path, row[1:7], row[8:14]) for row, path in pairs]
+        return [
+            TreeChange(os.path.relpath(f"/{path}", f"/{prefix}"), row[1:7], row[8:14]) for row, path in pairs
+        ]
 
     def content(self, tree: str, path: str) -> bytes | None:
         """What a file of a tree holds in a checkout; None where the tree does not have it."""

@@ -185,3 +185,42 @@ def test_a_file_that_was_made_anew_after_a_merge_stays(
     assert plimsoll("run", "low water?", "--session", session, *OFFLINE[:2]).code == 0
     assert plimsoll("merge", begun, "aside", "--extract").code == 0
     assert draft.exists()
+
+
+def test_what_a_branch_takes_back_after_a_merge_comes_with_the_next_one(
+    plimsoll: Plimsoll, repository: Path, begun: str, branch: Branch
+) -> None:
+    before = files_in(repository)
+    session, folder = branch("aside", "high water?")
+    (folder / "new.txt").write_text("sea\n")
+    (folder / "tides.txt").write_text("None.\n")
+    (folder / "draft.txt").unlink()
+    assert plimsoll("merge", begun, "aside", "--extract").code == 0
+    assert files_in(repository) == files_in(folder)
+    for path, data in before.items():
+        (folder / path).write_bytes(data)
+    (folder / "new.txt").unlink()
+    assert plimsoll("run", "low water?", "--session", session, *OFFLINE[:2]).code == 0
+    told = plimsoll("merge", begun, "aside", "--extract", "--json").json
+    assert sorted((each["path"], each["verb"]) for each in told["files"]) == [
+        ("draft.txt", "created"), ("new.txt", "removed"), ("tides.txt", "changed"),
+    ]  # fmt: skip
+    assert files_in(repository) == before
+
+
+def test_what_a_branch_changes_outside_the_folder_of_its_session_is_named(
+    plimsoll: Plimsoll, repository: Path, project: Path
+) -> None:
+    (repository / "docs").mkdir()
+    begun = plimsoll("run", "low water?", "--cwd", repository / "docs", *OFFLINE).lines[0]["session"]
+    made = plimsoll("branch", begun, "--name", "aside", "--json").json
+    plimsoll("run", "high water?", "--session", made["session"], *OFFLINE[:2])
+    top = Path(made["folder"]).parent
+    (top / "tides.txt").write_text("None.\n")
+    (top / "docs/new.txt").write_text("sea\n")
+    told = plimsoll("merge", begun, "aside", "--extract", "--json").json
+    assert [(each["path"], each["verb"], each["left"]) for each in told["files"]] == [
+        ("new.txt", "created", ""),
+        ("../tides.txt", "left alone", "it is outside the folder of this session"),
+    ]
+    assert "../tides.txt · left alone: it is outside" in plimsoll("export", begun, "--view", "agent").out

@@ -191,6 +191,45 @@ async def test_after_a_merge_was_gone_on_from(desk: Desk, fake_openai: FakeOpenA
         assert not (repository / "late.py").exists()
 
 
+async def test_files_that_a_merge_skipped_come_with_the_next_one(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    """Somebody had the place of one file for a while, between the look at it and the merge."""
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        conversation = opened.conversation
+        fake_openai.add(Text("Hello."))
+        await turn(conversation, "Begin.")
+        apart = await tried(desk, fake_openai, conversation.session, "aside", "sea.py")
+        plan = await plan_merge(desk.opening(session=conversation.session), "aside", extract=True)
+        (repository / "sea.py").write_text("mine\n")
+        await done(conversation, plan.work())
+        assert (repository / "sea.py").read_text() == "mine\n"
+        (repository / "sea.py").unlink()
+        [branch] = branches_of(opened.store, conversation.session)
+        fake_openai.add(Text("Fine."))
+        async with working(apart, fake_openai, session=branch.info.id) as other:
+            await turn(other.conversation, "Go on.")
+        await merged(desk, opened, "aside")
+        assert (repository / "sea.py").read_text() == "sea\n"
+
+
+async def test_what_a_user_does_behind_a_merge_that_was_undone_stays(
+    desk: Desk, fake_openai: FakeOpenAI, repository: Path
+) -> None:
+    """Its file was taken away by hand already, so that the undo had nothing to do, and is made anew since."""
+    async with working(desk, fake_openai, attended=False, yes=True) as opened:
+        conversation = opened.conversation
+        fake_openai.add(Text("Hello."))
+        await turn(conversation, "Begin.")
+        await tried(desk, fake_openai, conversation.session, "aside", "sea.py")
+        await merged(desk, opened, "aside")
+        (repository / "sea.py").unlink()
+        await done(conversation, Restate(undo=True))
+    (repository / "sea.py").write_text("sea\n")
+    async with working(desk, fake_openai, session=conversation.session):
+        assert (repository / "sea.py").exists()
+
+
 async def test_a_branch_that_is_open_is_not_merged(
     desk: Desk, fake_openai: FakeOpenAI, repository: Path
 ) -> None:

@@ -17,9 +17,6 @@ SHARED = "Both work in the same folder: its files are as the branch left them."
 _MOVED = "Its folder is gone, so its files are not taken over: {}"
 _PLAIN = ("100644", "100755", "000000")
 """What git calls files, executable ones, and none at all."""
-_NO_ROOM = (
-    "The files of {} do not fit among the kept files, so that /undo could not restore them. Nothing changed."
-)
 
 
 @frozen(kw_only=True)
@@ -54,7 +51,10 @@ def files_of_branch(
         base, now = trees.base(top), git.snapshot()
         if not base:
             return FilesOfBranch(note=f"What files began as in {branch} is not known: none is taken over.")
-        changed = [_File(git, here, base, earlier, each) for each in git.changes(base, now)]
+        changes = {each.path: each for each in git.changes(base, now)}
+        # What was merged, and is as it was at first again, has changed since then.
+        again = (TreeChange(path, *_PLAIN[:2]) for path in sorted(earlier) if path not in changes)
+        changed = [_File(git, here, base, earlier, each) for each in (*changes.values(), *again)]
     except (NoWorktree, GitFailed, StopIteration) as failed:
         return FilesOfBranch(note=f"git says nothing of the files in {branch}: {failed}")
     found = [file.merged() for file in changed]
@@ -79,6 +79,8 @@ class _File:
     def merged(self) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
         """What becomes of it, the bytes that takes, and its diff; None where it is as it was."""
         path, file = self.change.path, MergedFile(path=self.change.path)
+        if path.startswith("../"):
+            return replace(file, left="it is outside the folder of this session"), (), ""
         if self.change.old not in _PLAIN or self.change.new not in _PLAIN:
             return replace(file, left="it is a link or a repository"), (), ""
         try:

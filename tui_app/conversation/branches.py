@@ -16,7 +16,7 @@ from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
 from tui_app.conversation.work import Merge
-from tui_app.events import BranchMerged, CompactionProgress, MergedFile
+from tui_app.events import BranchMerged, CompactionProgress, FilesRestored, MergedFile, data_of
 from tui_app.records import frozen
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
 from tui_app.session.database import open_store
@@ -157,9 +157,14 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
             )
         if not branch.news:
             raise BranchRefused(f"Nothing was said in {branch.name} yet. Nothing changed.")
-        mine = (data for data in merges_in(store, session).values() if data.branch == branch.info.id)
+        merges = merges_in(store, session).items()
+        mine = {seq: data.files for seq, data in merges if data.branch == branch.info.id}
+        for head in store.newest(session, (FilesRestored.TYPE,)):
+            done = data_of(store.record(session, head.seq), FilesRestored)
+            if done is not None and not done.undo and done.to in mine:
+                mine[done.to] = tuple(file for file in mine[done.to] if file.path not in done.skipped)
         kept = KeptFiles(SessionFolder.named(opening.paths.sessions_dir, session).kept_files)
-        earlier = earlier_contents(kept, [file for data in mine for file in data.files])
+        earlier = earlier_contents(kept, [file for files in mine.values() for file in files])
         theirs = merges_in(store, branch.info.id).items()
         carried = "\n\n".join(
             merged_brief(data.text) for seq, data in theirs if seq > max(branch.at, branch.until)

@@ -29,6 +29,7 @@ from tui_app.events import (
     Notice,
     RestoredFile,
     SessionRestored,
+    data_of,
 )
 from tui_app.files import MayRead, anything
 from tui_app.records import frozen
@@ -106,16 +107,19 @@ class FileKeeper:
 
     def restored_since(self, seq: int) -> list[int]:
         """What has to be undone of the restorings behind a log number, the newest first."""
+        return standing(self._restorings(seq))
+
+    def _restorings(self, seq: int) -> list[Head]:
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
-        return standing([*takewhile(lambda head: head.seq > seq, newest)][::-1])
+        return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
 
     async def undo(self, seq: int) -> FilesRestored | None:
         """Take a restoring back: the files hold again what they held in front of it."""
-        record = self.history.store.record(self.history.session, seq)
-        if record is None or not isinstance(record.data, FilesRestored):
+        step = data_of(self.history.store.record(self.history.session, seq), FilesRestored)
+        if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
             return None
-        steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in record.data.files]
+        steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in step.files]
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
         return await self._apply(seq, files, overwrite=False, undo=True)
 
@@ -161,25 +165,25 @@ class FileKeeper:
     async def finish(self) -> None:
         """Bring to its end what a killed process has begun: a merge, or taking one back."""
         store, session = self.history.store, self.history.session
-        kinds = (BranchMerged.TYPE, SessionRestored.TYPE, FilesRestored.TYPE)
-        newest = next(store.newest(session, kinds), None)
-        if newest is None or newest.type == FilesRestored.TYPE:
+        newest = next(store.newest(session, (BranchMerged.TYPE, SessionRestored.TYPE)), None)
+        if newest is None:
             return
         merge = newest.seq if newest.type == BranchMerged.TYPE else newest.ref
-        record = store.record(session, merge)
-        if record is None or not isinstance(record.data, BranchMerged) or not record.data.taken:
+        merged = data_of(store.record(session, merge), BranchMerged)
+        if merged is None or not merged.taken:
             return
-        for file in record.data.taken:
-            with suppress(ToolProblem, OSError):
-                remove_halves(self.workspace.writable(file.path))
-        if merge == newest.seq:
-            await self.carry_out(merge, merged_files(record.data), branch=record.data.name)
-            return
-        for seq in self.restored_since(merge):
-            done = store.record(session, seq)
-            files = done.data.files if done is not None and isinstance(done.data, FilesRestored) else ()
-            back = [replace(file, before=file.after, after=file.before) for file in files]
-            await self.carry_out(seq, back, undo=True)
+        steps = self._restorings(merge)
+        wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
+        carried_out = {head.ref for head in steps if head.seq > newest.seq}
+        for seq in (each for each in wanted if each not in carried_out):
+            for file in merged.taken:
+                with suppress(ToolProblem, OSError):
+                    remove_halves(self.workspace.writable(file.path))
+            if (done := data_of(store.record(session, seq), FilesRestored)) is None:
+                await self.carry_out(merge, merged_files(merged), branch=merged.name)
+            else:
+                back = [replace(file, before=file.after, after=file.before) for file in done.files]
+                await self.carry_out(seq, back, undo=True)
 
     async def _apply(
         self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
@@ -194,7 +198,8 @@ class FileKeeper:
                     skipped.append(file.path)
                 else:
                     done.append(restored)
-        if not done and not skipped:
+        # That a step was taken back is said also where nothing was left to do: it is not begun again.
+        if not done and not skipped and not undo:
             return None
         event = FilesRestored(to=to, undo=undo, files=tuple(done), skipped=tuple(skipped))
         self.history.append(event)
