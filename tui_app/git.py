@@ -33,6 +33,8 @@ _OWN = frozenset({"local", "worktree"})
 """Where the configuration of a repository itself stands."""
 _STATUS = ("status", "--porcelain=v1", "--ignore-submodules")
 _TIMEOUT_S = 20.0
+NO_FILE = "000000"
+"""How git writes that there is no file."""
 
 
 class GitFailed(Exception):
@@ -55,7 +57,7 @@ class TreeChange(NamedTuple):
     path: str
     """Relative to the folder, which it may lie outside of."""
     old: str
-    """What it was, as git writes it: ``100644``; zeros where there was none."""
+    """What it was, as git writes it: ``100644``; ``NO_FILE`` where there was none."""
     new: str
 
 

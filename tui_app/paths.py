@@ -72,6 +72,8 @@ class Paths:
     """Which folders the user trusts, and which not."""
     database = _Within("data", "sessions.db")
     """The SQLite file with the log of every session."""
+    branching_lock = _Within("data", "branching.lock")
+    """Held by whoever begins a branch: names and worktrees are taken one after the other."""
     pictures_dir = _Within("data", "pictures")
     """Pictures out of the clipboard, which prompts name."""
     sessions_dir = _Within("data", "sessions")

@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from tui_app.files import repository_root
-from tui_app.git import Git, GitFailed
+from tui_app.git import NO_FILE, Git, GitFailed
 from tui_app.paths import Paths
 from tui_app.records import frozen
 from tui_app.trust import answers, remember_trust
@@ -106,7 +106,9 @@ class Worktrees:
         return path
 
     def branch_off(self, wanted: str, tree: str, used: Collection[Path]) -> Path:
-        """Make a worktree whose files are those of a tree; what a kill has left of one is made anew.
+        """Make a worktree whose files are those of a tree.
+
+        What a kill has left of one is made anew, unless somebody has worked in it since.
 
         Args:
             wanted: What it is to be called, as far as that is a free name for a worktree.
@@ -122,8 +124,10 @@ class Worktrees:
         def is_free(name: str) -> bool:
             if not self._is_taken(name):
                 return True
-            is_half = bool(self._tip(f"{_NEW}{name}", whole=True))
-            return is_half and not any(each.is_relative_to(self.home / name) for each in used)
+            if any(each.is_relative_to(self.home / name) for each in used):
+                return False
+            begun = self._tip(f"{_NEW}{name}", whole=True)
+            return bool(begun) and self._is_untouched(name, begun)
 
         name = next(filter(is_free, names))
         try:
@@ -135,6 +139,19 @@ class Worktrees:
         except GitFailed as failed:
             raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
         return path
+
+    def _is_untouched(self, name: str, begun: str) -> bool:
+        """Whether a worktree that was not made to its end has only files of its making, and no commits."""
+        try:
+            git = Git(self.home / name, self.env)
+            now = git.snapshot()
+            edited, unmade = (
+                {each.path for each in git.changes(tree, now) if each.new != NO_FILE}
+                for tree in (begun, "HEAD")
+            )
+            return edited.isdisjoint(unmade) and not self.named(name).commits
+        except (NoWorktree, GitFailed, OSError):
+            return False
 
     def keep_base(self, path: Path) -> None:
         """Note that the files of a worktree of a branch are as they are to be. Raises ``NoWorktree``."""

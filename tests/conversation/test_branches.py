@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,14 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.branches import plan_merge
-from tui_app.conversation.new_branch import make_branch
+from tui_app.conversation.new_branch import Branched, make_branch
 from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.work import Compact, Merge, Restate, RestoreFiles, Rewind
 from tui_app.events import NOT_IN_LOG, BranchMerged, FilesRestored, UserMessage
+from tui_app.git import Git
 from tui_app.session.branches import BranchRefused, branches_of
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.worktrees import Worktrees
 
 ROOT = Path(__file__).parents[2]
 NOTES = "## State\n- easter.py was created; pytest -q still fails.\n- harbour.py was deleted."
@@ -228,6 +231,52 @@ async def test_what_a_user_does_behind_a_merge_that_was_undone_stays(
     (repository / "sea.py").write_text("sea\n")
     async with working(desk, fake_openai, session=conversation.session):
         assert (repository / "sea.py").exists()
+
+
+async def test_branches_that_are_begun_at_once(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:
+    """Of one session only one gets the name; of two sessions each has a folder of its own."""
+    sessions = []
+    for _ in range(2):
+        async with working(desk, fake_openai, attended=False, yes=True) as opened:
+            fake_openai.add(Text("Hello."))
+            await turn(opened.conversation, "Begin.")
+            sessions.append(opened.conversation.session)
+
+    def begin(session: str) -> Branched | str:
+        try:
+            return make_branch(desk.opening(session=session), "aside", at=None, now=2.0)
+        except BranchRefused as refused:
+            return str(refused)
+
+    with ThreadPoolExecutor() as pool:
+        made = list(pool.map(begin, [sessions[0], *sessions]))
+    folders = [each.folder.name for each in made if isinstance(each, Branched)]
+    assert sorted(folders) == ["aside", "aside-2"]
+    assert "has a branch aside already" in next(each for each in made if isinstance(each, str))
+    for each in made:
+        assert isinstance(each, str) or files_in(each.folder) == files_in(repository)
+
+
+def test_work_in_what_a_kill_has_left_of_a_branch_stays(desk: Desk, repository: Path) -> None:
+    """Only what the making itself has put there is made anew."""
+    trees = Worktrees.around(repository, desk.env)
+
+    def begin(draft: str) -> Path:
+        (repository / "draft.txt").write_text(draft)
+        return trees.branch_off("aside", Git(repository, desk.env).snapshot(), ())
+
+    half = begin("one\n")
+    assert begin("two\n") == half
+    assert (half / "draft.txt").read_text() == "two\n"
+    (half / "draft.txt").write_text("mine\n")
+    assert begin("three\n").name == "aside-2"
+    (half / "draft.txt").write_text("two\n")
+    (half / "more.txt").write_text("mine\n")
+    assert begin("four\n").name == "aside-2"
+    git(half, "add", ".")
+    git(half, "commit", "-qm", "Mine")
+    assert begin("five\n").name == "aside-2"
+    assert (half / "more.txt").read_text() == "mine\n"
 
 
 async def test_a_branch_that_is_open_is_not_merged(

@@ -8,14 +8,14 @@ from pathlib import Path
 from tui_app.agent.tools.edits import diff_of
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.events import MergedFile
-from tui_app.git import Git, GitFailed, TreeChange
+from tui_app.git import NO_FILE, Git, GitFailed, TreeChange
 from tui_app.records import frozen
 from tui_app.session.workspace import KeptFiles, checksum
 from tui_app.worktrees import NoWorktree, Worktrees, is_apart
 
 SHARED = "Both work in the same folder: its files are as the branch left them."
 _MOVED = "Its folder is gone, so its files are not taken over: {}"
-_PLAIN = ("100644", "100755", "000000")
+_PLAIN = ("100644", "100755", NO_FILE)
 """What git calls files, executable ones, and none at all."""
 
 

@@ -1,6 +1,6 @@
 """Beginning a branch: the conversation in a session of its own, the files in a worktree of their own."""
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from tui_app.agent.tools.edits import put_bytes
@@ -10,8 +10,10 @@ from tui_app.conversation.open_request import Opening
 from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.records import frozen
+from tui_app.session.background import wait_until
 from tui_app.session.branches import BranchRefused, branches_of, parent_of
 from tui_app.session.database import open_store
+from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.rewind_fork import Fork, fork_session, prompt_at
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.text import words_of
@@ -19,6 +21,8 @@ from tui_app.trust import answers, remember_trust
 from tui_app.worktrees import NoWorktree, Worktrees
 
 _NAME_CHARS = 80
+_PATIENCE_S = 60.0
+"""Seconds to wait for another branch that is being made: its checkout may be large."""
 _NO_GIT = "Files are not kept apart: {}"
 
 
@@ -45,11 +49,11 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         now: Seconds since the epoch.
 
     Raises:
-        BranchRefused: if the name is taken.
+        BranchRefused: if the name is taken, or other branches are being made all the time.
         SessionNotFound, NotAPrompt, OSError, sqlite3.Error: as ``fork_session`` does.
     """
     paths, env = opening.paths, opening.outward_env()
-    with closing(open_store(opening.database)) as store:
+    with _one_by_one(paths.branching_lock), closing(open_store(opening.database)) as store:
         info = store.info(opening.session)
         known = {each.name.casefold() for each in branches_of(store, info.id)}
         numbered = (f"branch {number}" for number in range(1, 10_000))
@@ -82,6 +86,20 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         if trees is not None:
             trees.occupy(top)
     return Branched(fork=fork, name=name, folder=folder, note=note)
+
+
+def _one_by_one(file: Path) -> WriterLock:
+    """Wait for others that begin a branch, too."""
+    taken: list[WriterLock] = []
+
+    def take() -> bool:
+        with suppress(SessionLocked):
+            taken.append(WriterLock(file))
+        return bool(taken)
+
+    if not wait_until(take, _PATIENCE_S):
+        raise BranchRefused("Another branch is still being made. Nothing changed. Try again.")
+    return taken[0]
 
 
 def _put(workspace: Workspace, kept: KeptFiles, path: str, before: str, _now: str, mode: int) -> bool:
