@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.servers import mcp_stdio
 from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli import output, stdin
+from tui_app.cli.background import place_of_run
 from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
 from tui_app.cli.stdin import PIPED_BYTES
 from tui_app.conversation.telemetry import NO_ADDRESS
@@ -364,6 +366,19 @@ def test_a_pipe_that_is_left_open_is_not_waited_for(
         sys.stdin.close()
     assert (result.code, result.out) == (0, "Fine.\n")
     assert "No input was piped in: the prompt is sent without it." in result.err
+
+
+@pytest.mark.parametrize(("data", "fed"), [(b"", False), (b"tides", True)])
+def test_an_empty_pipe_brings_no_prompt(monkeypatch: pytest.MonkeyPatch, data: bytes, fed: bool) -> None:
+    """As cron and other programs start one: what was left in a session goes on."""
+    reading, writing = os.pipe()
+    os.write(writing, data)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert stdin.is_piped() is fed
+        place = place_of_run(Namespace(in_background=True, prompt=None, goal="", session="ab12cd34"))
+        assert place.goes_on is not fed
 
 
 # ``plimsoll run --schema``: the answer in a form, checked.

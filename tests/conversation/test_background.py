@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.conversation.driving import Desk, assert_valid, until
-from tests.servers.behaviours import Text, Tool
+from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.work import Prompt
+from tui_app.conversation.work import Prompt, Shell
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -25,8 +27,10 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.background import Standing, standing_of, stop
+from tui_app.session import background
+from tui_app.session.background import SessionWaits, Standing, standing_of, stop
 from tui_app.session.lock import WriterLock, holder_process
+from tui_app.session.rewind_fork import fork_session
 
 
 @asynccontextmanager
@@ -198,9 +202,83 @@ async def test_a_process_that_has_only_begun_leaves_what_was_left(
     assert len(fake_openai.journal) == 1
 
 
-def test_a_process_that_is_no_session_in_the_background_is_sent_nothing(tmp_path: Path) -> None:
+async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    """Else its call would be answered as interrupted; a fork has nothing that waits."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("run_command", command="echo tide > made.txt"), Text("Made."))
+    async with screen(desk) as opened:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("make it"))
+        await until(watching, lambda data: isinstance(data, ApprovalRequested))
+        assert await opened.detach() == "waiting"
+        session = opened.conversation.session
+        store, folder = opened.store, desk.opening().paths.sessions_dir
+        fork = fork_session(store, folder, session, now=2.0).session
+        assert standing_of(store, folder, fork) is None
+    before = (desk.home / "data/sessions.db").read_bytes()
+    with pytest.raises(SessionWaits, match=r"waits for an answer: run_command echo tide.*plimsoll attach"):
+        open_session(desk.opening(session=session))
+    assert (desk.home / "data/sessions.db").read_bytes() == before
+    async with screen(desk, session) as opened:
+        watching = opened.conversation.watch()
+        asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
+        assert isinstance(asked, ApprovalRequested)
+        opened.conversation.tooling.approvals.decide(asked.id, Decision("once"))
+        await opened.conversation.settle()
+    assert (desk.cwd / "made.txt").read_text() == "tide\n"
+
+
+async def test_prompts_that_are_held_are_not_sent_beside_another_one(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    """The process in the background gets a prompt of its own; only who is to go on sends the others."""
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Yes."), Text("And yes."))
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.turns.queue.restore(Prompt("first"), Shell("echo tide >> made.txt"), paused=True)
+        opened.background.write_down("stopped")
+        session = opened.conversation.session
+    for prompt in ("second", "third"):
+        opened = open_session(replace(desk.opening(session=session), attended=True, goes_on=True))
+        opened.background.is_inside, opened.background.sends_held = True, False
+        await opened.prepare()
+        opened.conversation.submit(Prompt(prompt))
+        opened.background.write_down("left")
+        opened.conversation.resume_queue()
+        await opened.conversation.settle()
+        opened.background.write_down("done")
+        folder = desk.opening().paths.sessions_dir
+        assert standing_of(opened.store, folder, session) == Standing(state="done", prompts=2)
+        await opened.close()
+    async with screen(desk, session) as opened:
+        await opened.conversation.settle()
+        assert opened.turns.queue.paused
+        assert opened.turns.queue.held_back == (Prompt("first"), Shell("echo tide >> made.txt"))
+        assert [each.text for each in log(opened) if isinstance(each, UserMessage)] == ["second", "third"]
+
+
+async def test_a_command_that_ran_before_a_kill_is_not_offered_again(desk: Desk) -> None:
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.turns.queue.restore(Shell("echo tide >> made.txt", private=True), paused=False)
+        opened.background.write_down("left")
+        opened.conversation.resume_queue()
+        await opened.conversation.settle()
+        session = opened.conversation.session
+    async with screen(desk, session) as opened:
+        assert not opened.turns.queue.held_back
+    assert (desk.cwd / "made.txt").read_text() == "tide\n"
+
+
+def test_a_process_that_is_no_session_in_the_background_is_sent_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "background.lock"
     with WriterLock(path):
         # Ours: it would end at the signal.
         assert holder_process(path) == os.getpid()
+        assert stop([path], patience_s=0.0) == []
+        # Nor is one said to have ended that no signal ends.
+        monkeypatch.setattr(background, "send", lambda _file, _number: True)
         assert stop([path], patience_s=0.0) == []

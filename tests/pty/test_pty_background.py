@@ -137,7 +137,7 @@ def test_stopping_ends_the_process_and_keeps_what_was_written(harbour: Harbour) 
     assert harbour.run("stop", session) == f"Stopped {session}."
     assert gone(process)
     assert harbour.standing(session)["state"] == "stopped"
-    assert json.loads(harbour.run("stop", "--all", "--json")) == {"stopped": [], "idle": []}
+    assert json.loads(harbour.run("stop", "--all", "--json")) == {"stopped": [], "running": [], "idle": []}
     assert "Nothing was left" in harbour.run("run", "--background", "--session", session, code=1)
     assert harbour.run("run", "--session", session, "once more") == "Fine."
 

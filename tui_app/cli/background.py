@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import os
 import signal
-import stat
 import subprocess
 import sys
 from contextlib import suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from tui_app.cli.command import (
+    FAILED,
     OK,
     Command,
     CommandFailed,
@@ -21,6 +21,7 @@ from tui_app.cli.command import (
 from tui_app.cli.options import JSON, flag, option
 from tui_app.cli.output import flush, print_json, say, tell
 from tui_app.cli.program import screen_parser, show_screen
+from tui_app.cli.stdin import is_piped
 from tui_app.session.background import (
     HAND_OVER,
     INSIDE,
@@ -31,7 +32,7 @@ from tui_app.session.background import (
     standings_of,
     stop,
 )
-from tui_app.session.lock import WriterLock
+from tui_app.session.lock import WriterLock, holder_process
 from tui_app.session.workspace import SessionFolder
 
 if TYPE_CHECKING:
@@ -74,17 +75,20 @@ def stop_sessions(program: Program, args: argparse.Namespace) -> int:
     locks = {each: SessionFolder.named(program.paths.sessions_dir, each).background_lock for each in wanted}
     found = stop(locks.values())
     stopped = [each for each in wanted if locks[each] in found]
-    idle = [] if args.all else [each for each in wanted if each not in stopped]
+    running = [each for each in wanted if each not in stopped and holder_process(locks[each])]
+    idle = [] if args.all else [each for each in wanted if each not in (*stopped, *running)]
     if args.json:
-        print_json({"stopped": stopped, "idle": idle})
-        return OK
+        print_json({"stopped": stopped, "running": running, "idle": idle})
+        return FAILED if running else OK
     for each in stopped:
         say(f"Stopped {each}.")
+    for each in running:
+        tell(f"{each} still runs: process {holder_process(locks[each])} could not be stopped from here.")
     for each in idle:
         tell(f"{each} does not run in the background.")
-    if args.all and not stopped:
+    if args.all and not stopped and not running:
         tell("Nothing runs in the background.")
-    return OK
+    return FAILED if running else OK
 
 
 def standings(program: Program) -> dict[str, Standing]:
@@ -133,7 +137,7 @@ def place_of_run(args: argparse.Namespace) -> "Foreground":
     """
     if not args.in_background:
         return FOREGROUND
-    goes_on = args.prompt is None and not args.goal and stat.S_ISCHR(os.fstat(0).st_mode)
+    goes_on = args.prompt is None and not args.goal and not is_piped()
     if goes_on and not args.session:
         raise WrongUsage("Say what to do: plimsoll run --background PROMPT")
     return BackgroundRun(goes_on)
@@ -186,7 +190,7 @@ class BackgroundRun(Foreground):
             standing = standing_of(opened.store, folder.path.parent, session)
             if standing is None or not standing.is_unfinished:
                 raise CommandFailed(f"Nothing was left in {session}. Say what to do, behind --background.")
-        opened.background.is_inside = True
+        opened.background.is_inside, opened.background.sends_held = True, self.goes_on
         if sys.platform != "win32":
             loop = asyncio.get_running_loop()
             loop.add_signal_handler(HAND_OVER, opened.background.hand_over)

@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from tui_app.cli.output import ProgressLine, answer, print_json, say, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Merge, Restate
 from tui_app.events import BranchMerged, FilesRestored, Notice, Record
+from tui_app.session.background import check_unasked, where_open
 from tui_app.session.branches import branches_of, parent_of
+from tui_app.session.database import open_store
+from tui_app.session.lock import SessionLocked
 from tui_app.session.rewind_fork import NotAPrompt
 from tui_app.session.store import SessionStore
 from tui_app.ui.text import clean, clock, count, one_line
@@ -103,6 +107,8 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
     from tui_app.conversation.branches import plan_merge
     from tui_app.session.branches import BranchRefused
 
+    if not args.dry_run:
+        _check_free(opening)
     try:
         with ProgressLine("Writing the brief"):
             plan = await plan_merge(opening, args.branch, extract=args.extract)
@@ -141,6 +147,14 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
     else:
         tell("Nothing was merged.")
     return OK
+
+
+def _check_free(opening: Opening) -> None:
+    """Refuse a session that cannot be written, before a model is paid for a brief."""
+    with closing(open_store(opening.database, read_only=True)) as store:
+        check_unasked(store, opening.session)
+        if who := where_open(store, opening.paths.sessions_dir, opening.session):
+            raise SessionLocked(who)
 
 
 async def _apply(opening: Opening, work: Merge) -> tuple[int, tuple[str, ...]]:

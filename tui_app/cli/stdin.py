@@ -49,14 +49,10 @@ def read_piped() -> str:
     Raises:
         WrongUsage: if it is no text.
     """
-    # Python has no stdin at all where the shell has closed it.
-    if sys.stdin is None or sys.stdin.isatty():
+    if not is_piped():
         return ""
     try:
-        stream = sys.stdin.buffer
-        if not _is_fed(stream):
-            return ""
-        head, tail, left_out = _both_ends(stream)
+        head, tail, left_out = _both_ends(sys.stdin.buffer)
     except (OSError, ValueError, AttributeError):
         return ""
     if b"\0" in head + tail:
@@ -72,8 +68,20 @@ def read_piped() -> str:
     return f"\n[… {left_out:,} bytes left out here …]\n".join(ends).strip("\n")
 
 
+def is_piped() -> bool:
+    """Whether something comes through stdin: a device has nothing, and a pipe may be empty, or left open."""
+    # Python has no stdin at all where the shell has closed it.
+    if sys.stdin is None or sys.stdin.isatty():
+        return False
+    try:
+        return _is_fed(sys.stdin.buffer) and bool(sys.stdin.buffer.peek(1))
+    except (OSError, ValueError):
+        return False
+    except AttributeError:
+        return True  # no file of the system: it is read as it is
+
+
 def _is_fed(stream: BinaryIO) -> bool:
-    """Whether something comes through it: a device has nothing, and a pipe may have been left open."""
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (OSError, ValueError):

@@ -71,6 +71,7 @@ from tui_app.events import (
 from tui_app.modes import Mode
 from tui_app.program_log import keep_out
 from tui_app.records import frozen
+from tui_app.session.background import check_unasked
 from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
@@ -255,6 +256,7 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
     Raises:
         SessionNotFound: if the id fits no session.
         SessionLocked: if another process writes it.
+        SessionWaits: if it was left with a question, and is not to go on with that.
         SettingsError: if the policy is unknown.
         UnusableAgent: if the user's own agent cannot be used.
         StorageError: if the disk is full, or the sessions cannot be used where they are.
@@ -289,6 +291,8 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
             undo.callback(folder.remove)
         lock = store.lock(session, folder.lock_file)
         undo.callback(lock.release)
+        if opening.session and not opening.goes_on:
+            check_unasked(store, session)
         opened = _assemble(
             opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own, before, mode)
         )

@@ -1,6 +1,6 @@
 """Leaving a session for another process to go on with, and taking up what was left."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tui_app.agent.turn import open_calls
@@ -39,6 +39,9 @@ class Background:
     approvals: Approvals
     is_inside: bool = False
     """Whether this process is the one in the background."""
+    sends_held: bool = True
+    """Whether it sends also what waits for the user; else that is left as it is."""
+    _held: tuple[Work, ...] = ()
     _asked: dict[str, str] = field(default_factory=dict)
     """What waits for an answer, by the id of its call."""
     _behind: int = 0
@@ -97,13 +100,14 @@ class Background:
         # A goal that is about to be set says so itself.
         is_left, waiting = self.queue.is_left, self.queue.held_back
         unsaid = (GoOn,) if is_left else (GoOn, Pursue)
-        prompts = [self._prompt(work) for work in waiting if not isinstance(work, unsaid)]
+        prompts = [_left(self._prompt(work)) for work in waiting if not isinstance(work, unsaid)]
+        prompts += [replace(_left(self._prompt(work)), held=True) for work in self._held]
         self.history.append(
             SessionBackground(
                 step=step,
                 question=self.question if step == "waiting" else "",
                 turn=self.turns.is_left or any(isinstance(work, GoOn) for work in waiting),
-                prompts=tuple(map(_left, prompts)),
+                prompts=tuple(prompts),
             )
         )
 
@@ -113,20 +117,26 @@ class Background:
         if found is None or found[1].step == "attached":
             return False
         seq, left, is_newest = found
-        turn = left.turn and is_newest
+        is_stopped = not is_newest or left.step in ("failed", "stopped")
         sent = prompts_behind(self.history.store, self.history.session, seq)
-        work: list[Work] = [GoOn()] if turn else []
+        work: list[Work] = []
+        held: list[Work] = []
         for prompt in left.prompts:
             if prompt.text in sent:
                 sent.remove(prompt.text)
             else:
-                work.append(_work(prompt))
+                (held if is_stopped or prompt.held else work).append(_work(prompt))
+        if turn := left.turn and is_newest:
+            (held if is_stopped else work).insert(0, GoOn())
+        if not self.sends_held:
+            self._held = tuple(each for each in held if not isinstance(each, GoOn))
+            held, turn = [], turn and not is_stopped
         if not self.is_inside:
             self.queue.is_left = False
-            again = tuple(_left(each) for each in work if isinstance(each, Prompt))
+            again = tuple(_left(each) for each in (*work, *held) if isinstance(each, Prompt))
             self.history.append(SessionBackground(step="attached", prompts=again))
-        if work:
-            self.queue.restore(*work, paused=not is_newest or left.step in ("failed", "stopped"))
+        if work or held:
+            self.queue.restore(*work, *held, paused=bool(held))
         return turn
 
     def _prompt(self, work: Work) -> Prompt:

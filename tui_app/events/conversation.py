@@ -139,6 +139,10 @@ class ShellCommand(Payload):
     private: bool = False
     """Whether it is kept from the model (``!!command``)."""
 
+    @property
+    def typed(self) -> str:
+        return f"{'!!' if self.private else '!'}{self.text}"
+
     def light(self) -> dict[str, Any]:
         return {"ids": (self.id,), "state": PRIVATE if self.private else ""}
 

@@ -456,6 +456,8 @@ class LeftPrompt:
     """Paths of attached files, as the user wrote them."""
     told: dict[str, str] = field(default_factory=dict)
     """What goes along with it, by name: what was piped in, and what the program itself adds."""
+    held: bool = False
+    """Whether it waits until the user sends it."""
 
 
 BackgroundStep = Literal["left", "waiting", "done", "failed", "stopped", "attached"]

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 
+from tui_app.context.storage_errors import StorageError
 from tui_app.events import (
     HookRan,
     MemoryAdded,
@@ -24,6 +25,7 @@ from tui_app.events import (
     MemoryPruned,
     SessionBackground,
     SessionEnd,
+    ShellCommand,
     TaskEnded,
     UserMessage,
 )
@@ -99,6 +101,18 @@ def where_open(store: SessionStore, sessions_dir: Path, session: str) -> str:
     return "the background" if who and holder_process(folder.background_lock) else who
 
 
+class SessionWaits(StorageError):
+    """A session waits for an answer, which only a screen can ask for; the text says so."""
+
+
+def check_unasked(store: SessionStore, session: str) -> None:
+    """Raise ``SessionWaits`` where a session was left with a question that has no answer yet."""
+    found = newest_step(store, session)
+    if found is not None and found[2] and found[1].step == "waiting":
+        told = f"The session waits for an answer: {found[1].question}."
+        raise SessionWaits(told, f"Nothing changed. Answer first: plimsoll attach {session}")
+
+
 def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackground, bool] | None:
     """What was written down last of a session in the background, and whether nothing has happened since."""
     record = store.last_of(session, SessionBackground.TYPE)
@@ -109,10 +123,12 @@ def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackgrou
 
 
 def prompts_behind(store: SessionStore, session: str, seq: int) -> list[str]:
-    """The prompts that were sent behind a log number."""
-    said = (head.seq for head in store.heads(session, seq) if head.type == UserMessage.TYPE)
-    found = (store.record(session, each) for each in said)
-    return [each.data.text for each in found if each is not None and isinstance(each.data, UserMessage)]
+    """The prompts that were sent behind a log number, and the commands that ran, as they were typed."""
+    kinds = (UserMessage.TYPE, ShellCommand.TYPE)
+    said = (head.seq for head in store.heads(session, seq) if head.type in kinds)
+    found = (record.data for each in said if (record := store.record(session, each)) is not None)
+    known = (each for each in found if isinstance(each, UserMessage | ShellCommand))
+    return [each.typed if isinstance(each, ShellCommand) else each.text for each in known]
 
 
 class NotBegun(Exception):
@@ -203,13 +219,13 @@ def _is_inside(process: int) -> bool:
 
 
 def stop(lock_files: Iterable[Path], patience_s: float = PATIENCE_S) -> list[Path]:
-    """Stop processes in the background, by force where one does not end; those there were."""
+    """Stop processes in the background, by force where one does not end; those that have ended."""
     found = [each for each in lock_files if send(each, STOP)]
     if not wait_until(lambda: not any(map(holder_process, found)), patience_s):
         for each in found:
             send(each, signal.SIGKILL)
         wait_until(lambda: not any(map(holder_process, found)), patience_s)
-    return found
+    return [each for each in found if not holder_process(each)]
 
 
 def wait_until(holds: Callable[[], bool], limit_s: float = math.inf) -> bool:

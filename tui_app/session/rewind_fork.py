@@ -10,6 +10,7 @@ from tui_app.events import (
     MessageExcluded,
     ModeChange,
     ModelChange,
+    SessionBackground,
     SessionEnd,
     SessionRewind,
     SessionStart,
@@ -89,6 +90,11 @@ def fork_session(
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
         events += mode_since(chosen_mode(store, info.id), events, now)
+    # What was left in the background was left there alone.
+    steps = [data.step for data, _, _ in events if isinstance(data, SessionBackground)]
+    events += (
+        [(SessionBackground(step="attached"), None, now)] if steps[-1:] not in ([], ["attached"]) else []
+    )
     title = agent or title or (f"Fork of {info.title}" if info.title else "")
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
