@@ -4,6 +4,7 @@ import os
 import select
 import stat
 import sys
+from io import BufferedReader
 from typing import BinaryIO
 
 from tui_app.cli.command import CommandFailed, Program, WrongUsage
@@ -73,15 +74,16 @@ def is_piped() -> bool:
     # Python has no stdin at all where the shell has closed it.
     if sys.stdin is None or sys.stdin.isatty():
         return False
+    stream = getattr(sys.stdin, "buffer", None)
+    if not isinstance(stream, BufferedReader):
+        return True  # no file of the system: it is read as it is
     try:
-        return _is_fed(sys.stdin.buffer) and bool(sys.stdin.buffer.peek(1))
+        return _is_fed(stream) and bool(stream.peek(1))
     except (OSError, ValueError):
         return False
-    except AttributeError:
-        return True  # no file of the system: it is read as it is
 
 
-def _is_fed(stream: BinaryIO) -> bool:
+def _is_fed(stream: BufferedReader) -> bool:
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (OSError, ValueError):
