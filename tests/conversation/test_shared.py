@@ -1,23 +1,39 @@
 """Conversations on a server: written by one, followed by others, and the prompt kept where that ends."""
 
 import asyncio
+import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn, view_bytes
-from tests.servers.behaviours import Text
+from tests.conversation.driving import Desk, done, of, turn, until, view_bytes
+from tests.conversation.test_branches import git
+from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
 from tui_app.conversation.assembly import open_session
+from tui_app.conversation.branches import plan_merge
 from tui_app.conversation.inspection import inspect_session
-from tui_app.conversation.work import Compact, Restate
-from tui_app.events import AssistantMessage, CompactionComplete, CompactionUndone, Error, TurnEnd, UserMessage
+from tui_app.conversation.new_branch import make_branch
+from tui_app.conversation.work import Compact, Prompt, Restate
+from tui_app.events import (
+    ApprovalRequested,
+    AssistantMessage,
+    CompactionComplete,
+    CompactionUndone,
+    Error,
+    TurnEnd,
+    UserMessage,
+)
 from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.background import SessionWaits, Standing, standing_of, standings_of
+from tui_app.session.branches import BranchRefused, branches_of
 from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
 from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.rewind_fork import fork_session
 from tui_app.session.user_view import UserView, fold_user_view
 from tui_app.settings.spec import SessionServer
 
@@ -183,3 +199,56 @@ async def test_a_budget_counts_what_the_server_holds(
         )
         [refused] = of(await turn(opened.conversation, "And now?"), Error)
         assert "$1.50 of its budget of $1.00" in refused.message
+
+
+async def test_branches_and_what_waits_are_on_the_server_too(
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer
+) -> None:
+    """One machine begins a branch and merges it; what waits for an answer there is seen from another one."""
+    git(desk.cwd, "init", "-q")
+    git(desk.cwd, "add", ".")
+    git(desk.cwd, "commit", "-qm", "Begin")
+    desk = replace(desk, env={**desk.env, "PATH": os.environ["PATH"]})
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Hello."), Text("Tried."), tool("run_command", command="echo tide > made.txt"))
+    opening = desk.opening(store=server.url, read_only=False)
+    async with desk.session(store=server.url) as opened:
+        await turn(opened.conversation, "Begin.")
+        opening = replace(opening, session=opened.conversation.session)
+        made = make_branch(opening, "aside", at=None, now=2.0)
+        with pytest.raises(BranchRefused):
+            make_branch(opening, "aside", at=None, now=3.0)
+        apart = replace(desk, cwd=made.folder)
+        async with apart.session(session=made.fork.session, store=server.url) as other:
+            with pytest.raises(BranchRefused, match="aside is open in another window"):
+                await plan_merge(opening, "aside", extract=True)
+            await turn(other.conversation, "Try.")
+        (made.folder / "sea.py").write_text("sea\n")
+        await done(opened.conversation, (await plan_merge(opening, "aside", extract=True)).work())
+        assert (desk.cwd / "sea.py").read_text() == "sea\n"
+        assert [each.state for each in branches_of(opened.store, opening.session)] == ["merged"]
+        await done(opened.conversation, Restate(undo=True))
+        assert not (desk.cwd / "sea.py").exists()
+    opened, nowhere = open_session(replace(opening, attended=True, goes_on=True)), desk.home / "elsewhere"
+    await opened.prepare()
+    opened.background.write_down("left")
+    store = PostgresStore(server)
+    assert standings_of(store, nowhere, store.sessions()) == {opening.session: Standing(state="running")}
+    watching = opened.conversation.watch()
+    opened.conversation.submit(Prompt("make it"))
+    await until(watching, lambda data: isinstance(data, ApprovalRequested))
+    assert await opened.detach() == "waiting"
+    await opened.close()
+    waits = Standing(state="waiting", question="run_command echo tide > made.txt")
+    assert standings_of(store, nowhere, store.sessions()) == {opening.session: waits}
+    with pytest.raises(SessionWaits):
+        open_session(opening)
+    forked = fork_session(store, nowhere, opening.session, now=4.0).session
+    assert standing_of(store, nowhere, forked) is None
+    agent = fork_session(store, nowhere, opening.session, now=4.0, agent="Look").session
+    assert store.children(opening.session) == [agent]
+    assert agent not in {each.id for each in store.sessions()}
+    assert {each.info.id for each in branches_of(store, opening.session)} == {made.fork.session, forked}
+    store.delete(opening.session)
+    assert {each.id for each in store.sessions(hidden=True)} == {made.fork.session, forked}
+    store.close()

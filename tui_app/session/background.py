@@ -75,7 +75,11 @@ def standing_of(store: SessionStore, sessions_dir: Path, session: str) -> Standi
     if found is None or found[1].step == "attached":
         return None
     seq, left, is_newest = found
-    runs = holder_process(SessionFolder.named(sessions_dir, session).background_lock)
+    folder = SessionFolder.named(sessions_dir, session)
+    # On a server it may run on another machine.
+    runs = holder_process(folder.background_lock) or (
+        left.step == "left" and store.holder(session, folder.lock_file)
+    )
     if not runs and not is_newest and left.step != "left":
         return None
     sent = prompts_behind(store, session, seq) if left.prompts else ()
