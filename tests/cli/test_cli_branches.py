@@ -208,6 +208,25 @@ def test_what_a_branch_takes_back_after_a_merge_comes_with_the_next_one(
     assert files_in(repository) == before
 
 
+def test_what_a_merge_does_not_take_over_is_named(
+    plimsoll: Plimsoll, repository: Path, begun: str, branch: Branch
+) -> None:
+    _, folder = branch("aside", "high water?")
+    with (folder / "huge.bin").open("wb") as huge:
+        huge.truncate(64_000_001)
+    (folder / "tides.txt").chmod(0o755)
+    (folder / "link").symlink_to("/etc/passwd")
+    (folder / "two\nlines").write_text("sea\n")
+    told = plimsoll("merge", begun, "aside", "--extract")
+    assert told.out.splitlines()[-5:-1] == [
+        "left alone  huge.bin  it cannot be taken over: it is larger than 64,000,000 bytes",
+        "left alone  link  it is a link or a repository",
+        "left alone  tides.txt  only its rights have changed",
+        "created  two lines",
+    ]
+    assert (repository / "two\nlines").read_text() == "sea\n"
+
+
 def test_what_a_branch_changes_outside_the_folder_of_its_session_is_named(
     plimsoll: Plimsoll, repository: Path, project: Path
 ) -> None:

@@ -17,7 +17,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Merge, Restate
 from tui_app.events import BranchMerged, FilesRestored, Notice, Record
 from tui_app.session.background import check_unasked, where_open
-from tui_app.session.branches import branches_of, parent_of
+from tui_app.session.branches import Forks, branches_of, forks_in, parent_of
 from tui_app.session.database import open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.rewind_fork import NotAPrompt
@@ -138,7 +138,7 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
         )
         return OK
     for row in rows:
-        say(f"{row['verb']}  {clean(row['path'])}  {row['left']}".rstrip())
+        say(f"{row['verb']}  {one_line(row['path'], 400)}  {row['left']}".rstrip())
     for told in (plan.files.note, plan.brief.reason and f"No model wrote notes: {plan.brief.reason}."):
         if told:
             tell(one_line(told, 400))
@@ -191,7 +191,7 @@ async def _undo(opening: Opening, *, as_json: bool) -> int:
     answer(
         {"session": opening.session, **undone, "left": files.skipped},
         f"Undone: the merge of {one_line(merge.name, 80)}, with {count(len(restored), 'file')}",
-        *(f"left alone  {clean(path)}  others changed it since" for path in files.skipped),
+        *(f"left alone  {one_line(path, 400)}  others changed it since" for path in files.skipped),
         as_json=as_json,
     )
     return OK
@@ -201,27 +201,27 @@ def show_tree(program: Program, args: argparse.Namespace) -> int:
     """Print a session with the branches that have left it, from the session that all of them come from."""
     with program.sessions() as store:
         here = root = store.info(args.id).id
-        known = {info.id for info in store.sessions()}
+        known, forks = {info.id for info in store.sessions()}, forks_in(store)
         while (above := parent_of(store, root)) in known:
             known.remove(root)
             root = above
-        tree = _tree(store, root)
+        tree = _tree(store, root, forks)
     answer({"session": here, "tree": tree}, *_lines(tree, here), as_json=args.json)
     return OK
 
 
-def _tree(store: SessionStore, session: str) -> dict[str, Any]:
+def _tree(store: SessionStore, session: str, forks: Forks) -> dict[str, Any]:
     """A session and what has left it."""
     below = [
         {
-            **_tree(store, each.info.id),
+            **_tree(store, each.info.id, forks),
             "at": each.at,
             "state": each.state,
             "merged": each.merged or None,
             "folder": each.info.cwd,
             "prompts": [asdict(one) for one in each.prompts],
         }
-        for each in branches_of(store, session)
+        for each in branches_of(store, session, forks)
     ]
     return {"id": session, "name": store.info(session).title, "branches": below}
 

@@ -17,6 +17,8 @@ SHARED = "Both work in the same folder: its files are as the branch left them."
 _MOVED = "Its folder is gone, so its files are not taken over: {}"
 _PLAIN = ("100644", "100755", NO_FILE)
 """What git calls files, executable ones, and none at all."""
+_LARGEST = 64_000_000
+"""Bytes; three versions of one have to fit among the kept files."""
 
 
 @frozen(kw_only=True)
@@ -87,7 +89,7 @@ class _File:
             ours, mode = _read(self.here, path)
             theirs, their_mode = _read(Workspace(self.git.folder), path)
         except (ToolProblem, OSError) as error:
-            return replace(file, left=f"it cannot be read: {error}"), (), ""
+            return replace(file, left=f"it cannot be taken over: {error}"), (), ""
         base = self.earlier[path] if path in self.earlier else self.git.content(self.base, path)
         file = replace(
             file,
@@ -96,6 +98,8 @@ class _File:
             theirs=checksum(theirs),
             mode=mode or their_mode,
         )
+        if theirs == base and NO_FILE not in (self.change.old, self.change.new) and mode != their_mode:
+            return replace(file, left="only its rights have changed"), (), ""
         if theirs in (base, ours):
             return None, (), ""
         after = theirs
@@ -113,7 +117,10 @@ def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:
     if not real.exists():
         return None, 0
     with open_regular(real) as stream:
-        return stream.read(), os.fstat(stream.fileno()).st_mode & 0o777
+        found = os.fstat(stream.fileno())
+        if found.st_size > _LARGEST:
+            raise ToolProblem(f"it is larger than {_LARGEST:,} bytes")
+        return stream.read(), found.st_mode & 0o777
 
 
 def _diff(path: str, before: bytes | None, after: bytes | None) -> str:

@@ -1,13 +1,15 @@
 """Branches of a session: the sessions that were forked off it, where they left, and what was merged."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from tui_app.events import BranchMerged, SessionStart, ToolCall, UserMessage
 from tui_app.records import frozen
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.user_view import is_interruption
+
+Forks = Mapping[str, Sequence[SessionInfo]]
 
 
 class BranchRefused(Exception):
@@ -67,13 +69,26 @@ def merges_in(store: SessionStore, session: str) -> dict[int, BranchMerged]:
     return {each.seq: each.data for each in records if each and isinstance(each.data, BranchMerged)}
 
 
-def branches_of(store: SessionStore, session: str) -> list[Branch]:
-    """The branches of a session in the order in which they left it; one that is only half made is none."""
+def forks_in(store: SessionStore) -> Forks:
+    """All that were forked off, by the session that they have left; one that is only half made is none."""
+    forks: dict[str, list[SessionInfo]] = {}
+    for info in store.sessions():
+        if info.events > 1 and (above := parent_of(store, info.id)):
+            forks.setdefault(above, []).append(info)
+    return forks
+
+
+def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -> list[Branch]:
+    """The branches of a session in the order in which they left it.
+
+    Args:
+        store: Where the sessions are.
+        session: Whole id of the session.
+        forks: As ``forks_in`` gives them, for whoever asks about many sessions.
+    """
     merges = merges_in(store, session)
     found: list[Branch] = []
-    for info in store.sessions():
-        if info.events < 2 or parent_of(store, info.id) != session:
-            continue
+    for info in (forks_in(store) if forks is None else forks).get(session, ()):
         at = shared_until(store, session, info.id)
         own = {seq: data for seq, data in merges.items() if data.branch == info.id}
         found.append(
@@ -116,7 +131,8 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
     Raises:
         BranchRefused: if there is none, or more than one fits.
     """
-    branches, wanted = branches_of(store, session), wanted.strip()
+    forks, wanted = forks_in(store), wanted.strip()
+    branches = branches_of(store, session, forks)
     if not wanted:
         fitting = [each for each in branches if each.state == "open"]
     else:
@@ -131,8 +147,8 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
         raise BranchRefused("No branch of this session is open. /branch begins one.")
     if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
         raise BranchRefused(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
-    below = next((each for each in branches for deep in branches_of(store, each.info.id)
-                  if wanted in (deep.info.id, deep.name)), None)  # fmt: skip
+    below = next((each for each in branches for deep in forks.get(each.info.id, ())
+                  if wanted in (deep.id, deep.title)), None)  # fmt: skip
     if below is not None:
         raise BranchRefused(f"{wanted} is a branch of {below.name}: merge it there first. Nothing changed.")
     raise BranchRefused(f"This session has no branch {wanted}; it may have been deleted. Nothing changed.")

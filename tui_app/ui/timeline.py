@@ -1,5 +1,6 @@
 """The timeline: one row for every prompt, tool call, answer, compaction and change of model."""
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -377,8 +378,8 @@ class Timeline(RowList):
     def _add_branches(self, first: int, before: int) -> None:
         """Add the rows of the branches that have left between two entries."""
         if self.shown is TimelineFilter.TREE:
-            places = (place for place, each in enumerate(self._aside) if first <= each.at < before)
-            self._lines.extend((_ASIDE, place) for place in places)
+            begin, end = (bisect_left(self._aside, at, key=lambda each: each.at) for at in (first, before))
+            self._lines.extend((_ASIDE, place) for place in range(begin, end))
 
     def _count_rows(self) -> None:
         runs = self.running is not None and self.shown.shows(self.running)
