@@ -20,6 +20,7 @@ from tui_app.events import BranchMerged, CompactionProgress, FilesRestored, Merg
 from tui_app.records import frozen
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
 from tui_app.session.database import open_store
+from tui_app.session.model_state import newest_records
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.text import count, words_of
 
@@ -159,8 +160,8 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
             raise BranchRefused(f"Nothing was said in {branch.name} yet. Nothing changed.")
         merges = merges_in(store, session).items()
         mine = {seq: data.files for seq, data in merges if data.branch == branch.info.id}
-        for head in store.newest(session, (FilesRestored.TYPE,)):
-            done = data_of(store.record(session, head.seq), FilesRestored)
+        for record in newest_records(store, session, FilesRestored):
+            done = data_of(record, FilesRestored)
             if done is not None and not done.undo and done.to in mine:
                 mine[done.to] = tuple(file for file in mine[done.to] if file.path not in done.skipped)
         kept = KeptFiles(SessionFolder.named(opening.paths.sessions_dir, session).kept_files)

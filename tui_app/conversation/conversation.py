@@ -198,14 +198,11 @@ class WorkRunner:
     def _last_prompt(self) -> int:
         """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
         failed: set[int] = set()
-        for head in self.turns.history.store.newest(
-            self.turns.history.session, (SessionRewind.TYPE, UserMessage.TYPE)
-        ):
+        history = self.turns.history
+        for head in history.store.newest(history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
             if head.type == SessionRewind.TYPE and head.state == "failed":
                 failed.add(head.ref)
-            if head.type == UserMessage.TYPE and (
-                head.seq in failed or self.turns.history.view.can_rewind(head.seq)
-            ):
+            if head.type == UserMessage.TYPE and (head.seq in failed or history.view.can_rewind(head.seq)):
                 return head.seq
         return 0
 

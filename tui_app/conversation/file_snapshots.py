@@ -34,6 +34,7 @@ from tui_app.events import (
 from tui_app.files import MayRead, anything
 from tui_app.records import frozen
 from tui_app.session.event_heads import Head
+from tui_app.session.model_state import newest_records
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, checksum
 
@@ -58,7 +59,6 @@ class FileOutlook:
 class _Step:
     """One change of one file, by the log."""
 
-    seq: int
     path: str
     before: str
     after: str
@@ -119,7 +119,7 @@ class FileKeeper:
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
             return None
-        steps = [_Step(seq, file.path, file.before, file.after, file.mode) for file in step.files]
+        steps = [_Step(file.path, file.before, file.after, file.mode) for file in step.files]
         files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
         return await self._apply(seq, files, overwrite=False, undo=True)
 
@@ -249,15 +249,13 @@ def merged_files(event: BranchMerged) -> list[RestoredFile]:
 
 def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[_Step]:
     """What tools and restorings changed in a session from a log number on, in order."""
-    newest = store.newest(session, (FileChanged.TYPE, FilesRestored.TYPE))
-    for head in [*takewhile(lambda head: head.seq >= first, newest)][::-1]:
-        record = store.record(session, head.seq)
-        match record.data if record is not None else None:
+    newest = newest_records(store, session, FileChanged, FilesRestored)
+    for record in [*takewhile(lambda record: record.seq >= first, newest)][::-1]:
+        match record.data:
             case FileChanged(path=path, before=before, after=after, mode=mode):
-                yield _Step(head.seq, path, before, after, mode)
+                yield _Step(path, before, after, mode)
             case FilesRestored(files=files):
-                for file in files:
-                    yield _Step(head.seq, file.path, file.before, file.after, file.mode)
+                yield from (_Step(each.path, each.before, each.after, each.mode) for each in files)
 
 
 def first_and_last(steps: Iterable[_Step]) -> list[tuple[str, str, str, int]]:

@@ -55,6 +55,7 @@ from tui_app.files import MayRead, Refused, anything, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
 from tui_app.sandbox import find_sandbox
+from tui_app.session.model_state import newest_records
 from tui_app.settings.spec import explore_settings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
@@ -280,13 +281,11 @@ class FolderReader(OutermostCapability):
     def told(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
         if self._told is None:
-            store, session = self.history.store, self.history.session
-            heads = reversed([*store.newest(session, (FolderInstructions.TYPE,))])
-            records = (store.record(session, head.seq) for head in heads)
+            records = newest_records(self.history.store, self.history.session, FolderInstructions)
             self._told = {
                 each.seq: each.data.path
-                for each in records
-                if each is not None and isinstance(each.data, FolderInstructions)
+                for each in reversed([*records])
+                if isinstance(each.data, FolderInstructions)
             }
         if not self._told:
             return {}

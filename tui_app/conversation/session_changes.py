@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ from tui_app.git import Git, GitFailed
 from tui_app.providers import SEARCHING
 from tui_app.records import frozen, picked
 from tui_app.session.database import open_store
+from tui_app.session.model_state import newest_records
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.settings import resolve_model
@@ -284,14 +286,9 @@ def _readable(name: str) -> str:
 
 def _prompts(store: SessionStore, session: str) -> list[str]:
     """What the user asked for last, oldest first."""
-    found: list[str] = []
-    for head in store.newest(session, (UserMessage.TYPE,)):
-        record = store.record(session, head.seq)
-        if record is not None and isinstance(record.data, UserMessage):
-            found.append(clip(record.data.text, _PROMPT_CHARS))
-        if len(found) == _MOST_PROMPTS:
-            break
-    return found[::-1]
+    newest = islice(newest_records(store, session, UserMessage), _MOST_PROMPTS)
+    said = [each.data.text for each in newest if isinstance(each.data, UserMessage)]
+    return [clip(text, _PROMPT_CHARS) for text in reversed(said)]
 
 
 async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]:

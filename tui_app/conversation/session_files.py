@@ -24,6 +24,7 @@ from tui_app.events import (
     RewriteUndone,
     SessionRestored,
     SessionRewind,
+    data_of,
 )
 from tui_app.records import frozen
 from tui_app.session.event_heads import STAGES, STAND_INS, Head
@@ -70,9 +71,9 @@ class FileRestoration:
         if match := _CHECKPOINT.fullmatch(name):
             number = int(match[1])
             record = self.history.store.record(self.history.session, archive.event_of(number))
-            if record is None or not isinstance(record.data, CompactionComplete):
+            if (done := data_of(record, CompactionComplete)) is None:
                 return False
-            archive.folder.write_checkpoint_file(name, number, record.data.title, record.data.summary)
+            archive.folder.write_checkpoint_file(name, number, done.title, done.summary)
             return True
         store, session = self.history.store, self.history.session
         for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):

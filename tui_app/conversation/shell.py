@@ -28,9 +28,11 @@ from tui_app.events import (
     TaskStarted,
     TaskTold,
     ToolOutput,
+    data_of,
     how_it_ended,
 )
 from tui_app.processes import NotStarted
+from tui_app.session.model_state import newest_records
 from tui_app.wires.library import OutermostCapability
 
 INTERRUPTED = "Interrupted: the program ended first."
@@ -94,13 +96,8 @@ class UserShell:
 
     def close_open(self) -> None:
         """Report that a killed process took the newest command with it, if it did."""
-        kinds = (ShellCommand.TYPE, ShellResult.TYPE)
-        newest = next(iter(self.history.store.newest(self.history.session, kinds)), None)
-        if newest is None or newest.type == ShellResult.TYPE:
-            return
-        record = self.history.store.record(self.history.session, newest.seq)
-        if record is not None and isinstance(record.data, ShellCommand):
-            command = record.data
+        events = newest_records(self.history.store, self.history.session, ShellCommand, ShellResult)
+        if (command := data_of(next(events, None), ShellCommand)) is not None:
             result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
             self._report(Shell(command.text, command.private), result)
 
@@ -155,14 +152,12 @@ class TaskNews(OutermostCapability):
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
     """Report the tasks that a killed program took with it, list those that were kept, and what is untold."""
     store, session = history.store, history.session
-    kinds = (TaskStarted.TYPE, TaskEnded.TYPE, TaskTold.TYPE)
     open_: dict[str, TaskStarted] = {}
     untold: dict[str, str] = {}
     kept: dict[str, TaskEnded] = {}
     last = 0
-    for head in reversed(list(store.newest(session, kinds))):
-        record = store.record(session, head.seq)
-        match record.data if record is not None else None:
+    for record in reversed([*newest_records(store, session, TaskStarted, TaskEnded, TaskTold)]):
+        match record.data:
             case TaskStarted(id=id) as started:
                 open_[id], last = started, max(last, int(id[1:]) if id[1:].isdecimal() else 0)
             case TaskEnded(id=id) as ended:

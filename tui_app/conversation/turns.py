@@ -48,6 +48,7 @@ from tui_app.events import (
     TurnRetry,
     TurnStart,
     UserMessage,
+    data_of,
 )
 from tui_app.session.cache_forecast import ColdWarning
 from tui_app.wires.answer_end import (
@@ -320,10 +321,10 @@ class Turns:
         said = next(
             (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE), None
         )
-        record = self.history.store.record(self.history.session, said.seq) if said is not None else None
-        prompt = record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
+        seq = said.seq if said is not None else 0
+        prompt = data_of(self.history.store.record(self.history.session, seq), UserMessage)
         result = await self._answer(model, open_calls(self.history.newest()))
-        return self._answered(result, started, said.seq if said is not None else 0, prompt)
+        return self._answered(result, started, seq, prompt.text if prompt is not None else "")
 
     def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
         """How a turn has ended; what of it was under way is closed."""

@@ -1,7 +1,7 @@
 """What the log knows of a session's model and policy, and of what its user keeps from the model."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from tui_app.events import (
     ModelChange,
     Payload,
     PolicyChange,
+    Record,
     RewriteUndone,
     SessionStart,
     ShellCommand,
@@ -170,6 +171,13 @@ P = TypeVar("P", bound=Payload)
 def newest_event(store: SessionStore, session: str, kind: type[P]) -> P | None:
     """The newest event of a kind; None where the log has none. Raises ``sqlite3.Error``."""
     return data_of(store.last_of(session, kind.TYPE), kind)
+
+
+def newest_records(store: SessionStore, session: str, *kinds: type[Payload]) -> Iterator[Record]:
+    """The events of some kinds, the newest first; no more are read than are asked for."""
+    for head in store.newest(session, [kind.TYPE for kind in kinds]):
+        if (record := store.record(session, head.seq)) is not None:
+            yield record
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
