@@ -404,8 +404,8 @@ class History(Protocol):
         ...
 
 
-def ignore(_payload: Payload) -> None:
-    """A listener that ignores every event."""
+def ignore(_happened: object) -> None:
+    """A listener that ignores everything."""
 
 
 @dataclass(slots=True)

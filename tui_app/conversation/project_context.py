@@ -51,7 +51,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.files import MayRead, Refused, anything, repository_root
+from tui_app.files import Refused, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
 from tui_app.sandbox import find_sandbox
@@ -77,35 +77,28 @@ def today(fixed: str = "") -> date:
     return now.date()
 
 
-@dataclass(slots=True)
 class ProjectContext:
-    """Instructions of the user and the project, skills and surroundings as the model is told of them."""
+    """Instructions of the user and the project, skills and surroundings as the model is told of them.
 
-    cwd: Path
-    config: Path
-    """The user's own folder of settings."""
-    instructed: bool = True
-    """Whether instructions of the project are read at all."""
-    trusted: bool = True
-    """Whether the user trusts the working folder; else nothing of it is read."""
-    may_read: MayRead = anything
-    """What the rules say of files."""
-    added: tuple[Path, ...] = ()
-    """Further folders that the user has opened."""
-    known: tuple[Path, ...] = ()
-    """Those among them that the user trusts."""
-    date: str = ""
-    """What ``DATE_VARIABLE`` says."""
-    files: tuple[InstructionFile, ...] = ()
-    skills: Skills = field(default_factory=Skills)
-    agents: AgentFiles = field(default_factory=AgentFiles)
-    delegates: bool = True
-    """Whether the model may send sub-agents at all."""
-    policies: tuple[str, ...] = ()
-    """Those that an agent may follow."""
-    sandbox: str = ""
-    """What there is to know of how commands are kept in."""
-    _surroundings: str = ""
+    Nothing is read before ``reload``.
+
+    Attributes:
+        trusted: Whether the user trusts the working folder; else nothing of it is read.
+        instructed: Whether instructions of the project are read at all.
+        may_read: What the rules say of files.
+        added: Further folders that the user has opened.
+        known: Those among them that the user trusts.
+    """
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self.cwd, self.added, self.trusted = opening.cwd, opening.added, opening.trusted
+        self.known = tuple(each for each in self.added if trust_in(opening.paths, opening.env, each))
+        self.instructed, self.may_read = opening.settings.project_instructions, opening.may_read()
+        wanted = "off" if opening.settings.read_only else opening.settings.sandbox
+        self._sandbox = find_sandbox(wanted).sentence(network=opening.settings.sandbox_network)
+        self.files: tuple[InstructionFile, ...] = ()
+        self.skills, self.agents, self._surroundings = Skills(), AgentFiles(), ""
 
     @property
     def follows(self) -> bool:
@@ -114,18 +107,17 @@ class ProjectContext:
 
     def reload(self) -> None:
         """Read everything anew: the next request begins in another way, if anything has changed."""
-        self.files = read_instructions(
-            self.cwd if self.follows else None, self.may_read, self.config, self.known
-        )
+        opening, may_read, config = self._opening, self.may_read, self._opening.paths.config
+        self.files = read_instructions(self.cwd if self.follows else None, may_read, config, self.known)
         scope = scope_of(self.cwd)
         # A folder may point at git's files of another repository, whose names are nobody's here.
         branch = "" if scope.is_claimed else scope.branch
-        self._surroundings = surroundings_text(self.cwd, branch, today(self.date), self.added, self.sandbox)
+        now = today(opening.env.get(DATE_VARIABLE, ""))
+        self._surroundings = surroundings_text(self.cwd, branch, now, self.added, self._sandbox)
         place = self.cwd if self.trusted else None
-        self.skills = find_skills(place, self.config, self.may_read)
-        self.agents = (
-            find_agents(place, self.config, self.may_read, self.policies) if self.delegates else AgentFiles()
-        )
+        self.skills = find_skills(place, config, may_read)
+        if explore_settings(opening.settings.explore).enabled:
+            self.agents = find_agents(place, config, may_read, opening.policies)
 
     def heard(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
@@ -155,24 +147,6 @@ class ProjectContext:
         inside = self.cwd.resolve()
         folders = (skill.folder for skill in self.skills.found)
         return tuple(folder for folder in folders if not folder.resolve().is_relative_to(inside))
-
-
-def project_of(opening: Opening) -> ProjectContext:
-    """What the folder of a session may tell; nothing is read yet."""
-    wanted = "off" if opening.settings.read_only else opening.settings.sandbox
-    return ProjectContext(
-        opening.cwd,
-        opening.paths.config,
-        opening.settings.project_instructions,
-        opening.trusted,
-        opening.may_read(),
-        added=opening.added,
-        known=tuple(each for each in opening.added if trust_in(opening.paths, opening.env, each)),
-        date=opening.env.get(DATE_VARIABLE, ""),
-        delegates=explore_settings(opening.settings.explore).enabled,
-        policies=opening.policies,
-        sandbox=find_sandbox(wanted).sentence(network=opening.settings.sandbox_network),
-    )
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -74,12 +75,9 @@ class SessionSearch:
         for age, session in enumerate((self.session, *ancestors)):
             excluded = excluded_in(self.store, session)
             for seq, payload in self.store.matching(session, wanted):
-                passed = _was_searched(payload) or excluded.holds(seq, payload)
-                hit = None if passed else hit_of(seq, payload)
-                if hit is None:
-                    continue
-                text = hit.text.lower()
-                if score := sum(word in text for word in wanted):
+                hit = _found(seq, payload, excluded)
+                text = hit.text.lower() if hit is not None else ""
+                if hit is not None and (score := sum(word in text for word in wanted)):
                     scored.append((score, -age, replace(hit, session=session if age else "")))
         scored.sort(key=lambda row: (row[0], row[1], row[2].seq), reverse=True)
         phrase = words.strip().strip('"')
@@ -119,9 +117,10 @@ class SessionSearch:
         return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
 
 
-def _was_searched(payload: Payload) -> bool:
-    """Whether it only repeats what was searched for before, which is elsewhere in the log."""
-    return isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
+def _found(seq: int, payload: Payload, excluded: Excluded) -> HistoryHit | None:
+    """What a search may show; not what repeats an earlier search, which is elsewhere in the log."""
+    was_searched = isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
+    return None if was_searched or excluded.holds(seq, payload) else hit_of(seq, payload)
 
 
 def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
@@ -238,19 +237,13 @@ class RepositorySearch:
         wanted = {word.lower() for word in _WORD.findall(words)}
         with closing(open_store(self.database, read_only=True)) as store:
             folders = self._folders(store)
-            excluded: dict[str, Excluded] = {}
+            excluded = cache(partial(excluded_in, store))
             for each in search_sessions(self.database, words, limit=limit, sessions=folders):
                 record = store.record(each.session, each.seq)
-                if record is None or _was_searched(record.data):
-                    continue
-                if each.session not in excluded:
-                    excluded[each.session] = excluded_in(store, each.session)
-                if excluded[each.session].holds(each.seq, record.data):
-                    continue
-                if (hit := hit_of(each.seq, record.data)) is not None:
-                    found.append(
-                        (self._shown(_around(hit, words, wanted), each.session), folders[each.session])
-                    )
+                hit = _found(each.seq, record.data, excluded(each.session)) if record is not None else None
+                if hit is not None:
+                    shown = self._shown(_around(hit, words, wanted), each.session)
+                    found.append((shown, folders[each.session]))
         return found
 
     def _fetched(self, session: str, seq: int) -> tuple[HistoryHit | None, str]:

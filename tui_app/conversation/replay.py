@@ -17,7 +17,7 @@ from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import EVENTS, ListHistory, RunningCount
+from tui_app.context.history import EVENTS, ListHistory, RunningCount, ignore
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
 from tui_app.context.summaries.writer import ExtractiveSummariser
@@ -269,10 +269,6 @@ Watch = Callable[[int], None]
 """Told of every request, with how many there were by now."""
 
 
-def unwatched(_requests: int) -> None:
-    """Nobody watches."""
-
-
 @dataclass(slots=True)
 class Replay:
     """One conversation under one policy in one window. Use it once."""
@@ -282,7 +278,7 @@ class Replay:
     text: TextCounter
     counter: TokenCounter
     price: Price
-    watch: Watch = unwatched
+    watch: Watch = ignore
     read: Read = lambda shared, _total, _at: shared
     rates: Rates = lambda _idle: None
     events: list[Payload] = field(default_factory=list, init=False)

@@ -30,7 +30,6 @@ from tui_app.conversation.project_context import (
     ProjectContext,
     RequestOverhead,
     SkillsInUse,
-    project_of,
 )
 from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.events import Notice, ServerAsked, ToolSwitch
@@ -303,7 +302,7 @@ def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = 
         history: Its view and log.
         bus: Where compactions are heard of; None for a session that is only looked at.
     """
-    project = project_of(opening)
+    project = ProjectContext(opening)
     folders = FolderReader(history=history, project=project)
     if not opening.agent:
         project.reload()

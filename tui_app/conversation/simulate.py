@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.history import ignore
 from tui_app.context.ledger.facts import judge, session_facts, weighed
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
@@ -161,10 +162,6 @@ class SimulationProgress:
 Watch = Callable[[SimulationProgress], None]
 
 
-def unwatched(_progress: SimulationProgress) -> None:
-    """Nobody watches."""
-
-
 @frozen(kw_only=True)
 class Simulation:
     """One conversation, replayed."""
@@ -203,7 +200,7 @@ async def simulate(
     windows: Sequence[int],
     model: str = "",
     *,
-    watch: Watch = unwatched,
+    watch: Watch = ignore,
     retention: str = "auto",
 ) -> Simulation:
     """Replay a conversation under each policy in each window.
