@@ -71,7 +71,7 @@ def stop_sessions(program: Program, args: argparse.Namespace) -> int:
     if args.id or program.has_sessions:
         with program.sessions() as store:
             infos = store.sessions() if args.all else [store.info(each) for each in args.id]
-            wanted = [info.id for info in infos]
+            wanted = list(dict.fromkeys(info.id for info in infos))
     locks = {each: SessionFolder.named(program.paths.sessions_dir, each).background_lock for each in wanted}
     found = stop(locks.values())
     stopped = [each for each in wanted if locks[each] in found]

@@ -44,7 +44,7 @@ from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.repeats import Repeats
-from tui_app.conversation.session_extras import Extras, extras_of
+from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
@@ -415,7 +415,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         report=history.report,
     )
     bus.listen(hooks.heard)
-    extras = extras_of(opening, history, bus)
+    extras = Extras(opening, history, bus)
     reviews = Reviews(history.report)
     host = _Host(writers.extractive(), writers, reviews, hooks, extras)
     compactor = Compactor(history, policy, host, settings.summary_timeout_s)

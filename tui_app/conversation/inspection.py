@@ -13,7 +13,7 @@ from tui_app.context.windows import resolve_window
 from tui_app.conversation.agent_setup import describe_tools
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_extras import Extras, extras_of
+from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.references import WHOLE, Span
@@ -93,7 +93,7 @@ async def inspect_session(opening: Opening) -> Inspection:
             model=model,
         )
         history.load()
-        extras = extras_of(opening, history)
+        extras = Extras(opening, history)
         describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
         of_servers, shares = extras.last_known()
         extras.overhead.tools = extras.sent_of((*extras.own, *of_servers))

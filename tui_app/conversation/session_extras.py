@@ -4,7 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic_ai.tools import ToolDefinition
@@ -46,50 +46,49 @@ OURS = "Plimsoll"
 """What the program's own tools are called among those of servers."""
 
 
-@dataclass(slots=True)
 class Extras:
-    """Belongs to one session."""
+    """Belongs to one session; no server is started before ``servers`` is told to.
 
-    opening: InitVar[Opening]
-    history: SessionHistory
-    project: ProjectContext
-    in_use: SkillsInUse
-    folders: FolderReader
-    own: Sequence[ToolDefinition] = field(default_factory=tuple)
-    """The program's own tools, also those that are off."""
-    off: set[str] = field(init=False)
-    """Names of the tools that are off: by the settings, and as they were switched in the session."""
-    overhead: RequestOverhead = field(default_factory=RequestOverhead)
-    switches: Sequence[tuple[str, Literal["on", "off"]]] = field(init=False)
-    """Tools that the opening asks to be switched."""
-    servers: McpServers = field(init=False)
-    workspace: Workspace = field(init=False)
-    """Where files are read that a compaction gives back."""
-    masked: Callable[[str], str] = field(init=False, repr=False)
-    """A text of theirs without secrets."""
-    left_out: str = ""
-    """That the folder is not trusted, and what does not count for that; empty where all does."""
-    restarts: dict[str, int] = field(default_factory=dict)
-    """By server, how often it was started again as far as that was told."""
-    told: dict[str, str] = field(default_factory=dict)
-    """By server, what was said of it last."""
-    questions: "dict[str, asyncio.Future[dict[str, Any] | None]]" = field(default_factory=dict)
-    """Questions of servers that wait for the user, by id."""
-    defer_above: float = field(default=0.0, init=False)
-    """Share of the window above which tools of servers are found by searching; 0 for never."""
-    attended: bool = field(default=False, init=False)
-    """Whether there is a user who can be asked."""
-    language_servers: Callable[[], tuple[str, ...]] = tuple
-    """Those that were started, in words."""
-    measure: Callable[[], object] | None = None
-    """Called whenever a server comes or goes; None for a session that is only looked at."""
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        bus: Where compactions are heard of; None for a session that is only looked at.
 
-    def __post_init__(self, opening: Opening) -> None:
-        self.defer_above = defer_above(opening.settings.tools)
-        self.switches = opening.tools
+    Attributes:
+        own: The program's own tools, also those that are off.
+        off: Names of the tools that are off: by the settings, and as they were switched in the session.
+        switches: Tools that the opening asks to be switched.
+        workspace: Where files are read that a compaction gives back.
+        masked: A text of theirs without secrets.
+        left_out: That the folder is not trusted, and what does not count for that; empty where all does.
+        restarts: By server, how often it was started again as far as that was told.
+        told: By server, what was said of it last.
+        questions: Questions of servers that wait for the user, by id.
+        defer_above: Share of the window above which tools of servers are found by searching; 0 for never.
+        attended: Whether there is a user who can be asked.
+        language_servers: Those that were started, in words.
+        measure: Called whenever a server comes or goes; None for a session that is only looked at.
+    """
+
+    def __init__(self, opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> None:
+        self.history, self.project = history, ProjectContext(opening)
+        self.in_use = SkillsInUse(history, self.project)
+        self.folders = FolderReader(history=history, project=self.project)
+        if not opening.agent:
+            self.project.reload()
+            if bus is not None:
+                bus.listen(self.project.heard)
+                bus.listen(self.folders.heard)
+        self.left_out = "" if opening.trusted else opening.brought().notice
+        self.defer_above, self.switches = defer_above(opening.settings.tools), opening.tools
         off = opening.settings.tools.get("off", ())
-        self.off = switched_off(self.history.store, self.history.session, off)
+        self.off = switched_off(history.store, history.session, off)
+        self.own: Sequence[ToolDefinition] = ()
         self.attended, self.masked = opening.attended, opening.secrets().masked
+        self.restarts, self.told = dict[str, int](), dict[str, str]()
+        self.questions = dict[str, asyncio.Future[dict[str, Any] | None]]()
+        self.language_servers: Callable[[], tuple[str, ...]] = tuple
+        self.measure: Callable[[], object] | None = None
         self.workspace = Workspace(
             opening.cwd,
             closed=opening.paths.own_folders,
@@ -105,6 +104,7 @@ class Extras:
             tokens=TokenStore(opening.keys, opening.paths.state / "mcp-sign-ins.json"),
             patient=not opening.attended,
         )
+        self.overhead = RequestOverhead()
         self.overhead.servers = self.servers.instructions
 
     def additions(self) -> Sequence[Addition]:
@@ -292,22 +292,3 @@ class Extras:
 
     def _text(self, text: str) -> int:
         return round(self.history.counter.text(text) * self.history.factor) if text else 0
-
-
-def extras_of(opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> Extras:
-    """Read what the project and the user have; no server is started.
-
-    Args:
-        opening: Which session, with what settings.
-        history: Its view and log.
-        bus: Where compactions are heard of; None for a session that is only looked at.
-    """
-    project = ProjectContext(opening)
-    folders = FolderReader(history=history, project=project)
-    if not opening.agent:
-        project.reload()
-        if bus is not None:
-            bus.listen(project.heard)
-            bus.listen(folders.heard)
-    left_out = "" if opening.trusted else opening.brought().notice
-    return Extras(opening, history, project, SkillsInUse(history, project), folders, left_out=left_out)

@@ -224,7 +224,7 @@ async def simulate(
     counter = TokenCounter(text, model=name)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(session_facts, items)
-    run = _Run(transcript, name, text, counter, items, facts, retention)
+    rule = cache_rule(name, retention) if name else None
     runs = [(window, policy) for window in windows for policy in policies]
     answers, played = transcript.answers, list[Outcome]()
 
@@ -234,50 +234,25 @@ async def simulate(
         done, total = number * answers + requests, len(runs) * answers
         watch(SimulationProgress(policy=policy.name, window=window, done=done, total=total))
 
-    for number, (window, policy) in enumerate(runs):
-        played.append(await run.played(policy, window, partial(tell, number)))
-    each = len(policies)
-    return Simulation(
-        transcript=transcript,
-        model=name,
-        tokens=sum(counter.message(message).total for message in transcript.messages),
-        windows=tuple(tuple(played[start : start + each]) for start in range(0, len(played), each)),
-    )
-
-
-@frozen
-class _Run:
-    """A conversation with what all its replays share."""
-
-    transcript: Transcript
-    model: str
-    text: TextCounter
-    counter: TokenCounter
-    items: Sequence[Item]
-    facts: tuple[Fact, ...]
-    retention: str
-
-    async def played(self, policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
-        rule = cache_rule(self.model, self.retention) if self.model else None
-
+    async def play(policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
         def price(tokens: int, read: int, written: int) -> float | None:
             paid = rule and rule.writing(life.held.share)
-            return cached_price(self.model, paid, tokens, read, written) if self.model else None
+            return cached_price(name, paid, tokens, read, written) if name else None
 
         def rates(idle: float) -> CacheRates | None:
-            return cache_rates(self.model, rule and rule.lasting(life.held.share), idle)
+            return cache_rates(name, rule and rule.lasting(life.held.share), idle)
 
         def kept() -> FactsKept:
             """Look every fact up in what the model would be given next."""
-            return count_facts(facts_given(self.facts, self.items, replay.outgoing()))
+            return count_facts(facts_given(facts, items, replay.outgoing()))
 
         life = CacheLife(rule)
-        replay = Replay(policy, window, self.text, self.counter, price, watch, life.read, rates)
-        await replay.play(self.transcript.messages)
+        replay = Replay(policy, window, text, counter, price, watch, life.read, rates)
+        await replay.play(transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
             raise CannotSimulate(
-                f"A window of {window:,} tokens is too small for {self.transcript.name}: "
+                f"A window of {window:,} tokens is too small for {transcript.name}: "
                 f"its smallest request needs {needed:,}, with what is kept for the answer."
             )
         known, limited = replay.known_window, policy.automatic
@@ -294,3 +269,13 @@ class _Run:
             view_tokens=replay.history.usage().total,
             facts=await asyncio.to_thread(kept),
         )
+
+    for number, (window, policy) in enumerate(runs):
+        played.append(await play(policy, window, partial(tell, number)))
+    each = len(policies)
+    return Simulation(
+        transcript=transcript,
+        model=name,
+        tokens=sum(counter.message(message).total for message in transcript.messages),
+        windows=tuple(tuple(played[start : start + each]) for start in range(0, len(played), each)),
+    )
