@@ -1,6 +1,7 @@
 """Hand-made transcripts in the formats of other programs, and what tests of damaged ones share."""
 
 import json
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,15 @@ T0 = "2026-03-01T10:00:{:02}.000Z"
 
 def jsonl(records: list[Json]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def zstd(content: bytes) -> bytes:
+    if sys.version_info >= (3, 14):
+        from compression.zstd import compress
+    else:
+        from backports.zstd import compress
+
+    return compress(content)
 
 
 def codex() -> list[Json]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.importing import foreign
-from tests.session.importing.foreign import Script, messages_of
+from tests.session.importing.foreign import Script, messages_of, zstd
 from tui_app.events import UserMessage
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.books import ImportedEvent
@@ -85,6 +85,13 @@ def test_a_conversation_is_dated_and_named_by_its_end(tmp_path: Path) -> None:
     put(tmp_path / ".claude/projects/p/s1.jsonl", b"\n".join(script.lines()))
     (found,) = find(tmp_path)
     assert (found.title, found.cwd, found.time) == ("The till", "/home/ann/shop", 1772359205.0)
+
+
+def test_an_old_session_of_codex_is_found_where_it_is_compressed(tmp_path: Path) -> None:
+    path = put(tmp_path / ".codex/sessions/rollout-1.jsonl.zst", zstd(CODEX))
+    (found,) = find(tmp_path)
+    assert (found.path, found.title, found.cwd) == (path, "Fix the till", "/home/ann/shop")
+    assert found.time == max(event.time for event in import_file(path).events)
 
 
 def test_damaged_and_strange_files_do_not_end_the_search(tmp_path: Path) -> None:

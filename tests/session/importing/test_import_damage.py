@@ -1,5 +1,6 @@
 """Whatever is wrong with a file: never an exception, never silence."""
 
+import gzip
 import json
 import os
 import random
@@ -28,11 +29,13 @@ from tests.session.importing.foreign import (
     valid_script,
     values,
     write_lines,
+    zstd,
 )
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.formats import FORMATS, Imported, ImportFormatError, import_file
+from tui_app.session.importers.source import read_source
 
 # Whatever is wrong with a file: never an exception, never silence.
 
@@ -96,6 +99,39 @@ def test_nul_lone_surrogates_and_a_line_of_a_megabyte_survive(tmp_path: Path) ->
     assert len(texts[2]) == 1_000_000
     assert imported.skipped == ()
     strict(imported)
+
+
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_read_as_its_mark_says(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "session"
+    text = b"\n".join(foreign.valid_script().lines()).decode().replace("Start", "Stärt")
+    path.write_bytes(f"\ufeff{text}\r\n".encode(mark))
+    imported = import_file(path)
+    assert (imported.events[0].data, len(imported.events)) == (UserMessage(text="Stärt"), 5)
+    assert imported.skipped == ()
+
+
+@pytest.mark.parametrize("pack", [zstd, gzip.compress])
+def test_a_compressed_file_is_read_as_far_as_it_goes(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "session"
+    lines = foreign.valid_script().lines()
+    path.write_bytes(b"\n".join(lines))
+    whole = import_file(path)
+    path.write_bytes(pack(lines[0] + b"\n") + pack(b"\n".join(lines[1:])))
+    packed = import_file(path)
+    assert [each.data for each in packed.events] == [each.data for each in whole.events]
+    assert packed.skipped == ()
+    noise = random.Random(1).randbytes(400_000).hex().encode()
+    path.write_bytes(pack(b"\n".join([*lines, noise]))[:-1_000])
+    cut = import_file(path)
+    assert [each.data for each in cut.events] == [each.data for each in whole.events]
+    assert cut.skipped[-1].reason == "the last line is cut off"
+
+
+def test_a_small_file_cannot_claim_to_be_endless(tmp_path: Path) -> None:
+    path = tmp_path / "session"
+    path.write_bytes(zstd(foreign.valid_script().lines()[0] + b"\n" * 50_000_000))
+    assert len(read_source(path).raw) < 2_000_000
 
 
 def test_bytes_that_are_no_utf8_are_replaced_and_counted(tmp_path: Path) -> None:

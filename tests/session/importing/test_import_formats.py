@@ -234,6 +234,22 @@ def test_codex(tmp_path: Path) -> None:
     assert "2 notes the program wrote into the conversation were left out." in imported.notes
 
 
+def test_codex_pictures_that_it_made_and_words_of_other_agents(tmp_path: Path) -> None:
+    records = foreign.codex()
+    told = {"author": "worker", "content": [{"type": "input_text", "text": "Done here"}]}
+    made = {"type": "image_generation_call", "id": "i1", "revised_prompt": "a till", "result": "QUJD"}
+    items = [{"type": "agent_message"} | told, made, {"type": "context_compaction", "encrypted_content": "x"}]
+    records[-1:-1] = [{"type": "response_item", "payload": each} for each in items]
+    records[-1:-1] = [{"type": "inter_agent_communication", "payload": told}]
+    imported = read_lines(tmp_path, records)
+    assert said(imported) == said(read_lines(tmp_path, foreign.codex()))
+    assert imported.skipped == ()
+    (call,) = [each for each in of(imported, ToolCall) if each.name == "image_generation"]
+    assert json.loads(call.args) == {"input": "a till"}
+    results = [each.text for each in of(imported, ToolResult) if each.tool_call_id == call.tool_call_id]
+    assert results == ["[image/png]"]
+
+
 def test_codex_turns_that_were_taken_back(tmp_path: Path) -> None:
     records = foreign.codex()
     wrong = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "A wrong way"}]}
@@ -1028,6 +1044,25 @@ def test_a_call_in_the_content_is_not_doubled_and_blocks_with_text_are_text(tmp_
     assert of(imported, ToolResult)[0].text == "till.py"
     assert last.text == "[audio_note, not imported: content block of unknown type 'audio_note']"
     assert [each.line for each in imported.skipped] == [4]
+
+
+def test_tools_that_run_elsewhere_are_called_and_answer(tmp_path: Path) -> None:
+    page = [{"type": "web_search_result", "url": "https://example.org", "title": "Tills"}]
+    blocks = [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "till"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": page},
+        text("Found."),
+        {"type": "mcp_tool_use", "id": "m1", "name": "echo", "server_name": "a", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "m1", "is_error": True, "content": [text("no")]},
+    ]
+    messages = [{"role": "user", "content": "Look"}, {"role": "assistant", "content": blocks}]
+    imported = read_document(tmp_path, {"model": "m", "messages": messages})
+    assert [each.name for each in of(imported, ToolCall)] == ["web_search", "echo"]
+    results = of(imported, ToolResult)
+    assert json.loads(results[0].text) == page[0]
+    assert [(each.name, each.outcome) for each in results] == [("web_search", "success"), ("echo", "error")]
+    assert "".join(each.text for each in of(imported, AssistantMessage)) == "Found."
+    assert imported.skipped == ()
 
 
 def test_a_file_of_which_little_is_understood_is_refused_with_what_it_looks_like(tmp_path: Path) -> None:

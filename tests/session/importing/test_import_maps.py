@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.session.importing import foreign, mapped_samples
-from tests.session.importing.foreign import messages_of, strict
+from tests.session.importing.foreign import messages_of, strict, zstd
 from tests.session.importing.test_discovery import read_only
 from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers.discovery import find_transcripts
@@ -195,11 +195,17 @@ def test_a_session_of_a_store_is_named_behind_it(tmp_path: Path) -> None:
         import_file(path.with_name("sessions.db#old"))
 
 
-def test_a_thread_that_cannot_be_unpacked_says_why(tmp_path: Path) -> None:
+def test_a_thread_is_unpacked_and_one_that_cannot_be_says_so(tmp_path: Path) -> None:
     path = mapped_samples.write_store(tmp_path / "threads.db", "zed")
+    before = import_file(path)
     with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE threads SET data_type = 'zstd', data = x'28b52ffd00'")
-    with pytest.raises(ImportFormatError, match=r"compressed with zstd|could not be unpacked"):
+        ((data,),) = database.execute("SELECT data FROM threads WHERE id = 't1'").fetchall()
+        packed = zstd(data if isinstance(data, bytes) else data.encode())
+        database.execute("UPDATE threads SET data_type = 'zstd', data = ?", (packed,))
+    assert [each.data for each in import_file(path).events] == [each.data for each in before.events]
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE threads SET data = x'28b52ffd00'")
+    with pytest.raises(ImportFormatError, match="is damaged"):
         import_file(path)
 
 

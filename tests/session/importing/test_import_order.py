@@ -111,6 +111,24 @@ def test_who_goes_on_with_the_branch_that_was_left_leaves_the_other(tmp_path: Pa
     assert said(import_file(script.write(tmp_path))) == ["First", "Back to the first"]
 
 
+def test_a_summary_that_the_command_line_prints_is_told_by_its_place(tmp_path: Path) -> None:
+    boundary = {
+        "type": "system", "subtype": "compact_boundary", "uuid": "b",
+        "compact_metadata": {"trigger": "manual", "pre_tokens": 171_000},
+    }  # fmt: skip
+    summary = {"type": "user", "uuid": "s", "isSynthetic": True, "message": {"content": "It has 12 rows."}}
+    note = {"type": "user", "uuid": "n", "isSynthetic": True, "message": {"content": "Base folder: x"}}
+    script = two_turns()
+    script.records[4:4] = [boundary, {"type": "system", "subtype": "status", "uuid": "c"}, summary, note]
+    for record in script.records:
+        record.pop("parentUuid", None)
+    imported = import_file(script.write(tmp_path))
+    (made,) = [each.data for each in imported.events if isinstance(each.data, CompactionComplete)]
+    assert (made.summary, made.trigger, made.tokens_before) == ("It has 12 rows.", "manual", 171_000)
+    assert said(imported) == ["Read the timetable.", "Add Sunday."]
+    assert imported.skipped == ()
+
+
 def test_what_the_command_line_prints_is_read_as_it_comes(tmp_path: Path) -> None:
     session = {"session_id": "s1"}
     blocks = [text("I read it."), call("t1")]

@@ -54,7 +54,7 @@ class Store:
         """The conversation that is named, else the newest; empty when there is none.
 
         Raises:
-            ImportFormatError: if it is compressed in a way that cannot be undone here.
+            ImportFormatError: if it is damaged as a whole.
         """
 
         def wanted(rows: Rows) -> list[Json]:

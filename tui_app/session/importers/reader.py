@@ -31,11 +31,12 @@ _THOUGHTS: Mapping[str, tuple[str, ...]] = {
     "redacted_thinking": (), "redacted-reasoning": (), "redactedThinking": (), "input_json_delta": (),
 }  # fmt: skip
 _CALLS = ("tool_use", "toolCall", "tool_call", "function_call", "tool-call", "toolRequest")
-"""Types of blocks that are calls."""
+"""How types of blocks end that are calls: some say where the tool runs."""
 _CALL_ID = ("call_id", "tool_call_id", "toolCallId", "id")
 _CALL_NAME = ("toolCall.value.name", "function.name", "name", "function_name", "toolName", "function")
 _CALL_ARGS = ("toolCall.value.arguments", "function.arguments", "arguments", "args", "input")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
+"""How types of blocks end that are results."""
 _RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "source_call_id", "id")
 _RESULT_CONTENT = (
     "content", "toolResult.value.content", "toolResult.value", "toolResult.error", "result", "output.value",
@@ -405,7 +406,7 @@ class Reader:
         waiting: list[Any] = []
         for block in [*blocks, *([text_block(step["refusal"])] if step.get("refusal") else [])]:
             kind = text_at(block, "type")
-            if waiting and kind not in _CALLS:
+            if waiting and not kind.endswith(_CALLS):
                 # The model goes on when all calls of a step are answered.
                 waiting = self._block_results(number, waiting)
                 answer = self._respond(number, step)
@@ -413,7 +414,7 @@ class Reader:
                 signature = text_at(block, "signature", "data") if answer.signed_by else ""
                 name = kind if kind == "redacted_thinking" else ""
                 answer.thinking(text_at(block, *_THOUGHTS[kind]), signature, name)
-            elif kind in _CALLS:
+            elif kind.endswith(_CALLS):
                 waiting += self._call(number, answer, block)
             elif _is_result(block):
                 self._block_result(number, block)
@@ -548,4 +549,4 @@ def _listed(conversation: Any, shape: Shape) -> list[Any] | None:
 
 
 def _is_result(block: Any) -> bool:
-    return text_at(block, "type") in _RESULTS
+    return text_at(block, "type").endswith(_RESULTS)

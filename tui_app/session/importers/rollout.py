@@ -21,7 +21,10 @@ from tui_app.session.importers.values import (
 )  # fmt: skip
 
 ITEM = "response_item"
-CALLS = ("function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call")
+CALLS = (
+    "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call",
+    "image_generation_call",
+)  # fmt: skip
 _TYPES = (ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
 _BARE = ("reasoning", *CALLS, "function_call_output", "custom_tool_call_output")
 _NOTE_STARTS = (

@@ -1,9 +1,14 @@
 """Reading a foreign file: bytes to JSON values, whatever is wrong with them."""
 
+import codecs
+import gzip
+import io
 import json
 import math
 import re
 import stat
+import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +27,12 @@ _DATABASE = b"SQLite format 3\x00"
 _KINDS = {
     stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
 }  # fmt: skip
-_BOM = b"\xef\xbb\xbf"
+_BOM = codecs.BOM_UTF8
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
+_CHUNK = 65_536
+_SMALL, _MAX_UNPACKED, _MAX_RATIO = 1_000_000, 1_000_000_000, 250
+"""Bytes that any compressed file may hold, that one may hold at most, and how many times its own size."""
 _MAX_TRIES = 1_000
 """Places in a torn line at which a whole record is looked for."""
 
@@ -154,6 +164,9 @@ def read_source(path: Path) -> Source:
             raw = file.read(len(_DATABASE))
             # A database is read by queries; it may be far larger than what is wanted of it.
             raw += b"" if raw == _DATABASE else file.read()
+    if raw.startswith(_UTF_16):
+        # As a shell on Windows writes what a program printed.
+        raw = raw.decode("utf-16", "replace").encode()
     return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
 
 
@@ -206,6 +219,8 @@ def beside_file(path: Path, name: str) -> Json:
 def open_regular(path: Path) -> BinaryIO:
     """Open a file to read it, and nothing that looks like one: a pipe may wait for ever, a device never end.
 
+    One that was compressed is read as what it holds.
+
     Raises:
         ImportFormatError: if it is something else.
         OSError: if it cannot be read.
@@ -218,7 +233,32 @@ def open_regular(path: Path) -> BinaryIO:
         raise ImportFormatError(
             f"{path} is {what}, and only files are read. Write what comes out of it to a file first."
         )
-    return path.open("rb")
+    file = path.open("rb")
+    if not file.peek(len(_ZSTD)).startswith((_ZSTD, _GZIP)):
+        return file
+    with file:
+        return io.BytesIO(unpacked(file.read()))
+
+
+def unpacked(raw: bytes) -> bytes:
+    """What was compressed with zstd or gzip, as far as it goes."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+
+    packed = io.BytesIO(raw)
+    file = zstd.ZstdFile(packed) if raw.startswith(_ZSTD) else gzip.GzipFile(fileobj=packed)
+    left = max(_SMALL, min(_MAX_UNPACKED, _MAX_RATIO * len(raw)))
+    chunks: list[bytes] = []
+    try:
+        while chunk := file.read1(min(_CHUNK, left)):
+            chunks.append(chunk)
+            left -= len(chunk)
+    except (EOFError, OSError, zlib.error, zstd.ZstdError):
+        left = 0
+    # What breaks off is reported as a line that does.
+    return b"".join(chunks) + b"\n{" * (left == 0)
 
 
 def parse_json(text: str) -> Any:

@@ -16,7 +16,7 @@ from tui_app.session.importers.books import Timeline, plain_text
 from tui_app.session.importers.content import ContentReader
 from tui_app.session.importers.shape import SUB_AGENTS, Records
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import block_list, object_at, of_type, text_at, value_at
+from tui_app.session.importers.values import block_list, first_at, object_at, of_type, text_at, value_at
 
 _TALK = ("user", "assistant")
 _TITLES = ("summary", "ai-title", "custom-title")
@@ -35,6 +35,7 @@ _BOOKKEEPING = frozenset({
 
 def conversation(records: Records, out: Timeline) -> Records:
     """The records that stand, in order: pieces of one response together, a prompt where it was read."""
+    records = _with_summaries(records)
     nodes = _plant(records, out)
     talk = [node for node in nodes if node.is_talk]
     _take_back(nodes, talk)
@@ -62,6 +63,21 @@ def _is_head(record: Json, ids: set[str]) -> bool:
     return record.get("subtype") == "init" or (record.get("type") in _TITLES and not is_other)
 
 
+def _with_summaries(records: Records) -> Records:
+    """Each summary marked as one: what the command line prints tells it by its place alone."""
+    marked: Records = []
+    is_behind = False
+    for number, record in records:
+        is_told = is_behind and record.get("isSynthetic") is True
+        marked.append((number, {**record, "isCompactSummary": True} if is_told else record))
+        is_behind = _is_boundary(record) or (is_behind and record.get("type") not in _TALK)
+    return marked
+
+
+def _is_boundary(record: Json) -> bool:
+    return record.get("subtype") == "compact_boundary"
+
+
 @dataclass(eq=False)
 class _Node:
     number: int
@@ -78,7 +94,7 @@ class _Node:
 
     @property
     def is_boundary(self) -> bool:
-        return self.record.get("subtype") == "compact_boundary"
+        return _is_boundary(self.record)
 
     @property
     def is_answer(self) -> bool:
@@ -275,8 +291,8 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
         if boundary is not None and node.is_boundary:
             out.skip(boundary.number, _NO_SUMMARY)
         if is_compact_summary(record):
-            told = object_at(boundary.record, "compactMetadata") if boundary else {}
-            manual = told.get("trigger") == "manual"
+            told = first_at(boundary and boundary.record, "compactMetadata", "compact_metadata") or {}
+            manual = value_at(told, "trigger") == "manual"
             record, boundary = {**record, "type": "compaction", "told": told, "manual": manual}, None
         boundary = node if node.is_boundary else boundary
         if not node.is_boundary and (id(node) in whole or not node.is_answer):

@@ -75,7 +75,7 @@ CLAUDE_CODE = Shape(
         "attachment": {"role": "user", "content": ".attachment.prompt"},
         "compaction": {
             "role": SUMMARY, "first": ".told.preservedSegment.headUuid",
-            "before": ".told.preTokens", "after": ".told.postTokens",
+            "before": ".told.preTokens .told.pre_tokens", "after": ".told.postTokens .told.post_tokens",
         },
     },
     convert=_about,

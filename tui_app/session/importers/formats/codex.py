@@ -7,18 +7,22 @@ import json
 import re
 from typing import Any
 
+from tui_app.session.importers.content import picture
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note
 from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import list_at, object_at, text_at, value_at
+from tui_app.session.importers.values import first_at, list_at, object_at, text_at, value_at
 
 _NAMES = {kind: kind.removesuffix("_call") for kind in CALLS}
 _OUTPUTS = (
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
 )  # fmt: skip
-_ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "other")
-_ABOUT = ("session_meta", "turn_context", "world_state", "state")
+_ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "other")
+_ABOUT = (
+    "session_meta", "turn_context", "world_state", "state", "inter_agent_communication",
+    "inter_agent_communication_metadata",
+)  # fmt: skip
 _OVERFLOW = "context_window_exceeded"
 _SESSION = aside("records about session and turns were left out")
 _REPEATED = aside("events that repeat the conversation for the screen were left out")
@@ -47,6 +51,8 @@ def _item(record: Json) -> Json:
 
 def _told(item: Json) -> Json:
     kind, role = text_at(item, "type"), text_at(item, "role")
+    if kind == "agent_message":
+        return {"role": NOTE}
     if kind == "message":
         noted = role in ("system", "developer") or (role == "user" and is_note(item.get("content")))
         return {"role": NOTE if noted else role, "content": item.get("content")}
@@ -59,10 +65,12 @@ def _told(item: Json) -> Json:
         name = text_at(item, "name") or _NAMES[kind]
         name = f"{item['namespace']}.{name}" if text_at(item, "namespace") else name
         given = next(
-            (item[key] for key in ("arguments", "action") if key in item), {"input": item.get("input")}
+            (item[key] for key in ("arguments", "action") if key in item),
+            {"input": first_at(item, "input", "revised_prompt")},
         )
-        call_id = text_at(item, "call_id", "id")
-        return {"role": "assistant", "tool_calls": [{"id": call_id, "name": name, "arguments": given}]}
+        made = [picture("image/png", item["result"])] if text_at(item, "result") else None
+        call = {"id": text_at(item, "call_id", "id"), "name": name, "arguments": given, "output": made}
+        return {"role": "assistant", "tool_calls": [call]}
     if kind in _OUTPUTS:
         output = item.get("output", item.get("tools"))
         told = output.get("content", output) if isinstance(output, dict) else output
@@ -93,7 +101,8 @@ CODEX = Shape(
     ),
     places=(
         files_in(
-            "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"
+            # Old ones are compressed.
+            "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl*", "archived_sessions/**/rollout-*.jsonl*"
         ),
     ),
     model=(), models=("model", "collaboration_mode.settings.model"),

@@ -1,6 +1,5 @@
 """Threads of Zed: values that are told apart by the name of their one key."""
 
-import importlib
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +8,7 @@ from tui_app.session.importers.content import attached, picture, text_block
 from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, parsed
 from tui_app.session.importers.places import stores_in
 from tui_app.session.importers.shape import ASIDE, Shape
-from tui_app.session.importers.source import ImportFormatError, Json
+from tui_app.session.importers.source import ImportFormatError, Json, unpacked
 from tui_app.session.importers.values import (
     block_list,
     list_at,
@@ -18,10 +17,6 @@ from tui_app.session.importers.values import (
     text_at,
     value_at,
 )
-
-_MAX_UNPACKED = 200_000_000
-"""Bytes of a thread that are still read: compressed, it may claim any size."""
-_MAX_RATIO = 250
 
 
 def _heads(rows: Rows) -> list[Row]:
@@ -38,28 +33,10 @@ def _heads(rows: Rows) -> list[Row]:
 def _document(rows: Rows, head: Row) -> Json:
     (row,) = rows("SELECT data, data_type FROM threads WHERE id = ?", str(head["id"]))
     data = as_bytes(row["data"])
-    thread = parsed((_unpacked(data) if row["data_type"] == "zstd" else data).decode("utf-8", "replace"))
-    return {**head, **(thread if isinstance(thread, dict) else {})}
-
-
-def _unpacked(data: bytes) -> bytes:
-    """Data that was compressed with zstd, which Python knows from 3.14 on.
-
-    Raises:
-        ImportFormatError: if this Python does not, or the data is damaged.
-    """
-    limit = min(_MAX_UNPACKED, _MAX_RATIO * len(data))
-    try:
-        unpacked: bytes = (
-            importlib.import_module("compression.zstd").ZstdDecompressor().decompress(data, limit)
-        )
-    except ImportError:
-        raise ImportFormatError(
-            "The thread is compressed with zstd, which Python has from 3.14 on: install Plimsoll with it."
-        ) from None
-    except Exception as error:
-        raise ImportFormatError(f"The thread could not be unpacked: {error}.") from error
-    return unpacked
+    thread = parsed((unpacked(data) if row["data_type"] == "zstd" else data).decode("utf-8", "replace"))
+    if not isinstance(thread, dict):
+        raise ImportFormatError("The thread is damaged and cannot be read. Another may be whole: FILE#ID.")
+    return {**head, **thread}
 
 
 _STORE = Store(
