@@ -386,6 +386,12 @@ def test_pi_compaction_keeps_the_messages_it_names(tmp_path: Path) -> None:
     assert (compaction.messages_before, compaction.messages_after, compaction.messages_removed) == (4, 4, 1)
 
 
+def test_pi_tells_what_an_answer_cost(tmp_path: Path) -> None:
+    records = foreign.pi()
+    records[-1]["message"]["usage"] = {"input": 1, "output": 2, "cost": {"input": 0.1, "total": 0.25}}
+    assert of(read_lines(tmp_path, records), AssistantMessage)[-1].cost_usd == 0.25
+
+
 def test_pi_answers_that_failed_or_were_stopped(tmp_path: Path) -> None:
     records = foreign.pi()
     failed = {"role": "assistant", "content": [], "stopReason": "error", "errorMessage": "overloaded"}
@@ -457,6 +463,30 @@ def test_opencode_compaction(tmp_path: Path) -> None:
     (compaction,) = of(imported, CompactionComplete)
     assert compaction.summary == "They fixed it."
     assert len(said(imported)) == 1
+
+
+def test_opencode_answers_and_tools_that_were_stopped_and_a_picture_that_a_tool_showed(
+    tmp_path: Path,
+) -> None:
+    shown = {"type": "file", "mime": "image/png", "url": "data:image/png;base64,QUJD"}
+    states: list[foreign.Json] = [
+        {"status": "completed", "input": {}, "output": "Seen", "attachments": [shown]},
+        {"status": "error", "input": {}, "error": "Tool execution aborted"},
+    ]
+    parts = [
+        {"type": "tool", "callID": f"t{at}", "tool": "look", "state": each} for at, each in enumerate(states)
+    ]
+    document = foreign.opencode()
+    error = {"name": "MessageAbortedError", "data": {"message": "The operation was aborted."}}
+    info = {"id": "m9", "role": "assistant", "error": error}
+    document["messages"].append({"info": info, "parts": [*parts, {"type": "text", "text": "I w"}]})
+    imported = read_document(tmp_path, document)
+    results = of(imported, ToolResult)[-2:]
+    assert [(each.text, each.outcome) for each in results] == [
+        ("Seen\n\n[image/png]", "success"), ("Tool execution aborted", "interrupted"),
+    ]  # fmt: skip
+    answer = of(imported, AssistantMessage)[-1]
+    assert (answer.text, answer.interrupted, of(imported, Error)) == ("I w", True, [])
 
 
 def test_opencode_image_whose_base64_is_sloppy_is_kept(tmp_path: Path) -> None:

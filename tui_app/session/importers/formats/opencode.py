@@ -121,18 +121,22 @@ def _answers(message: Json) -> list[Json]:
     model = text_at(message, "modelID", "model.modelID") or None
     told = [{"role": "assistant", "model": model, **_content(step)} for step in steps]
     told[-1] |= {key: message.get(key) for key in ("tokens", "finish", "cost")}
-    if object_at(message, "error"):
+    if text_at(message, "error.name") == "MessageAbortedError":
+        told[-1]["state"] = "interrupted"
+    elif object_at(message, "error"):
         text = text_at(message, "error.data.message", "error.name") or "The answer failed."
         told.append({"role": TROUBLE, "message": text})
     return told
 
 
 def _content(step: list[Any]) -> Json:
-    calls = [
+    calls: list[Json] = []
+    for part in of_type(step, "tool"):
         # The program may have cleared a result since to save room.
-        {**object_at(part, "state"), "id": text_at(part, "callID"), "name": part.get("tool")}
-        for part in of_type(step, "tool")
-    ]
+        state = object_at(part, "state")
+        if files := list(map(_block, list_at(state, "attachments"))):
+            state = {**state, "output": [state.get("output"), *files]}
+        calls.append({**state, "id": text_at(part, "callID"), "name": part.get("tool")})
     return {"content": [part for part in step if value_at(part, "type") != "tool"], "tool_calls": calls}
 
 
@@ -145,6 +149,7 @@ OPENCODE = Shape(
         "fresh": "tokens.input", "output": "tokens.output", "read": "tokens.cache.read",
         "written": "tokens.cache.write", "thought": "tokens.reasoning",
     },
-    tells_trigger=True, denied=("the user rejected permission",), order=_with_triggers, quiet=_QUIET,
+    tells_trigger=True, denied=("the user rejected permission",),
+    stopped=("tool execution aborted",), order=_with_triggers, quiet=_QUIET,
     block=_block, message="info", kind=("info.role",), kinds={"user": _prompt, "assistant": _answers},
 )  # fmt: skip

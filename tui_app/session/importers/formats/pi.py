@@ -6,7 +6,7 @@ from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import text_at
+from tui_app.session.importers.values import text_at, value_at
 
 _ASIDE = ("label", "model_change", "session", "session_info", "thinking_level_change")
 _LEFT = {**aside("entries that are not messages were left out"), "title": ".name", "model": ".modelId"}
@@ -14,7 +14,8 @@ _LEFT = {**aside("entries that are not messages were left out"), "title": ".name
 
 def _answer(message: Json) -> list[Json]:
     stop, error = message.get("stopReason"), text_at(message, "errorMessage")
-    answer = {**message, "finish": stop, "state": "interrupted" if stop == "aborted" else ""}
+    state = "interrupted" if stop == "aborted" else ""
+    answer = {**message, "finish": stop, "state": state, "cost": value_at(message, "usage.cost.total")}
     return [answer, *([{"role": TROUBLE, "message": error}] if error and stop == "error" else [])]
 
 
