@@ -519,6 +519,24 @@ def test_swe_agent_with_ids(tmp_path: Path) -> None:
     assert of(imported, ToolResult)[0].tool_call_id == "c1"
 
 
+def test_swe_agent_hears_what_its_last_action_answered(tmp_path: Path) -> None:
+    document = foreign.swe_agent()
+    call = {"id": "c9", "type": "function", "function": {"name": "submit", "arguments": "{}"}}
+    act = {
+        "role": "assistant",
+        "content": "Now.",
+        "thought": "Now.",
+        "action": "submit",
+        "tool_calls": [call],
+    }
+    document["history"] += [{"role": "user", "content": "ok"}, act]
+    document["trajectory"].append({"action": "submit", "observation": "diff --git"})
+    imported = read_document(tmp_path, document)
+    result = of(imported, ToolResult)[-1]
+    assert (result.name, result.text, result.outcome) == ("submit", "diff --git", "success")
+    assert imported.skipped == ()
+
+
 def test_openhands(tmp_path: Path) -> None:
     imported = read_document(tmp_path, foreign.openhands())
     assert said(imported) == ["Fix the till"]

@@ -132,6 +132,29 @@ def test_a_result_that_stands_twice_counts_once(tmp_path: Path) -> None:
     assert "1 duplicate results count once." in imported.notes
 
 
+def test_a_call_of_cline_is_known_by_the_id_that_its_result_names(tmp_path: Path) -> None:
+    messages = json.loads(json.dumps(foreign.DOCUMENTS["cline"]))
+    block = {"type": "tool_use", "id": "t9", "call_id": "fc_9", "name": "read_file", "input": {}}
+    messages.append({"role": "assistant", "content": [block]})
+    messages.append({"role": "user", "content": [mapped_samples.answered("t9", content="print()")]})
+    path = tmp_path / "file"
+    path.write_text(json.dumps(messages))
+    imported = import_file(path)
+    result = imported.events[-1].data
+    assert isinstance(result, ToolResult)
+    assert (imported.format, result.text, imported.skipped) == ("cline", "print()", ())
+
+
+def test_what_kimi_says_of_an_earlier_context_is_nobodys_prompt(tmp_path: Path) -> None:
+    told = "<system>Previous context has been compacted. Here is the output:</system>\nThe till is fixed."
+    records = [{"role": "user", "content": told}, *foreign.LINES["kimi"]]
+    path = tmp_path / "file"
+    path.write_bytes(foreign.jsonl(records))
+    data = [event.data for event in import_file(path).events]
+    assert [each.text for each in data if isinstance(each, UserMessage)] == ["Fix the till"]
+    assert told in [each.text for each in data if isinstance(each, AssistantMessage)]
+
+
 def test_a_picture_of_goose_is_taken_over(tmp_path: Path) -> None:
     records = mapped_samples.goose()
     records[1]["content"].append({"type": "image", "data": "QUJD", "mimeType": "image/png"})

@@ -32,7 +32,7 @@ _THOUGHTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 _CALLS = ("tool_use", "toolCall", "tool_call", "function_call", "tool-call", "toolRequest")
 """How types of blocks end that are calls: some say where the tool runs."""
-_CALL_ID = ("call_id", "tool_call_id", "toolCallId", "id")
+_CALL_ID = ("tool_call_id", "toolCallId", "id", "call_id")
 _CALL_NAME = ("toolCall.value.name", "function.name", "name", "function_name", "toolName", "function")
 _CALL_ARGS = ("toolCall.value.arguments", "function.arguments", "arguments", "args", "input")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")

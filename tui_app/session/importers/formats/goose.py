@@ -42,5 +42,5 @@ GOOSE = Shape(
     talk=("conversation", "conversation.messages"), time=("created",), title=("name", "description"),
     cwd=("working_dir",), models=("model", "model_config.model_name"), about=("!role",),
     noted=("metadata.userVisible=false",),
-    quiet=("toolConfirmationRequest", "systemNotification", "frontendToolRequest"),
+    quiet=("actionRequired", "toolConfirmationRequest", "systemNotification", "frontendToolRequest"),
 )  # fmt: skip

@@ -32,18 +32,19 @@ def _find(source: Source) -> Found | None:
 def _with_actions(records: Records, _out: Timeline) -> Records:
     """Actions in plain text as calls, and the message behind each as its result."""
     stands: Records = []
-    waiting = False
+    waiting: dict[str, bool] = {}
+    """Whether the message of a role is what the action before it answered."""
     for number, item in records:
-        role, ids = item.get("role"), list_at(item, "tool_call_ids")
+        role, ids = text_at(item, "role"), list_at(item, "tool_call_ids")
         action = text_at(item, "action").strip() if role == "assistant" else ""
         told: Json = {}
         if action and not item.get("tool_calls"):
             told = _acting(item, action)
         elif ids and isinstance(ids[0], str):
             told = {"role": "tool", "tool_call_id": ids[0]}
-        elif waiting and role in ("user", _LAST) and item.get("content") is not None:
+        elif waiting.get(role) and item.get("content") is not None:
             told = {"role": "tool"}
-        waiting = "tool_calls" in told
+        waiting = {"user": "tool_calls" in told, _LAST: bool(action)}
         if role != _LAST or told:
             stands.append((number, {**item, **told}))
     return stands
