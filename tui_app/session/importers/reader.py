@@ -1,5 +1,6 @@
 """The one reader: a file of a known shape becomes the events of a log."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, get_args
@@ -40,7 +41,7 @@ _RESULTS = ("tool_result", "tool-result", "toolResponse")
 _RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "source_call_id", "id")
 _RESULT_CONTENT = (
     "content", "toolResult.value.content", "toolResult.value", "toolResult.error", "result", "output.value",
-    "output", "run.result", "run.error.message", "run.error", "run.reason", "error",
+    "output", "run.result", "run.error.message", "run.error", "run.reason", "error", "resultDisplay",
 )  # fmt: skip
 _STATES = (
     "is_error", "isError", "status", "run.status", "toolResult.status", "toolResult.value.isError",
@@ -50,7 +51,7 @@ _FAILED = (True, "error", "errored", "failed", "error-text", "error-json")
 _DENIED = ("rejected-by-user", "denied", "canceled", "cancelled")
 _OUTPUT = ("result", "output", "error")
 """Where a call has what the tool answered."""
-_DONE = ("completed", *_FAILED[1:], *_DENIED)
+_DONE = ("completed", "success", *_FAILED[1:], *_DENIED)
 """States of calls that were answered, if only with nothing."""
 _REASONING = ("reasoning_content", "reasoning", "reasoning.text", "thinking.text")
 _FINISH = {
@@ -76,7 +77,7 @@ class _Answer:
     signed_by: str
     """Who signed its thoughts; only the same one can read them again."""
     parts: list[Json] = field(default_factory=list)
-    usage: Json = field(default_factory=dict)
+    usage: Counter[str] = field(default_factory=Counter)
     finish: str | None = None
     state: str = "complete"
     cost: float | None = None
@@ -102,14 +103,13 @@ class _Answer:
             self.parts.append({"part_kind": "thinking", "content": text, **signed, **named})
 
     def message(self) -> Json:
-        used = {name: self.usage.get(name, 0) for name in ("total", "fresh", "read", "written", "output")}
+        used = self.usage
         usage = {
             "input_tokens": used["total"] or used["fresh"] + used["read"] + used["written"],
             "cache_read_tokens": used["read"], "cache_write_tokens": used["written"],
-            "output_tokens": used["output"], "details": {},
+            "output_tokens": used["output"] + used["apart"],
+            "details": +Counter({"reasoning_tokens": used["thought"] + used["apart"]}),
         }  # fmt: skip
-        if thought := self.usage.get("thought"):
-            usage["details"] = {"reasoning_tokens": thought}
         signed = {"provider_name": self.signed_by, "provider_response_id": self.response or None}
         parts = [
             {**part, "content": "".join(part["content"])} if part["part_kind"] == "text" else part
@@ -397,7 +397,7 @@ class Reader:
     def _assistant(self, number: int, step: Json, blocks: list[Any]) -> None:
         answer = self._respond(number, step)
         for name, paths in self.shape.tokens.items():
-            answer.usage[name] = answer.usage.get(name, 0) + number_at(step, *paths.split())
+            answer.usage[name] += number_at(step, *paths.split())
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
         answer.state = text_at(step, "state") or answer.state
         if type(cost := step.get("cost")) in (int, float) and cost:
@@ -483,6 +483,7 @@ class Reader:
         self._end_answer()
         if isinstance(content, dict) and isinstance(content.get("text"), str):
             content = content["text"]
+        content = list(map(self.shape.block, content)) if isinstance(content, list) else content
         calls = self.out.calls
         call = calls.finish(call_id) if call_id else calls.finish_oldest(name) or calls.finish_oldest()
         if call is None:

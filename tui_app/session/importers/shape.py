@@ -97,7 +97,7 @@ class Shape:
     finish: tuple[str, ...] = ("finish",)
     tokens: Mapping[str, str] = field(default_factory=dict)
     """Of a message, each under paths with blanks between: ``total`` input, or what of it is ``fresh``,
-    ``read`` and ``written`` (cache); ``output``, and what of it was ``thought``."""
+    ``read`` and ``written`` (cache); ``output``, and what of it was ``thought``, or ``apart`` from it."""
     title: tuple[str, ...] = ("title",)
     cwd: tuple[str, ...] = ("cwd",)
     models: tuple[str, ...] = ()

@@ -12,7 +12,6 @@ from tui_app.session.importers.source import Json, Source, shown
 from tui_app.session.importers.values import (
     block_list,
     list_at,
-    number_at,
     object_at,
     objects_at,
     text_at,
@@ -24,7 +23,6 @@ _SNAPSHOT = "<state_snapshot>"
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 """What stands around files that a prompt names."""
 _QUIET = aside("messages of the program (not the model) were left out")
-_STATES = ("success", "cancelled", "error")
 
 
 def _order(records: Records, out: Timeline) -> Records:
@@ -69,15 +67,8 @@ def _prompt(record: Json) -> Json:
 
 
 def _answer(record: Json) -> Json:
-    calls = [
-        {**each, "result": _output(each) if each.get("status") in _STATES else None}
-        for each in objects_at(record, "toolCalls")
-    ]
     thoughts = [{"type": "thinking", "thinking": _thought(each)} for each in list_at(record, "thoughts")]
-    output = number_at(record, "tokens.output") + number_at(record, "tokens.thoughts")
-    tokens = {**object_at(record, "tokens"), "output": output}
-    content = [*thoughts, *block_list(record.get("content"))]
-    return {**record, "role": "assistant", "content": content, "toolCalls": calls, "tokens": tokens}
+    return {**record, "role": "assistant", "content": [*thoughts, *block_list(record.get("content"))]}
 
 
 def _thought(thought: Any) -> str:
@@ -106,20 +97,9 @@ def part_block(part: Any) -> Any:
         return picture(inline.get("mimeType"), inline.get("data"), "document")
     if file := object_at(part, "fileData"):
         return text_block(f"[file: {text_at(file, 'fileUri')}]")
-    return part
-
-
-def _output(call: Json) -> Any:
-    """What a tool answered: the text inside of its function responses, else what was shown."""
-    result = call.get("result")
-    blocks: list[Any] = []
-    for part in result if isinstance(result, list) else [result]:
-        response = value_at(part, "functionResponse.response")
-        if isinstance(response, dict):
-            blocks.append(response.get("output", response.get("error", response)))
-        elif part is not None:
-            blocks.append(part_block(part))
-    return blocks or text_at(call, "resultDisplay")
+    # What a tool answered stands inside of its function's response.
+    response = value_at(part, "functionResponse.response")
+    return response.get("output", response.get("error", response)) if isinstance(response, dict) else part
 
 
 def _document(source: Source) -> Found | None:
@@ -138,6 +118,6 @@ GEMINI_CLI = Shape(
     },
     tokens={
         "total": "tokens.input", "output": "tokens.output", "read": "tokens.cached",
-        "thought": "tokens.thoughts",
+        "apart": "tokens.thoughts",
     },
 )  # fmt: skip

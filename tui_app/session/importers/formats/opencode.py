@@ -101,8 +101,6 @@ def _block(part: Any) -> Any:
     if value_at(part, "type") != "file":
         # A text in the place of a part says why it could not be read.
         return part if isinstance(part, dict) else [part]
-    if url.startswith("data:image/"):
-        return {"type": "image_url", "image_url": url}
     if url.startswith("data:"):
         return {"type": "file", "file": {"file_data": url}}
     return text_block(f"[file: {text_at(part, 'filename') or url}]")
@@ -134,8 +132,8 @@ def _content(step: list[Any]) -> Json:
     for part in of_type(step, "tool"):
         # The program may have cleared a result since to save room.
         state = object_at(part, "state")
-        if files := list(map(_block, list_at(state, "attachments"))):
-            state = {**state, "output": [state.get("output"), *files]}
+        if files := list_at(state, "attachments"):
+            state = {**state, "output": [text_block(state.get("output")), *files]}
         calls.append({**state, "id": text_at(part, "callID"), "name": part.get("tool")})
     return {"content": [part for part in step if value_at(part, "type") != "tool"], "tool_calls": calls}
 
