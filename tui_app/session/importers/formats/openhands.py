@@ -6,119 +6,40 @@ Since version 1 they are events of other kinds: an object a line, a list, or a f
 from collections.abc import Callable
 from typing import Any
 
-from tui_app.session.importers.books import Timeline
-from tui_app.session.importers.content import text_block
+from tui_app.session.importers.actions import ACTIONS, LEFT, event, with_calls
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
-from tui_app.session.importers.source import ImportFormatError, Json, Source, shown
+from tui_app.session.importers.shape import SUMMARY, TROUBLE, Shape, aside
+from tui_app.session.importers.source import ImportFormatError, Json, Source
 from tui_app.session.importers.values import (
     block_list,
     list_at,
-    object_at,
-    objects_at,
     text_at,
     value_at,
 )  # fmt: skip
 
-_RESPONSE = "tool_call_metadata.model_response"
-_QUIET = (
-    "change_agent_state", "agent_state_changed", "null", "recall", "pause", "resume", "loadmemory",
-    "condensation_request",
-)  # fmt: skip
 _LISTS = ("history", "events", "trajectory")
 _SOURCES = ("agent", "user", "environment", "hook")
 _MODEL = ("agent.llm.model", "value.agent.llm.model", "value.llm.model")
-_LEFT = "events that are not messages were left out"
-
-
-def _is_old(item: Any) -> bool:
-    kind = value_at(item, "action"), value_at(item, "observation")
-    return value_at(item, "source") is not None and any(isinstance(each, str) for each in kind)
 
 
 def _is_event(item: Any) -> bool:
-    return text_at(item, "kind") in _EVENTS and value_at(item, "source") in _SOURCES
+    """Whether it is an event; those before version 1 name an action or an observation."""
+    by = value_at(item, "source")
+    is_new = text_at(item, "kind") in _EVENTS and by in _SOURCES
+    return is_new or (by is not None and bool(text_at(item, "action", "observation")))
 
 
 def _find(source: Source) -> Found | None:
-    """The first history, or the events since version 1."""
-    if _is_event(source.document):
+    """The first history."""
+    if _is_event(source.document) and "kind" in source.document:
         folder = source.path.absolute().parent
         raise ImportFormatError(f"{source.path} is one event of OpenHands. Import their folder: {folder}")
-    if (events := find_messages(source.value, _is_event, homes=("events", "items", *_LISTS))) is not None:
-        return events
-    records = source.value if isinstance(source.value, list) else [source.value]
-    lists = [(each, list_at(each, name)) for each in records for name in _LISTS]
-    known = [(each, history) for each, history in lists if any(map(_is_old, history))]
-    if not known and any(map(_is_old, records)):
-        return Found(records)
-    return Found(known[0][1], known[0][0], len(known) - 1) if known else None
-
-
-def _with_calls(records: Records, _out: Timeline) -> Records:
-    """Each observation with the id of the call that it answers, each response told once."""
-    calls: dict[str, str] = {}
-    stands: Records = []
-    told = ""
-    for number, item in records:
-        action, cause = text_at(item, "action"), str(item.get("cause"))
-        more: Json = {}
-        if action and action not in _ACTIONS:
-            call_id = text_at(item, "tool_call_metadata.tool_call_id") or f"action {item.get('id')}"
-            calls[str(item.get("id"))] = call_id
-            response = text_at(item, f"{_RESPONSE}.id")
-            more = {"call": call_id, "again": bool(response) and response == told}
-            told = response
-        elif cause in calls:
-            more = {"call": calls[cause]}
-        stands.append((number, {**item, **more}))
-    return stands
+    return find_messages(source.value, _is_event, homes=("items", *_LISTS))
 
 
 def _convert(item: Json) -> Json:
-    observation = item.get("observation")
-    if "kind" in item or "agent" in item:
-        return aside(_LEFT, model=text_at(item, *_MODEL))
-    if action := text_at(item, "action"):
-        return {"role": "assistant", "response": text_at(item, f"{_RESPONSE}.id"), **_called(item, action)}
-    if "call" in item:
-        failed = observation == "error" or item.get("success") is False
-        return {**item, "role": "tool", "tool_call_id": item["call"], "is_error": failed}
-    if "action" in item or observation in _QUIET:
-        return aside(_LEFT)
-    if observation == "error" and "cause" not in item:
-        # The program answered what the model wrote before it became an action.
-        return {"role": NOTE}
-    return {"unknown": f"result without its action: {shown(observation)}"}
-
-
-def _condensed(item: Json) -> Json:
-    gone = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
-    return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
-
-
-def _message(item: Json) -> Json:
-    said, args = text_at(item, "args.content", "message"), object_at(item, "args")
-    if item.get("source") != "user":
-        return {"role": "assistant", "content": said, "response": text_at(item, f"{_RESPONSE}.id")}
-    return {"role": "user", "content": [text_block(said), *([args] if list_at(args, "image_urls") else [])]}
-
-
-def _called(item: Json, action: str) -> Json:
-    """The call as the model made it; what the program made of it when the response is not there."""
-    response, call_id = object_at(item, _RESPONSE), item["call"]
-    choices = list_at(response, "choices")
-    message = object_at(choices[0], "message") if choices else {}
-    made = [each for each in objects_at(message, "tool_calls") if each.get("id") == call_id]
-    given = value_at(made[-1], "function.arguments") if made else None
-    args = {key: value for key, value in object_at(item, "args").items() if key != "thought"}
-    name = text_at(item, "tool_call_metadata.function_name") or action
-    call = {"id": call_id, "name": name, "arguments": args if given is None else given}
-    if item["again"]:
-        return {"tool_calls": [call]}
-    said = text_at(message, "content") or text_at(item, "args.thought")
-    model = text_at(response, "model") or None
-    return {"content": said, "tool_calls": [call], "model": model, "usage": response.get("usage")}
+    is_about = "kind" in item or "agent" in item
+    return aside(LEFT, model=text_at(item, *_MODEL)) if is_about else event(item)
 
 
 def _acted(item: Json) -> Json:
@@ -144,20 +65,16 @@ _EVENTS: dict[str, Json | Callable[[Json], Json]] = {
     "Condensation": {"role": SUMMARY, "content": ".summary", "gone": ".forgotten_event_ids"},
     "ConversationErrorEvent": {"role": TROUBLE, "message": ".detail .code"},
 }  # fmt: skip
-_ACTIONS: dict[str, Json | Callable[[Json], Json]] = {
-    **dict.fromkeys(_QUIET, aside(_LEFT)), "condensation": _condensed, "message": _message,
-    "system": {"role": "system", "content": ".args.content .message"},
-}  # fmt: skip
 _SIGNS = (
     "{0}source {0}action", "{0}source {0}observation",
     f"{{0}}source={'|'.join(_SOURCES)} {{0}}kind={'|'.join(_EVENTS)}",
 )  # fmt: skip
 OPENHANDS = Shape(
-    name="openhands", program="OpenHands", find=_find, order=_with_calls, convert=_convert,
-    kind=("kind", "action"), kinds=_EVENTS | _ACTIONS, message="llm_message",
+    name="openhands", program="OpenHands", find=_find, order=with_calls, convert=_convert,
+    kind=("kind", "action"), kinds=_EVENTS | ACTIONS, message="llm_message",
     noted=("kind=MessageEvent source!=user",),
     signs=tuple(
-        sign.format(path) for path in ("", *(f"{name}." for name in (*_LISTS, "items"))) for sign in _SIGNS
+        sign.format(path) for path in ("", "items.", *(f"{name}." for name in _LISTS)) for sign in _SIGNS
     ),
     models=("model", "metadata.llm_config.model", "llm_config.model"),
     tokens={"total": "usage.prompt_tokens", "output": "usage.completion_tokens"},

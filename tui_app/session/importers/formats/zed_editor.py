@@ -55,7 +55,7 @@ def _zed(message: Json) -> Json:
     if "User" not in message and "Agent" not in message:
         return {**message, "role": ASIDE if set(message) <= {"Resume", "Compaction"} else ""}
     results = [
-        {**each, "content": list(map(_zed_block, block_list(each.get("content"))))}
+        {**each, "content": block_list(each.get("content"))}
         for each in object_at(inner, "tool_results").values()
         if isinstance(each, dict)
     ]
