@@ -4,6 +4,8 @@ Turns may have been undone; the tokens of each answer are told behind it, as a s
 compaction kept has to be found among the prompts before it.
 """
 
+import json
+import re
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +20,7 @@ from tui_app.session.importers.values import (
     objects_at,
     of_type,
     text_at,
+    value_at,
 )  # fmt: skip
 
 ITEM = "response_item"
@@ -32,6 +35,7 @@ _NOTE_STARTS = (
     "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
 )  # fmt: skip
 """How prompts begin that the program writes in the user's name."""
+_CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
 _CUT_FROM = 40
 """Characters at which a prompt is known by its beginning."""
 _KEPT_BYTES = 80_000
@@ -94,6 +98,19 @@ def is_note(content: Any) -> bool:
     texts = [text_at(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
     noted = (text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts)
     return bool(texts) and all(noted)
+
+
+def is_failed(output: Any) -> bool:
+    """Whether an output reports an exit code that is not 0."""
+    text = output if isinstance(output, str) else ""
+    if text.startswith("{"):
+        try:
+            code = value_at(json.loads(text), "metadata.exit_code")
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(code, int) and code != 0
+    lines = (_CODE.match(line.strip()) for line in text.splitlines()[:6])
+    return any(match and int(match["code"]) for match in lines)
 
 
 def text_of(item: Json) -> str:

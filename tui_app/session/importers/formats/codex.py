@@ -3,16 +3,14 @@
 What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
 """
 
-import json
 import re
-from typing import Any
 
 from tui_app.session.importers.content import picture
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_note
+from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_failed, is_note
 from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import first_at, list_at, object_at, text_at, value_at
+from tui_app.session.importers.values import first_at, list_at, object_at, text_at
 
 _NAMES = {kind: kind.removesuffix("_call") for kind in CALLS}
 _OUTPUTS = (
@@ -26,7 +24,6 @@ _ABOUT = (
 _OVERFLOW = "context_window_exceeded"
 _SESSION = aside("records about session and turns were left out")
 _REPEATED = aside("events that repeat the conversation for the screen were left out")
-_CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
 
 
 def _convert(record: Json) -> Json:
@@ -74,24 +71,11 @@ def _told(item: Json) -> Json:
     if kind in _OUTPUTS:
         output = item.get("output", item.get("tools"))
         told = output.get("content", output) if isinstance(output, dict) else output
-        failed = object_at(item, "output").get("success") is False or _failed(told)
+        failed = object_at(item, "output").get("success") is False or is_failed(told)
         # Where no code tells, the words do.
         state = {"is_error": True} if failed else {}
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
     return _SESSION if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
-
-
-def _failed(output: Any) -> bool:
-    """Whether an output reports an exit code that is not 0."""
-    text = output if isinstance(output, str) else ""
-    if text.startswith("{"):
-        try:
-            code = value_at(json.loads(text), "metadata.exit_code")
-        except (ValueError, RecursionError):
-            return False
-        return isinstance(code, int) and code != 0
-    lines = (_CODE.match(line.strip()) for line in text.splitlines()[:6])
-    return any(match and int(match["code"]) for match in lines)
 
 
 CODEX = Shape(
