@@ -219,9 +219,9 @@ class Strict:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 asked = self.headers.get("x-interaction-type", "")
-                answer = outer.judged(self.path, body, summary=bool(asked))
                 wanted = bool(body.get("stream") or "stream" in self.path)
                 outer.streamed.append(wanted)
+                answer = outer.judged(self.path, body, summary=bool(asked))
                 refused = outer.is_refused
                 streams = wanted and not refused
                 cut = outer.cuts.pop(0) if streams and not asked and outer.cuts else ""

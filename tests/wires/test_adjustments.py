@@ -202,12 +202,21 @@ async def test_no_more_tools_are_defined_than_a_provider_takes(strict: Strict, w
     assert asked.notices == ["keen-1 takes 5 tools at most, so the others are left out."]
 
 
-@pytest.mark.parametrize("wire", ["openai-chat", "openai", "anthropic"])
-@pytest.mark.parametrize("words", ["You must be verified to stream this model.", "Nein."])
+NO_SUCH_PATH = (
+    "models/keen-1 is not found for API version v1beta, or is not supported for streamGenerateContent."
+)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("You must be verified to stream this model.", 400), ("Nein.", 400), (NO_SUCH_PATH, 404)],
+)
 async def test_a_model_that_may_not_be_streamed_answers_in_one_piece(
-    strict: Strict, wire: str, words: str
+    strict: Strict, wire: str, words: str, status: int
 ) -> None:
-    strict.check = lambda body: [words] if body.get("stream") else []
+    strict.check = lambda _body: [words] if strict.streamed[-1] else []
+    strict.status = status
     strict.text = "In one piece."
     asked = Asked(strict, wire)
     history = await asked.say()

@@ -331,6 +331,8 @@ def _set(**fields: object) -> _Change:
 
 _ONE_SYSTEM: dict[str, object] = {"one_system": True, "joined_system": True}
 _NO_SYSTEM = _set(**_ONE_SYSTEM, systems=False)
+_STREAMING = ("stream(ing|ed)?", "stream_generate_content")
+"""Of Google's API it is a path of its own."""
 _FILES: dict[str, tuple[str, ...]] = {
     "document": ("documents?", "files?", "file_data", "input_file", "pdf", "application/pdf"),
     "audio": ("audio", "input_audio", "audio_url", "sound"),
@@ -370,7 +372,7 @@ _ROWS = (
         (_set(thinking=False),),
         unnamed=True,
     ),
-    _Row("streams", ("stream(ing|ed)?",), lambda asked: asked.streams, (_set(streams=False),), unnamed=True),
+    _Row("streams", _STREAMING, lambda asked: asked.streams, (_set(streams=False),), unnamed=True),
     _Row(
         "schemas",
         ("schemas?", "json_schema", "input_schema", "parameters", "properties", r"\$ref", r"\$defs"),
