@@ -891,6 +891,21 @@ def test_events_of_a_run(plimsoll: Plimsoll, home: Path) -> None:
     assert result.lines[-1]["type"] == "session.end"
 
 
+def test_a_session_that_events_have_named_can_be_continued(plimsoll: Plimsoll, home: Path) -> None:
+    define(home, ("userPrompt", "echo no >&2; exit 2"))
+    assert plimsoll(*QUESTION).code == 1
+    assert plimsoll("sessions", "--json").json["sessions"] == []
+    refused = plimsoll(*QUESTION, "--json")
+    assert refused.code == 1
+    session = refused.lines[0]["session"]
+    assert "user.message" not in {line["type"] for line in refused.lines}
+    assert plimsoll(*QUESTION, "--session", session).code == 1
+    define(home)
+    again = plimsoll(*QUESTION, "--session", session, "--json")
+    assert again.code == 0, again.err
+    assert {line["session"] for line in again.lines} == {session}
+
+
 def test_text_says_only_what_did_not_go_well(plimsoll: Plimsoll, home: Path) -> None:
     define(
         home, ("sessionStart", "exit 3"), ("preTool", "echo no tools >&2; exit 2"), ("sessionEnd", "echo bye")

@@ -424,6 +424,7 @@ async def run_turn(
     from tui_app.conversation.assembly import open_session
 
     opened = open_session(opening)
+    opened.named = bool(opening.session) or isinstance(view, JsonView)
     verdict = Verdict()
     follower: asyncio.Task[None] | None = None
     outcome: Outcome = "stopped"

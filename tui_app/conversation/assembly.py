@@ -116,6 +116,8 @@ class OpenSession:
     """Folders that were to be added and are not there."""
     watching: "list[asyncio.Task[None]]" = field(default_factory=list)
     """What looks at the conversation from outside until it is closed."""
+    named: bool = False
+    """Whether a script was told its id, and may continue it."""
 
     async def prepare(self, *, tokenizer: bool = True) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -220,7 +222,7 @@ class OpenSession:
         return background.step
 
     async def close(self) -> None:
-        """End the session; one in which nothing was ever said leaves no trace."""
+        """End the session; one in which nothing was said, and that no script knows, leaves no trace."""
         try:
             for task in self.watching:
                 task.cancel()
@@ -228,7 +230,7 @@ class OpenSession:
             await self.conversation.close()
             await self.remembering.leave()
             session = self.conversation.session
-            is_kept = self.store.last_of(session, SessionBackground.TYPE) is not None
+            is_kept = self.named or self.store.last_of(session, SessionBackground.TYPE) is not None
             if not is_kept and self.store.info(session).messages == 0:
                 self.store.delete(session)
                 self.folder.remove()
