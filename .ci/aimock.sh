@@ -8,4 +8,4 @@ folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
   @copilotkit/aimock@1.43.0
-run_tests env PLIMSOLL_NODE_MODULES="$folder/node_modules" .venv/bin/python -m pytest -q -m aimock
+run_tests env PLIMSOLL_NODE_MODULES="$folder/node_modules" .venv/bin/python -m pytest -q -m aimock $(marked aimock)

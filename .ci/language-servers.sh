@@ -12,4 +12,5 @@ npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts -
 "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
   basedpyright==1.40.2 ruff==0.17.6
 run_tests env PLIMSOLL_NODE_MODULES="$folder/node_modules" PLIMSOLL_LANGUAGE_SERVERS="$folder/venv/bin" \
-  .venv/bin/python -m pytest -q -n 0 -m language_servers_public
+  .venv/bin/python -m pytest -q -n 0 -m language_servers_public \
+  $(marked language_servers_public)

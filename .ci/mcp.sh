@@ -14,4 +14,4 @@ npm install --prefix "$folder" --no-save --no-audit --no-fund --ignore-scripts -
 "$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
   mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24 mcp-server-time==2026.10.19 proxy.py==2.4.10
 run_tests env PLIMSOLL_NODE_MODULES="$folder/node_modules" PLIMSOLL_MCP_PROGRAMS="$folder/venv/bin" \
-  .venv/bin/python -m pytest -q -n 0 -m mcp_public
+  .venv/bin/python -m pytest -q -n 0 -m mcp_public $(marked mcp_public)

@@ -6,4 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source .ci/again.sh
 
 bash .ci/packages.sh
-run_tests .venv/bin/python -m pytest -q -n 0 -m postgres
+# Others there ask for both kinds of stores by what test_store_contract.py defines.
+run_tests .venv/bin/python -m pytest -q -n 0 -m postgres tests/session $(marked postgres)
