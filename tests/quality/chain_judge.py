@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from statistics import mean
 from typing import Literal, get_args
@@ -103,12 +104,7 @@ def standing(sentence: str, text: str) -> Standing:
 
 
 def _in_line(sentence: str, line: str) -> Standing:
-    bare, forms, end = "", list[tuple[int, str]](), 0
-    for match in _FORM.finditer(line):
-        bare = flat(f"{bare} {line[end : match.start()]}")
-        forms.append((len(bare), match[1]))
-        end = match.end()
-    bare = flat(f"{bare} {line[end:]}")
+    bare, forms = _without_forms(line)
     start = bare.find(sentence)
     if start < 0 and sentence[-1:] in ".。":
         start = bare.find(sentence[:-1])
@@ -119,6 +115,17 @@ def _in_line(sentence: str, line: str) -> Standing:
     if form in ("unchecked", "not in the log"):
         return "unchecked" if form == "unchecked" else "not in the log"
     return "stated" if ": " in form else "silent"
+
+
+@lru_cache(10_000)
+def _without_forms(line: str) -> tuple[str, Sequence[tuple[int, str]]]:
+    """A line in plain, and where in it which form stood; each is asked about every sentence."""
+    bare, forms, end = "", list[tuple[int, str]](), 0
+    for match in _FORM.finditer(line):
+        bare = flat(f"{bare} {line[end : match.start()]}")
+        forms.append((len(bare), match[1]))
+        end = match.end()
+    return flat(f"{bare} {line[end:]}"), forms
 
 
 async def judged_chain(

@@ -60,7 +60,7 @@ def session(pages: int = 30) -> tuple[ModelMessage, ...]:
 
 @cache
 def chain(writer: str) -> Chain:
-    return asyncio.run(judged_chain(session(), writer, TEXT))
+    return asyncio.run(judged_chain(session(16), writer, TEXT, window=16_000))
 
 
 @pytest.mark.parametrize(
