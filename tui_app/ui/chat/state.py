@@ -1,8 +1,8 @@
 """The state of the chat screen as one frozen value."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import NamedTuple, get_args, get_type_hints
+from typing import NamedTuple
 
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.events import (
@@ -346,9 +346,7 @@ _EXACT_TOKENS = 100
 """Tokens of an answer up to which each is counted on the screen."""
 
 
-def _turn(
-    state: ChatState, payload: TurnStart | TurnRetry | AssistantDelta | AssistantMessage | TurnEnd, now: float
-) -> ChatState:
+def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
     match payload:
         case TurnStart(text=text):
             status = Status(kind="connecting", started=now, model=state.model)
@@ -387,20 +385,10 @@ def _turn(
             # What a sub-agent in the background asks stays.
             state = replace(state, calls=(), ahead=())
             return replace(state, turn=False, sending="", unlogged=0, status=status)
+    return state
 
 
-def _tool(
-    state: ChatState,
-    payload: ToolCall
-    | ToolResult
-    | QuestionAsked
-    | QuestionClosed
-    | ApprovalRequested
-    | ApprovalsAhead
-    | ApprovalDecided
-    | ToolOutput,
-    now: float,
-) -> ChatState:
+def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Show what a tool asks and prints."""
     match payload:
         case ToolCall(tool_call_id=id, name=name):
@@ -433,11 +421,7 @@ def _tool(
     return state
 
 
-def _command(
-    state: ChatState,
-    payload: TaskStarted | TaskResumed | TaskEnded | SubAgentStart | SubAgentEnd | ShellCommand | ShellResult,
-    now: float,
-) -> ChatState:
+def _command(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Follow a command of the user's, and what goes on in the background."""
     match payload:
         case SubAgentStart(tool_call_id=call, fork=True):
@@ -488,15 +472,7 @@ def _unless_compacting(state: ChatState, status: Status) -> Status:
     return state.status if state.compacting else status
 
 
-def _compaction(
-    state: ChatState,
-    payload: CompactionStart
-    | CompactionAwaited
-    | CompactionProgress
-    | CompactionProposed
-    | CompactionComplete,
-    now: float,
-) -> ChatState:
+def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState:
     match payload:
         case CompactionStart(trigger="background"):
             return replace(_with_leaving(state, payload), background=-1.0)
@@ -527,6 +503,7 @@ def _compaction(
             return replace(state, compacting=False, reviewing=True, status=status)
         case CompactionComplete():
             return _compacted(state, payload)
+    return state
 
 
 def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
@@ -551,17 +528,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     return saying(state, text) if done.outcome == "cancelled" and done.reason else state
 
 
-def _rewritten(
-    state: ChatState,
-    payload: CompactionUndone
-    | CompactionEdited
-    | CompactionRedone
-    | SessionClear
-    | SessionRewind
-    | SessionRestored
-    | BranchMerged,
-    now: float,
-) -> ChatState:
+def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Word what the user has done to the view."""
     match payload:
         case CompactionUndone(tokens_after=after):
@@ -585,7 +552,7 @@ def _rewritten(
     return state
 
 
-def _goal(state: ChatState, payload: GoalSet | GoalChecked | GoalEnded, now: float) -> ChatState:
+def _goal(state: ChatState, payload: Payload, now: float) -> ChatState:
     match payload:
         case GoalSet():
             state = replace(state, goal=Goal(0, payload).progress)
@@ -594,24 +561,15 @@ def _goal(state: ChatState, payload: GoalSet | GoalChecked | GoalEnded, now: flo
             state = replace(state, goal=f"goal {turn}{of}{most}")
         case GoalEnded():
             state = replace(state, goal="")
+        case _:
+            return state
     if not (state.turn or state.shell or isinstance(payload, GoalSet)):
         # The check that was asked about runs no longer.
         state = replace(state, status=_unless_compacting(state, Status()))
     return answering(state, payload.headline())
 
 
-def _session(
-    state: ChatState,
-    payload: SessionStart
-    | UserMessage
-    | QueueChanged
-    | GaugeChanged
-    | ModelChange
-    | EffortChange
-    | ModeChange
-    | PolicyChange,
-    now: float,
-) -> ChatState:
+def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
     match payload:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
@@ -630,9 +588,10 @@ def _session(
             return answering(replace(state, mode=new, worked=worked, planned=False), mode_said(new))
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
+    return state
 
 
-def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, now: float) -> ChatState:
+def _told(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Keep what must not be missed among the notices."""
     match payload:
         case Notice(text=text, actions=actions, passing=True):
@@ -651,12 +610,8 @@ def _told(state: ChatState, payload: Notice | HookRan | MemoryPressure | Error, 
     return state
 
 
-_PARTS: Mapping[type[Payload], Callable[..., ChatState]] = {
-    kind: part
-    for part in (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _told)
-    for kind in get_args(get_type_hints(part)["payload"])
-}
-"""The part of the fold that an event is for, by what each says it takes."""
+_PARTS = (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _told)
+"""The parts of the fold; each leaves what is not for it."""
 
 
 def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
@@ -674,7 +629,7 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
         of_turn = isinstance(payload, AssistantMessage | SubAgentStep)
         turn = state.turn_costs.after(payload) if of_turn else state.turn_costs
         state = replace(state, costs=costs, turn_costs=turn)
-    if (part := _PARTS.get(type(payload))) is not None:
+    for part in _PARTS:
         state = part(state, payload, now)
     status = state.status
     if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
