@@ -17,11 +17,9 @@ from tests.ui.kit import unpainted
 SCREENS = DOCS / "screens"
 PAGES = {
     "ApprovalsScreen": ("approvals", "approvals"),
-    "BriefScreen": ("review", ""),
     "ChangesScreen": ("approvals", ""),
     "ChatScreen": ("chat", "chat"),
     "CheckpointsScreen": ("timeline", "checkpoints"),
-    "CommitScreen": ("review", ""),
     "CompactionDetail": ("timeline", "compaction"),
     "ContextScreen": ("context", "context"),
     "HelpScreen": ("help", "help"),
@@ -40,7 +38,6 @@ PAGES = {
     "QueueScreen": ("editor", "queue"),
     "ReadAlongScreen": ("review", ""),
     "MergeFiles": ("rewind", ""),
-    "MergeScreen": ("review", ""),
     "ReviewScreen": ("review", "review"),
     "RewindFiles": ("rewind", "files"),
     "SearchScreen": ("sessions", "search"),

@@ -22,8 +22,8 @@ from tui_app.paths import Paths
 from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
-from tui_app.ui.dialogs.changes import CommitScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.web.pages import page_command
 
 ROOT = Path(__file__).parents[2]
@@ -308,7 +308,7 @@ async def test_a_commit_asks_for_the_trust_that_git_needs(
         assert "git is used in folders that you trust only" in deck.words
         await deck.press(key)
         if answer:
-            await deck.until(lambda: isinstance(deck.app.screen, CommitScreen), "the message")
+            await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the message")
         else:
             await deck.says("Not committed: git is used in folders that you trust only.")
     assert trust_in(desk.paths, {}, desk.cwd) is answer

@@ -36,11 +36,11 @@ from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
-from tui_app.ui.dialogs.brief import JOB, show_brief
-from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
+from tui_app.ui.dialogs.changes import MESSAGE, ChangesScreen, show_message
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.drafts import JOB, show_brief
 from tui_app.ui.dialogs.extensions import (
     AgentsScreen,
     McpScreen,
@@ -48,12 +48,11 @@ from tui_app.ui.dialogs.extensions import (
     SessionServers,
     SkillsScreen,
 )
-from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.merge import MergeFiles, MergeScreen
+from tui_app.ui.dialogs.merge import MERGE, MergeFiles
 from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
@@ -168,7 +167,7 @@ async def editing(deck: Deck) -> None:
 
 
 async def brief(deck: Deck) -> None:
-    await opens(BriefScreen, command="/handoff Write the release notes")(deck)
+    await opens(ReviewScreen, command="/handoff Write the release notes")(deck)
     await deck.says("enter begin it")
 
 
@@ -177,7 +176,7 @@ agents = opens(AgentsScreen, command="/agents")
 
 async def merge_brief(deck: Deck) -> None:
     """What a branch brings, of which a line is not in the log."""
-    screen = MergeScreen(None, job=JOB)
+    screen = ReviewScreen(None, job=JOB, words=MERGE)
     deck.app.push_screen(screen)
     await deck.until(lambda: deck.app.screen is screen, "the review")
     text = "# Branch: gzip\n\n## Files\n- timetable.py · edited (ab12cd34#7)\n\n## Notes\n- Half as large."
@@ -598,16 +597,16 @@ CHANGES = SessionChanges(
         ChangedFile(path="notes.md", by="git", state="new", diff=DIFF),
     ]
 )
-MESSAGE = CommitProposal(
+PROPOSAL = CommitProposal(
     text="Treat weekday 0 as a Sunday\n\nThe check took zero for missing.",
     paths=["ferry/import.py"], files=1, model=MODEL,
 )  # fmt: skip
 
 
 async def committing(deck: Deck) -> None:
-    screen = CommitScreen(None, job="commit")
+    screen = ReviewScreen(None, job=JOB, words=MESSAGE)
     await deck.app.push_screen(screen)
-    screen.offer(MESSAGE)
+    show_message(screen, PROPOSAL)
     await deck.says("Treat weekday 0")
 
 
@@ -650,7 +649,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "tasks": (TasksScreen, asks(tasks_screen)),
     "task": (TaskScreen, one_task),
     "changes": (ChangesScreen, asks(lambda: ChangesScreen(CHANGES))),
-    "commit": (CommitScreen, committing),
+    "commit": (ReviewScreen, committing),
     "prompts": (PromptsScreen, opens(PromptsScreen, "ctrl+r")),
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "imported": (ImportedDialog, asks(lambda: ImportedDialog(IMPORTED, 101_100, 128_000))),

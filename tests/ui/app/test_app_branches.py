@@ -10,7 +10,9 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import WIDE, Deck, Desk, shown
-from tui_app.ui.dialogs.merge import BUSY, UNCHANGED, MergeFiles, MergeScreen
+from tui_app.ui.dialogs.drafts import BUSY
+from tui_app.ui.dialogs.merge import MERGE, MergeFiles
+from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.lists import RowList
 from tui_app.ui.timeline import Timeline, TimelineFilter
 
@@ -49,7 +51,7 @@ async def branched(deck: Deck, fake_openai: FakeOpenAI, *, prompt: str) -> Path:
 
 async def asked_about_files(deck: Deck) -> None:
     await deck.send("/merge list them")
-    await deck.until(lambda: isinstance(deck.app.screen, MergeScreen), "the brief")
+    await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the brief")
     await deck.until(lambda: "The list is there" in deck.text, "the notes")
     # A line is not in the log: enter would edit.
     await deck.says("enter edit ")
@@ -81,7 +83,7 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         assert "+one" in deck.text, "the diff is shown first"
         assert not (repository / "list.txt").exists()
         await deck.press("escape")
-        await deck.until(lambda: deck.status == UNCHANGED, "nothing was merged")
+        await deck.until(lambda: deck.status == MERGE.unchanged, "nothing was merged")
         assert served.agent_view(session) == view
 
         fake_openai.add(Text(NOTES))

@@ -8,7 +8,8 @@ from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, Desk, shown
-from tui_app.ui.dialogs.changes import ChangesScreen, CommitScreen
+from tui_app.ui.dialogs.changes import ChangesScreen
+from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.status import ChatHeader
 
 
@@ -47,7 +48,7 @@ async def test_changes_are_shown_and_committed_when_the_user_says_so(
 
         fake_openai.add(Text("Raise the tide"))
         await deck.send("/commit")
-        await deck.until(lambda: isinstance(deck.app.screen, CommitScreen))
+        await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen))
         await deck.says("Raise the tide")
         await deck.says("the files that this session changed")
         await deck.press("escape")

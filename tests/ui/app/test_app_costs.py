@@ -21,8 +21,8 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings import Endpoint
 from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, WaysDialog
+from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.session_info import StatsScreen
 from tui_app.ui.status import ChatHeader
 
@@ -298,7 +298,7 @@ async def test_it_is_handed_over_or_the_prompt_stays(desk: Desk, caching: Cachin
     async with shown(desk.app(long_ago(desk))) as deck:
         await asked(deck)
         await deck.press("up", "enter")
-        await deck.until(lambda: isinstance(deck.app.screen, BriefScreen), "the brief")
+        await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the brief")
         await deck.until(lambda: "Have question 0" in deck.words, "its notes")
         await deck.press("escape")
         await deck.until(lambda: deck.editor.text == "go on", "the prompt in the editor")

@@ -8,8 +8,10 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_rewind import elsewhere, stored
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
-from tui_app.ui.dialogs.handoff import BUSY, NO_GOAL, UNCHANGED, BriefScreen
+from tui_app.ui.dialogs.drafts import BUSY
+from tui_app.ui.dialogs.handoff import BRIEF, NO_GOAL
 from tui_app.ui.dialogs.questions import EditDialog
+from tui_app.ui.dialogs.review import ReviewScreen
 
 RULE = "Never touch the legacy importer."
 NOTES = "Title: Sundays\n## State\n- The column is kept."
@@ -21,7 +23,7 @@ def session(served: Desk) -> str:
 
 
 def reviewing(deck: Deck) -> bool:
-    return isinstance(deck.app.screen, BriefScreen) and not deck.app.screen.writing
+    return isinstance(deck.app.screen, ReviewScreen) and not deck.app.screen.writing
 
 
 async def reviewed(deck: Deck, command: str) -> None:
@@ -85,13 +87,13 @@ async def test_cancelling_changes_nothing_at_any_moment(
         await deck.says(NO_GOAL[:40])
         fake_openai.add(HangMidStream("Title: Sun", release=hold), Text(NOTES), Text(NOTES))
         await deck.send("/handoff Go on")
-        await deck.until(lambda: isinstance(deck.app.screen, BriefScreen), "the brief")
+        await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the brief")
         await deck.press("escape")
-        await deck.says(UNCHANGED)
+        await deck.says(BRIEF.unchanged)
         hold.set()
         await reviewed(deck, "/handoff Go on")
         await deck.press("escape")
-        await deck.says(UNCHANGED)
+        await deck.says(BRIEF.unchanged)
         assert deck.app.chat.session.id == session
     assert served.agent_view(session) == view
     assert len(stored(served)) == 1
@@ -114,4 +116,4 @@ async def test_it_is_refused_while_an_answer_is_written_and_where_nothing_was_sa
         await deck.ready()
         await deck.send("/handoff Go on")
         await deck.says("Nothing to hand over")
-        assert not isinstance(deck.app.screen, BriefScreen)
+        assert not isinstance(deck.app.screen, ReviewScreen)

@@ -33,7 +33,6 @@ from tui_app.events import (
 )
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.handoff import BriefScreen
 from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.status import StatusRow
@@ -114,7 +113,7 @@ async def test_brief(look: Look, fake_openai: FakeOpenAI) -> None:
 
     async def scene(deck: Deck) -> None:
         await deck.send("/handoff Write the release notes")
-        await deck.until(lambda: isinstance(deck.app.screen, BriefScreen) and reviewed(deck), "the brief")
+        await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen) and reviewed(deck), "the brief")
         await deck.settle()  # the text is broken anew beside its scroll bar
 
     await look(story, scene)

@@ -2,33 +2,28 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from tui_app.events import CompactionProposed
 from tui_app.session.database import open_store
 from tui_app.session.store import explained
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words, draft_reviewed
+from tui_app.ui.dialogs.review import ReviewScreen, Words
 from tui_app.ui.tables import Column
 from tui_app.ui.text import count, one_line
 from tui_app.ui.widgets import Wrapped
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.open_request import Opening
     from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
     from tui_app.ui.host import Host
 
-    _Write = Callable[[OpenSession], Awaitable[CommitProposal | str]]
-
 NOTHING = "Nothing has changed, neither by this session nor in git."
-UNCOMMITTED = "Not committed. Nothing changed."
 _NARROW = 50
 """Cells below which a row is what happened and the path alone."""
 
@@ -135,26 +130,25 @@ def _read(opening: "Opening") -> "SessionChanges":
         return session_changes(opening, store)
 
 
-class CommitScreen(ReviewScreen):
-    """Shows the message that is proposed, to edit; only *Commit* commits."""
+MESSAGE = Words(
+    "Writing the commit message …",
+    "Commit with this message?",
+    "commit (git runs its hooks)",
+    ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
+    "Discard the message you have edited?",
+    rewrites="rewrite",
+    unchanged="Not committed. Nothing changed.",
+)
 
-    WORDS: ClassVar[Words] = Words(
-        "Writing the commit message …",
-        "Commit with this message?",
-        "commit (git runs its hooks)",
-        ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
-        "Discard the message you have edited?",
-        rewrites="rewrite",
-    )
 
-    def offer(self, proposal: "CommitProposal", problem: str = "") -> None:
-        """Show a message: enter commits with it, unless git has refused it before."""
-        what = "what is staged" if not proposal.paths else "the files that this session changed"
-        by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
-        self.figures = (count(proposal.files, "file"), what, by)
-        reason = f"Written without a model: {one_line(proposal.reason, 200)}." if proposal.reason else ""
-        self.trouble = problem or reason
-        self.propose(CompactionProposed(job="commit", summary=proposal.text, problem=problem))
+def show_message(screen: ReviewScreen, proposal: "CommitProposal", problem: str = "") -> None:
+    """Show a message: enter commits with it, unless git has refused it before."""
+    what = "what is staged" if not proposal.paths else "the files that this session changed"
+    by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
+    screen.figures = (count(proposal.files, "file"), what, by)
+    reason = f"Written without a model: {one_line(proposal.reason, 200)}." if proposal.reason else ""
+    screen.trouble = problem or reason
+    screen.propose(CompactionProposed(job=JOB, summary=proposal.text, problem=problem))
 
 
 async def commit(app: "Host", session: ChatSession, hint: str) -> None:
@@ -165,38 +159,30 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
         session: Whose changes are committed, where nothing is staged.
         hint: What the message should say.
     """
-    wanted: str | None = hint
-    new_screen = partial(CommitScreen, None, job="commit")
-    while wanted is not None:
-        screen = new_screen()
-        write: _Write = partial(_proposed, session, wanted)
-        reviewed = await draft_reviewed(app, session, screen, write, screen.offer)
-        proposal, answer = reviewed
-        if answer is None:
-            return  # why was said
-        wanted, problem = answer.focus, ""
-        while wanted is None and proposal is not None and answer.summary is not None:
-            problem = await _committed(session, proposal, answer.summary)
-            if not problem:
-                return
-            screen = new_screen()
-            shown = app.push_screen(screen, wait_for_dismiss=True)
-            screen.offer(replace(proposal, text=answer.summary), problem)
-            answer = await shown or Reviewed(None)
-            wanted = answer.focus
-    session.say(UNCOMMITTED)
+    refusal = ""
+
+    async def committed(proposal: "CommitProposal", message: str) -> "CommitProposal | None":
+        nonlocal refusal
+        refusal = await _committed(session, proposal, message)
+        return replace(proposal, text=message) if refusal else None
+
+    def show(screen: ReviewScreen, proposal: "CommitProposal") -> None:
+        nonlocal refusal
+        show_message(screen, proposal, refusal)
+        refusal = ""
+
+    await draft_reviewed(app, session, MESSAGE, _proposed, show, committed, wish=hint)
 
 
-async def _proposed(session: ChatSession, hint: str, opened: "OpenSession") -> "CommitProposal | str":
+async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> "CommitProposal | str":
     from tui_app.conversation.session_changes import NoProposal, propose_message
 
     try:
-        opening = replace(session.launch.opening(session.id), model=opened.conversation.model)
         return await propose_message(opening, hint)
     except NoProposal as none:
         return str(none)
     except (sqlite3.Error, OSError) as error:
-        return f"No message can be proposed. {explained(error, session.launch.paths.database)}"
+        return f"No message can be proposed. {explained(error, opening.paths.database)}"
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:

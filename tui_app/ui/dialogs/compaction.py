@@ -67,7 +67,6 @@ _ABOUT = (
 class SummaryEditor(ReviewScreen):
     """Dismisses with other words for a summary that stands."""
 
-    WORDS = Words("Edit the summary", "Edit the summary", "save", None, "Discard what you have edited?")
     GUARDS = False
     figures = (_ABOUT,)
 
@@ -78,7 +77,8 @@ class SummaryEditor(ReviewScreen):
             text: Its words now.
             original: The words it was written with.
         """
-        super().__init__(CompactionProposed(job="", summary=text))
+        words = Words("Edit the summary", "Edit the summary", "save", None, "Discard what you have edited?")
+        super().__init__(CompactionProposed(job="", summary=text), words=words)
         self.original = original
 
     def _show(self) -> None:

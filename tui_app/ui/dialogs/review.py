@@ -4,10 +4,9 @@ The question may come up while the user is writing: so no key decides before it 
 what is still typed goes back to the prompt.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual import events, getters, on
@@ -48,11 +47,7 @@ from tui_app.ui.widgets import WrittenArea
 from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
-
-D = TypeVar("D")
-"""What is written for a review."""
 
 # The text of a summary under review: it grows while it is written, and is edited afterwards.
 
@@ -208,6 +203,8 @@ class Words:
     """What the key that has it rewritten is called in the bottom row."""
     leaves: str = "stop"
     """What esc does while it is written."""
+    unchanged: str = ""
+    """Said where it is discarded."""
 
 
 SUMMARY = Words(
@@ -237,7 +234,6 @@ class Reviewed:
 class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full"):
     """Dismisses with what the user wants."""
 
-    WORDS: ClassVar[Words] = SUMMARY
     ASKED = ".dialog-title, SentView, #review-text"
     AUTO_FOCUS = ""
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-low"), (30, "-high")]  # noqa: RUF012 - Textual's own type
@@ -259,6 +255,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         job: str = "",
         fill: "Fill | None" = None,
         read: Reader | None = None,
+        words: Words = SUMMARY,
     ) -> None:
         """Ask about a summary.
 
@@ -267,8 +264,10 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             job: Which compaction this is about, where nothing is proposed yet.
             fill: How full the context is now; None where that is not shown.
             read: Reads the messages that its lines come from.
+            words: What is said of it.
         """
-        super().__init__(self.WORDS.writing)
+        super().__init__(words.writing)
+        self.words = words
         self._proposed, self._fill, self._read = proposed, fill, read
         self.job = proposed.job if proposed else job
         """Which compaction this is about."""
@@ -360,7 +359,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def _show_head(self, proposed: CompactionProposed) -> None:
         width = self.app.size.width - INSETS
         said = ("", " · ".join(self.figures)) if self.figures else numbers(proposed)
-        head, below = head_rows(self.WORDS.ready, *said, width)
+        head, below = head_rows(self.words.ready, *said, width)
         self.write_head(head)
         self._say("#review-numbers", below)
 
@@ -391,7 +390,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     @on(SentView.Changed)
     def _name_keys(self) -> None:
         if self.writing:
-            self.key_row.hints = (Hint("esc", self.WORDS.leaves, 0, "screen.close"),)
+            self.key_row.hints = (Hint("esc", self.words.leaves, 0, "screen.close"),)
         elif self._facts.has_focus:
             keeps = Hint("enter", "keep it word for word")
             self.key_row.hints = (keeps, *self._hints("e", "f"), *self._ASIDE)
@@ -399,13 +398,13 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             checks = self._hints("n", *(["d"] if self._sent.text.marked else []))
             self._sent.hints(self.key_row, (*checks, *self._ASIDE), "in full")
         else:
-            acts = {"a": self._risks, "f": self.WORDS.focus, "o": self.original}
+            acts = {"a": self._risks, "f": self.words.focus, "o": self.original}
             keys = (key for key in ("enter", "a", "e", "o", "f", "n", "tab", "esc") if acts.get(key, True))
             self._sent.hints(self.key_row, self._hints(*keys), "in full")
 
     def _hints(self, *labels: str) -> Sequence[Hint]:
         leads = "check" if self._sent.text.progress else "edit"
-        named = {"enter": leads if self._is_flagged else self.WORDS.apply, "f": self.WORDS.rewrites}
+        named = {"enter": leads if self._is_flagged else self.words.apply, "f": self.words.rewrites}
         return [key._replace(text=named.get(key.label, key.text)) for key in place_hints("review", *labels)]
 
     def _say(self, name: str, text: Content) -> None:
@@ -508,8 +507,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def action_focus_on(self) -> None:
         """Ask what it should be written anew for."""
-        if self.WORDS.focus is not None:
-            title, about, verb = self.WORDS.focus
+        if self.words.focus is not None:
+            title, about, verb = self.words.focus
             self.ask(EditDialog(title, about, "", verb=verb), lambda focus: Reviewed(None, focus=focus))
 
     def action_original(self) -> None:
@@ -520,7 +519,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def action_attempt(self) -> None:
         """Have a summary as it was written tried by the model that will read it."""
-        if self.WORDS is SUMMARY and not (self.writing or self.area.edited):
+        if self.words is SUMMARY and not (self.writing or self.area.edited):
             self.dismiss(Reviewed(None, attempt=True))
 
     def action_close(self) -> None:
@@ -532,7 +531,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         elif self.focused is not None:
             self.set_focus(None)
         elif self.area.edited:
-            self.ask(ConfirmDialog(self.WORDS.discard, verb="Discard"), lambda _: Reviewed(None))
+            self.ask(ConfirmDialog(self.words.discard, verb="Discard"), lambda _: Reviewed(None))
         else:
             self.dismiss(Reviewed(None))
 
@@ -644,44 +643,6 @@ async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -
             screen = _screen_of(app, session, None, job)
         elif not wanted.later and session.conversation is not None:
             session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
-
-
-async def draft_reviewed(
-    app: "Host",
-    session: ChatSession,
-    screen: ReviewScreen,
-    write: "Callable[[OpenSession], Awaitable[D | str]]",
-    show: "Callable[[D], None]",
-) -> "tuple[D | None, Reviewed | None]":
-    """Have a draft written while its review is open.
-
-    Args:
-        app: Shows the screen.
-        session: Whose agent side writes.
-        screen: Where the draft is reviewed; it is there from the beginning.
-        write: Writes it; a text says why there is none.
-        show: Shows it once it is written.
-
-    Returns:
-        The draft, None where the user did not wait for it, and what they want; None where there is no draft,
-        which is said.
-    """
-    answer = app.push_screen(screen, wait_for_dismiss=True)
-    writing = asyncio.create_task(session.ask(write))
-    try:
-        await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
-        if answer.done():
-            return None, answer.result() or Reviewed(None)
-        draft = writing.result()
-        if isinstance(draft, str):
-            screen.give_up()
-            await answer
-            session.say(draft)
-            return None, None
-        show(draft)
-        return draft, await answer or Reviewed(None)
-    finally:
-        writing.cancel()
 
 
 def close_review(app: "Host", job: str) -> None:

@@ -1,0 +1,92 @@
+"""What is written for a review of its own: a brief or a message, until the user takes or discards it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from tui_app.events import CompactionProgress, CompactionProposed
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.text import cost, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.context.compaction.handoff import Brief
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.open_request import Opening
+    from tui_app.ui.host import Host
+
+D = TypeVar("D")
+Hear = Callable[[CompactionProgress], object]
+BUSY = "An answer is being written. Wait for its end, or stop it with esc, then {}."
+JOB = "draft"
+"""Names its writing where a compaction has the name of its job."""
+
+
+async def draft_reviewed(
+    app: "Host",
+    session: ChatSession,
+    words: Words,
+    write: "Callable[[Opening, str, Hear], Awaitable[D | str]]",
+    show: Callable[[ReviewScreen, D], None],
+    use: Callable[[D, str], Awaitable[D | None]],
+    *,
+    wish: str = "",
+) -> None:
+    """Have a draft written while its review is open, again for each other wish, and used as it is to be.
+
+    Args:
+        app: Shows the screen.
+        session: Whose agent side writes.
+        words: What the review says.
+        write: Writes it for a wish, and tells what it has by now; a text says why there is none.
+        show: Shows it once it is written.
+        use: Uses it with the text that the user has made of it; a draft that comes of it is reviewed again.
+        wish: What it should say.
+    """
+    loop, draft = asyncio.get_running_loop(), None
+
+    async def written(hear: Hear, opened: "OpenSession") -> D | str:
+        now = opened.conversation
+        opening = replace(session.launch.opening(now.session), model=now.model, policy=now.policy)
+        return await write(opening, wish, hear)
+
+    while True:
+        screen = ReviewScreen(None, job=JOB, words=words)
+        answer = app.push_screen(screen, wait_for_dismiss=True)
+        if draft is None:
+            hear = partial(loop.call_soon_threadsafe, screen.hear)
+            writing = asyncio.create_task(session.ask(partial(written, hear)))
+            try:
+                await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
+                found = writing.result() if not answer.done() else None
+            finally:
+                writing.cancel()
+            if isinstance(found, str):
+                screen.give_up()
+                await answer
+                session.say(found)
+                return
+            draft = found
+        if draft is not None:
+            show(screen, draft)
+        wanted = await answer or Reviewed(None)
+        if wanted.focus is not None:
+            draft, wish = None, wanted.focus
+        elif draft is None or wanted.summary is None:
+            session.say(words.unchanged)
+            return
+        elif (draft := await use(draft, wanted.summary)) is None:
+            return
+
+
+def show_brief(screen: ReviewScreen, brief: "Brief") -> None:
+    """Show the brief: enter applies it, unless a line of it is flagged."""
+    by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
+    parts = [f"about {tokens(brief.tokens)} tokens", by]
+    parts += [f"{brief.left_out} had no room"] if brief.left_out else []
+    parts += [cost(brief.cost_usd)] if brief.cost_usd is not None else []
+    screen.figures = parts
+    screen.trouble = f"No model wrote notes: {one_line(brief.reason, 200)}." if brief.reason else ""
+    screen.propose(CompactionProposed(job=JOB, summary=brief.text, claims_marked=brief.marked))
