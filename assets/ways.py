@@ -15,7 +15,7 @@ from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import KeyDialog, SwitchDialog
-from tui_app.ui.dialogs.rewind import RewindFiles
+from tui_app.ui.dialogs.questions import FilesDialog
 from tui_app.ui.dialogs.sessions import SearchScreen
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.widgets import HintRow, LongText
@@ -109,7 +109,7 @@ async def in_rewind_files(pilot: Pilot[int]) -> None:
         await answered(pilot, number + 1)
     (PROJECT / "drafts" / "tides.md").write_text("Asked again.\n", encoding="utf-8")
     await command("/rewind", "down", "down", "enter")(pilot)
-    await until(pilot, lambda: isinstance(pilot.app.screen, RewindFiles))
+    await until(pilot, lambda: isinstance(pilot.app.screen, FilesDialog))
 
 
 async def answered(pilot: Pilot[int], count: int) -> None:

@@ -52,15 +52,15 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.merge import MERGE, MergeFiles
+from tui_app.ui.dialogs.merge import MERGE, merge_files
 from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
 from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
-from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
+from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, FilesDialog
 from tui_app.ui.dialogs.queue import EngineTasks, QueueScreen, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
-from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
+from tui_app.ui.dialogs.rewind import PromptPicker, rewind_files
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
 from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker
@@ -184,14 +184,14 @@ async def merge_brief(deck: Deck) -> None:
     await deck.says("Branch: gzip")
 
 
-async def merge_files(deck: Deck) -> None:
+async def files_of_branch(deck: Deck) -> None:
     """What a merge would do to files."""
     files = (
         MergedFile(path="timetable.py", before="a", after="b"),
         MergedFile(path="routes.json", before="a", after="b", left="changed here in the same lines"),
     )
     diff = "--- timetable.py\n+++ timetable.py\n@@ -1 +1 @@\n-low = 3\n+low = 4\n"
-    deck.app.push_screen(MergeFiles(FilesOfBranch(files=files, diff=diff)))
+    deck.app.push_screen(merge_files(FilesOfBranch(files=files, diff=diff)))
     await deck.says("Take over the files of the branch?")
 
 
@@ -633,7 +633,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "summary": (SummaryEditor, summary),
     "switch": (SwitchDialog, asks(lambda: timed(SwitchDialog(SWITCH, CURRENT), lambda: 0.0))),
     "rewind": (PromptPicker, opens(PromptPicker, command="/rewind")),
-    "files": (RewindFiles, asks(lambda: RewindFiles(FILES))),
+    "files": (FilesDialog, asks(lambda: rewind_files(FILES))),
     "pins": (PinsScreen, pins),
     "exclude": (ExcludeScreen, opens(ExcludeScreen, command="/exclude")),
     "message": (MessageScreen, one_message),

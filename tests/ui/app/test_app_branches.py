@@ -11,7 +11,8 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import WIDE, Deck, Desk, shown
 from tui_app.ui.dialogs.drafts import BUSY
-from tui_app.ui.dialogs.merge import MERGE, MergeFiles
+from tui_app.ui.dialogs.merge import MERGE
+from tui_app.ui.dialogs.questions import FilesDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.lists import RowList
 from tui_app.ui.timeline import Timeline, TimelineFilter
@@ -56,7 +57,7 @@ async def asked_about_files(deck: Deck) -> None:
     # A line is not in the log: enter would edit.
     await deck.says("enter edit ")
     await deck.press("e", "tab", "enter")
-    await deck.until(lambda: isinstance(deck.app.screen, MergeFiles), "the diff")
+    await deck.until(lambda: isinstance(deck.app.screen, FilesDialog), "the diff")
 
 
 async def test_a_branch_is_made_shown_merged_and_undone(

@@ -15,7 +15,7 @@ from tui_app.text import visible
 from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.dialogs.rewind import RewindFiles
+from tui_app.ui.dialogs.rewind import rewind_files
 
 WHERE: dict[str, Callable[[Deck, str], Awaitable[None]]] = {}
 """What asks, brought up with the text in every place it shows."""
@@ -137,7 +137,7 @@ async def approvals_answered(deck: Deck, text: str) -> None:
 async def files(deck: Deck, text: str) -> None:
     fates = ("restore", "remove", "changed")
     outlooks = [FileOutlook(path=f"{n}{text}", fate=each, target="a") for n, each in enumerate(fates)]
-    await deck.app.push_screen(RewindFiles(outlooks))
+    await deck.app.push_screen(rewind_files(outlooks))
 
 
 def test_a_letter_without_a_shape_is_written_out() -> None:

@@ -18,8 +18,8 @@ from tui_app.session.store import SessionInfo
 from tui_app.ui.chat.state import EARLIER
 from tui_app.ui.dialogs.actions import GO_BACK, undo
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker, RewindFiles
+from tui_app.ui.dialogs.questions import ConfirmDialog, FilesDialog
+from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker
 from tui_app.ui.dialogs.rewind import NOTHING_TO_FORK as FORK_NOTHING
 from tui_app.ui.lists import RowList
 from tui_app.ui.themes import Palette, Tone
@@ -275,7 +275,7 @@ async def test_a_rewind_asks_about_files_and_can_be_taken_back(served: Desk, fak
         await deck.answered()
         number = next(one.seq for one in deck.app.chat.session.presenter.view.entries if one.kind == "user")
         await deck.send(f"/rewind #{number}")
-        await deck.until(lambda: isinstance(deck.app.screen, RewindFiles), "the question")
+        await deck.until(lambda: isinstance(deck.app.screen, FilesDialog), "the question")
         assert "restored   plan.txt" in deck.text
         await deck.press("down", "enter")
         await deck.until(lambda: (served.cwd / "plan.txt").read_text() == "before\n", "the old file")
@@ -297,7 +297,7 @@ async def test_a_file_that_was_only_removed_is_not_called_restored(
         await deck.answered()
         number = next(one.seq for one in deck.app.chat.session.presenter.view.entries if one.kind == "user")
         await deck.send(f"/rewind #{number}")
-        await deck.until(lambda: isinstance(deck.app.screen, RewindFiles), "the question")
+        await deck.until(lambda: isinstance(deck.app.screen, FilesDialog), "the question")
         await deck.press("down", "enter")
         await deck.until(lambda: not (served.cwd / "plan.txt").exists(), "no file")
         await deck.says("1 file removed · u undoes it")

@@ -52,7 +52,7 @@ from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.queue import QueueScreen
-from tui_app.ui.dialogs.rewind import PromptPicker, RewindFiles
+from tui_app.ui.dialogs.rewind import PromptPicker, rewind_files
 from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
 from tui_app.ui.dialogs.sessions import SessionsScreen
 from tui_app.ui.themes import MIN_CONTRAST, THEMES, contrast
@@ -353,13 +353,13 @@ async def test_rules_and_decisions(looks: Looks) -> None:
 
 
 async def test_files_of_a_rewind(looks: Looks) -> None:
-    await looks(Host(RewindFiles(FILES)))
+    await looks(Host(rewind_files(FILES)))
 
 
 @pytest.mark.parametrize("theme", ["plimsoll-dark", "plimsoll-light"])
 @pytest.mark.parametrize("size", [WIDE, USUAL, (40, 12)], ids=["120x40", "80x24", "40x12"])
 async def test_everything_can_be_read(theme: str, size: tuple[int, int]) -> None:
-    for shown in (EDIT, RUN, ApprovalsScreen(VIEW), RewindFiles(FILES)):
+    for shown in (EDIT, RUN, ApprovalsScreen(VIEW), rewind_files(FILES)):
         app = Host(shown, theme)
         async with app.run_test(size=size) as pilot:
             await _settled(pilot)

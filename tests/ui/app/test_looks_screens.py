@@ -16,8 +16,8 @@ from tests.ui.app.scenes import (
     Scene,
     agents,
     compacted_talk,
+    files_of_branch,
     merge_brief,
-    merge_files,
     opens,
     queue,
     talk,
@@ -89,7 +89,7 @@ ASIDE: dict[str, Scene] = {
     "clash": clash,
     "agents": agents,
     "merge": merge_brief,
-    "merge-files": merge_files,
+    "merge-files": files_of_branch,
 }
 """Screens that no other look shows."""
 SHOWN: dict[str, Scene] = {

@@ -7,7 +7,6 @@ from pathlib import Path
 from textual.app import ComposeResult
 from textual.widgets import TextArea
 
-from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.text import one_line
@@ -36,18 +35,15 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
         """
         super().__init__(one_line(title, 200))
         self._read = text if callable(text) else None
-        self._text = "Reading the log …" if callable(text) else text
+        self.shown = "Reading the log …" if callable(text) else text
 
     def body(self) -> ComposeResult:
-        yield reading_area(self._text)
+        yield reading_area(self.shown)
 
     def on_mount(self) -> None:
         if self._read is not None:
             self.run_worker(self._fill(self._read), exit_on_error=False)
 
     async def _fill(self, read: Callable[[], str]) -> None:
-        self._text = await asyncio.to_thread(read)
-        self.query_one(TextArea).text = readable(self._text)
-
-    async def action_copy_all(self) -> None:
-        self.key_row.said = await copy(self.app, self._text)
+        self.shown = await asyncio.to_thread(read)
+        self.query_one(TextArea).text = readable(self.shown)

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static, TextArea
 
+from tui_app.ui.clipboard import copy
 from tui_app.ui.keys import Hint, place_bindings, place_hints
 from tui_app.ui.text import UNICODE
 from tui_app.ui.type_ahead import LEADS_ON, StrayKeys, is_whole
@@ -57,6 +58,8 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     def __init__(self, head: str | Content = "") -> None:
         super().__init__()
         self._head = head
+        self.shown = ""
+        """What is copied of it as a whole."""
         self.stray = StrayKeys()
         """What a user who is still writing types into it."""
 
@@ -145,6 +148,10 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
             self.stray.write(event.character or "")
         self.key_row.said = MORE_ROOM
         return True
+
+    async def action_copy_all(self) -> None:
+        # What is lone half of a pair cannot be encoded, and nobody could paste it.
+        self.key_row.said = await copy(self.app, self.shown.encode("utf-8", "replace").decode())
 
     def action_back(self) -> None:
         """Go one step back: here the only one."""

@@ -165,11 +165,11 @@ class ImportedDialog(DetailedWays, place="imported"):
             Way("Compact", "open it and replace older messages by a summary", "compact"),
             Way("Later", "it is in the list of sessions"),
         )
-        super().__init__(f"Imported {one_line(report.title, 60)}", ways, first=0)
         notes = (*report.notes, *(f"Line {each.line}: {each.reason}" for each in report.skipped))
-        self.detail = Content.assemble(
+        detail = Content.assemble(
             f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)
         )
+        super().__init__(f"Imported {one_line(report.title, 60)}", ways, detail)
 
     def action_compact(self) -> None:
         self.dismiss("compact")

@@ -9,9 +9,9 @@ from tui_app.session.branches import BranchRefused
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
-from tui_app.ui.dialogs.questions import DetailedWays, Way
+from tui_app.ui.dialogs.questions import FilesDialog, Way, file_line
 from tui_app.ui.dialogs.review import Words
-from tui_app.ui.keys import choice_hints
+from tui_app.ui.tables import MUTED
 from tui_app.ui.text import clean, count, one_line
 
 if TYPE_CHECKING:
@@ -31,32 +31,26 @@ MERGE = Words(
 _MOST_LINES = 2_000
 
 
-class MergeFiles(DetailedWays):
-    """Dismisses with whether files are taken over; None merges nothing."""
-
-    HINTS = choice_hints("choose", "cancel: nothing changes")
-    GUARDS = False
-
-    def __init__(self, files: "FilesOfBranch") -> None:
-        taken = [file for file in files.files if not file.left]
-        left = len(files.files) - len(taken)
-        ways = [Way("Brief and files", f"{count(len(taken), 'file')} as below", True)] if taken else []
-        ways.append(Way("Brief only", "files stay as they are", False))
-        told = f"{count(left, 'file')} left alone." if left else ""
-        super().__init__("Take over the files of the branch?", ways, told, first=0)
-        lines = [
-            Content.assemble((f"{file.verb:<11}", "$text-warning" if file.left else "$text-muted"),
-                             clean(file.path), (f"  {clean(file.left)}", "$text-muted"))
-            for file in files.files
-        ]  # fmt: skip
-        tones = {"+": "$text-success", "-": "$text-error", "@": "$text-muted"}
-        rows = files.diff.splitlines()
-        lines += [
-            Content.styled(clean(row, keep_tabs=True), tones.get(row[:1], "")) for row in rows[:_MOST_LINES]
-        ]
-        if len(rows) > _MOST_LINES:
-            lines.append(Content(f"and {count(len(rows) - _MOST_LINES, 'more line')}"))
-        self.detail = Content("\n").join(lines)
+def merge_files(files: "FilesOfBranch") -> FilesDialog:
+    """Ask whether files are taken over: answers yes or no, or ``None`` for no merge."""
+    taken = [file for file in files.files if not file.left]
+    left = len(files.files) - len(taken)
+    ways = [Way("Brief and files", f"{count(len(taken), 'file')} as below", True)] if taken else []
+    ways.append(Way("Brief only", "files stay as they are", False))
+    told = f"{count(left, 'file')} left alone." if left else ""
+    lines = [
+        file_line(file.verb, clean(file.path), clean(file.left), stays=bool(file.left))
+        for file in files.files
+    ]
+    tones = {"+": "$text-success", "-": "$text-error", "@": MUTED}
+    rows = files.diff.splitlines()
+    lines += [
+        Content.styled(clean(row, keep_tabs=True), tones.get(row[:1], "")) for row in rows[:_MOST_LINES]
+    ]
+    if len(rows) > _MOST_LINES:
+        lines.append(Content(f"and {count(len(rows) - _MOST_LINES, 'more line')}"))
+    question = "Take over the files of the branch?"
+    return FilesDialog(question, ways, Content("\n").join(lines), told)
 
 
 async def merge(app: "Host", session: ChatSession, argument: str) -> None:
@@ -79,7 +73,7 @@ async def merge(app: "Host", session: ChatSession, argument: str) -> None:
     async def merged(plan: "MergePlan", text: str) -> None:
         with_files: bool | None = True
         if plan.files.files:
-            with_files = await app.push_screen_wait(MergeFiles(plan.files))
+            with_files = await app.push_screen_wait(merge_files(plan.files))
         elif plan.files.note:
             session.report(one_line(plan.files.note, 300))
         if with_files is None:

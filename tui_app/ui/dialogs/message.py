@@ -153,7 +153,6 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
         """
         super().__init__(one_line(f"{facts.title} · {facts.entry.title}", 300))
         self._facts, self._readers, self._can_change = facts, (text, raw), can_change
-        self._shown = ""
         self._raw = False
 
     def body(self) -> ComposeResult:
@@ -182,8 +181,8 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        self._shown = await self._readers[self._raw]()
-        self.query_one(LongText).show(self._shown or "(no text)")
+        self.shown = await self._readers[self._raw]()
+        self.query_one(LongText).show(self.shown or "(no text)")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action != "do":
@@ -204,11 +203,6 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
         self._raw = not self._raw
         self._name_keys()
         self._read()
-
-    async def action_copy_all(self) -> None:
-        # What is lone half of a pair cannot be encoded, and nobody could paste it.
-        text = self._shown.encode("utf-8", "replace").decode()
-        self.key_row.said = await clipboard.copy(self.app, text)
 
     def action_do(self, deed: Deed) -> None:
         self.dismiss(deed)

@@ -181,9 +181,11 @@ class WaysDialog(Dialog[Any], size="-small"):
 
 
 class DetailedWays(WaysDialog):
-    """A question with a text in front of its ways, which scrolls where it is long."""
+    """A question with a text in front of its ways, the first of them marked; the text scrolls."""
 
-    detail = Content()
+    def __init__(self, question: str, ways: Sequence[Way], detail: Content, note: str = "") -> None:
+        super().__init__(question, ways, note, first=0)
+        self.detail = detail
 
     def above(self) -> Iterable[Widget]:
         yield VerticalScroll(Static(self.detail, markup=False), id="ways-detail", can_focus=False)
@@ -191,6 +193,19 @@ class DetailedWays(WaysDialog):
 
     def below(self) -> Iterable[Widget]:
         return ()
+
+
+class FilesDialog(DetailedWays):
+    """Asks what becomes of files, each named with what would be done to it; ``None`` does nothing at all."""
+
+    HINTS = choice_hints("choose", "cancel: nothing changes")
+    GUARDS = False
+
+
+def file_line(fate: str, path: str, why: str, *, stays: bool) -> Content:
+    """What becomes of a file; what is left alone can be seen."""
+    tone = "$text-warning" if stays else MUTED
+    return Content.assemble((f"{fate:<11}", tone), path, (f"  {why}" if why else "", MUTED))
 
 
 class EditDialog(Dialog[str], style="settings", size="-small"):

@@ -16,7 +16,6 @@ from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.options import MarkedList
@@ -228,7 +227,6 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._start = 0
         """Number of the first line that is shown; 0 follows the end."""
         self._first = self._last = self._total = 0
-        self._text = ""
 
     def body(self) -> ComposeResult:
         yield Static(id="task-where", markup=False)
@@ -257,9 +255,9 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._last = page.lines[-1][0] if page.lines else 0
         self._say_where()
         text = "\n".join(line for _, line in page.lines)
-        if text != self._text:
+        if text != self.shown:
             area = self.query_one("#task-text", TextArea)
-            self._text, area.text = text, readable(text)
+            self.shown, area.text = text, readable(text)
             if not self._start:
                 area.scroll_end(animate=False)
 
@@ -287,9 +285,6 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
     async def action_stop(self) -> None:
         await self._tasks.end_task(self._row.id)
         await self._show()
-
-    async def action_copy_all(self) -> None:
-        self.key_row.said = await copy(self.app, self._text)
 
 
 @frozen

@@ -31,7 +31,6 @@ from tui_app.events import (
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.state import outcome_text
-from tui_app.ui.clipboard import copy
 from tui_app.ui.compaction_words import SIGNS, STATES, figures, ranked, tone_of, unmarked
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
@@ -590,7 +589,8 @@ class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full
                 self.write_head(clean(outcome_text(done)[0]))
 
     async def action_copy_all(self) -> None:
-        self.key_row.said = await copy(self.app, self.area.text)
+        self.shown = self.area.text
+        await super().action_copy_all()
 
 
 def read_along(app: "Host", session: ChatSession) -> None:

@@ -31,8 +31,7 @@ from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above, may_leave
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import DetailedWays, Way, confirmed
-from tui_app.ui.keys import choice_hints
+from tui_app.ui.dialogs.questions import FilesDialog, Way, confirmed, file_line
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
 from tui_app.ui.text import clock, count, one_line, tokens
@@ -111,32 +110,25 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
 
 # Going back to a prompt behind which tools changed files: do the files go back as well?
 
+_STAYS = "left alone"
 _FATES: "dict[FileFate, tuple[str, str]]" = {
     "restore": ("restored", ""),
     "remove": ("removed", "created by a tool"),
     "same": ("as it was", ""),
-    "changed": ("left alone", "changed since, but not by a tool"),
-    "lost": ("left alone", "its content was not kept"),
+    "changed": (_STAYS, "changed since, but not by a tool"),
+    "lost": (_STAYS, "its content was not kept"),
 }
 _MOST = 200
 
 
-class RewindFiles(DetailedWays):
-    """Dismisses with what to do about the files; ``None`` goes back to nothing at all."""
-
-    HINTS = choice_hints("choose", "cancel: nothing changes")
-    GUARDS = False
-
-    def __init__(self, files: "Sequence[FileOutlook]") -> None:
-        """Ask.
-
-        Args:
-            files: What would become of each file.
-        """
-        super().__init__(
-            "Restore files too?", ways(files), "Changes made by commands are not restored.", first=0
-        )
-        self.detail = Content("\n").join(file_lines(files))
+def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
+    """Ask what to do about files; ``None`` goes back to nothing at all."""
+    shown = ((*_FATES[file.fate], file.path) for file in files[:_MOST])
+    lines = [file_line(fate, visible(path), why, stays=fate == _STAYS) for fate, why, path in shown]
+    if len(files) > _MOST:
+        lines.append(Content(f"and {len(files) - _MOST} more"))
+    note = "Changes made by commands are not restored."
+    return FilesDialog("Restore files too?", ways(files), Content("\n").join(lines), note)
 
 
 def ways(files: "Sequence[FileOutlook]") -> list[Way]:
@@ -150,22 +142,6 @@ def ways(files: "Sequence[FileOutlook]") -> list[Way]:
         *([Way("Conversation and files", back, "restore")] if clean else []),
         *([Way("Conversation and all files", others, "overwrite")] if changed else []),
     ]
-
-
-def file_lines(files: "Sequence[FileOutlook]") -> list[Content]:
-    """One line for each file: what becomes of it, its path, and why."""
-    lines: list[Content] = []
-    for file in files[:_MOST]:
-        word, why = _FATES[file.fate]
-        style = "$text-warning" if word == "left alone" else "$text-muted"
-        lines.append(
-            Content.assemble(
-                (f"{word:<11}", style), visible(file.path), (f"  {why}" if why else "", "$text-muted")
-            )
-        )
-    if len(files) > _MOST:
-        lines.append(Content(f"and {len(files) - _MOST} more"))
-    return lines
 
 
 # Going back to before an earlier prompt.
@@ -232,7 +208,7 @@ async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
     if wanted.to and session.conversation is not None and not session.read_only:
         files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))
         if any(file.fate != "same" for file in files):
-            way = await app.push_screen_wait(RewindFiles(files))
+            way = await app.push_screen_wait(rewind_files(files))
     if way is not None:
         session.submit(replace(wanted, files=way))
 

@@ -20,7 +20,6 @@ from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import labelled, overview, status_lines
@@ -134,15 +133,14 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
                 self._stats = stats
                 self.query_one("#stats-figures", Static).update(self._content())
 
-    async def action_copy_all(self) -> None:
-        self.key_row.said = await copy(self.app, self._content().plain)
-
     def _content(self) -> Content:
         blocks = [
             Content("\n").join([Content.styled(section.title, "bold"), *map(Content, section.lines)])
             for section in sections(self._stats)
         ]
-        return Content("\n\n").join(blocks)
+        content = Content("\n\n").join(blocks)
+        self.shown = content.plain
+        return content
 
 
 # The figures of the session.
