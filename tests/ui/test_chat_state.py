@@ -17,11 +17,13 @@ from tui_app.events import (
     CompactionProposed,
     CompactionStart,
     Error,
+    GaugeChanged,
     GoalChecked,
     GoalEnded,
     HookOutcome,
     HookRan,
     MemoryPressure,
+    ModelChange,
     Notice,
     Payload,
     TaskEnded,
@@ -53,8 +55,21 @@ from tui_app.ui.chat.state import (
     unread_of,
 )
 from tui_app.ui.status import Status
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model gave no answer")
+
+
+def test_another_model_that_counts_otherwise_is_said_with_both_sizes() -> None:
+    usage = ContextUsage(
+        parts=Breakdown(user=13_200), window=ContextWindow(limit=32_000, source="model"), messages=3
+    )
+    other = replace(usage, parts=Breakdown(user=15_800), scale=1.2)
+    switched = after(GaugeChanged(usage=usage), ModelChange(old="a:b", new="c:d"), GaugeChanged(usage=other))
+    assert switched.status.text == "Now answering: c:d"
+    assert switched.status.notes == ("13.2k here, 15.8k with its tokenizer",)
+    same = after(GaugeChanged(usage=usage), ModelChange(old="a:b", new="c:d"), GaugeChanged(usage=usage))
+    assert same.status.notes == ()
 
 
 def after(*events: Payload, state: ChatState | None = None) -> ChatState:

@@ -306,6 +306,11 @@ class LearntModels:
         named = {lesson.limit for key, lesson in self._lessons.items() if f":{name}@" in key and lesson.limit}
         return named.pop() if len(named) == 1 else None
 
+    def factor_anywhere(self, name: str) -> float:
+        """As :meth:`factor`, for a model's name without provider and address; 1.0 where servers disagree."""
+        named = {each.factor for key, each in self._lessons.items() if f":{name}@" in key and each.factor}
+        return named.pop() or 1.0 if len(named) == 1 else 1.0
+
     def _keep(self, model: str, lesson: Lesson) -> None:
         if self._lessons.get(model) == lesson:
             return

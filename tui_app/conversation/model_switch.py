@@ -1,7 +1,7 @@
 """Changing the model of a conversation: what a smaller window means, in numbers, and the change itself."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -68,17 +68,12 @@ def as_counted_by(usage: ContextUsage, window: ContextWindow, factor: float) -> 
     return replace(usage, parts=parts, window=window, exact=False, scale=factor)
 
 
-def fit_of(history: SessionHistory, policy: Policy, limits: Iterable[int]) -> dict[int, Fit]:
-    """Whether the conversation fits windows of so many tokens, as the present model counts."""
-    usage, found = history.usage(), dict[int, Fit]()
-    for limit in set(limits):
-        window = resolve_window(model=limit)
-        if fits(usage, window):
-            found[limit] = "fits"
-        else:
-            left = _after_compaction(history, replace(usage, window=window), policy)
-            found[limit] = "compact" if left <= window.effective else "too small"
-    return found
+def fit_of(history: SessionHistory, usage: ContextUsage, policy: Policy) -> Fit:
+    """Whether the conversation fits a window, by its size as the model of that window counts it."""
+    if fits(usage, usage.window):
+        return "fits"
+    left = _after_compaction(history, usage, policy)
+    return "compact" if left <= usage.window.effective else "too small"
 
 
 def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, target: str) -> SwitchForecast:
@@ -223,9 +218,20 @@ class ModelSwitch:
         usage = as_counted_by(self.history.usage(), limits.window(target), limits.factor(target))
         return forecast(self.history, usage, self.compactions.compactor.policy, target=model)
 
-    def fit_of(self, limits: Iterable[int]) -> dict[int, Fit]:
-        """Whether the present conversation fits windows of so many tokens, each asked once."""
-        return fit_of(self.history, self.compactions.compactor.policy, limits)
+    def fit_of(self, windows: Mapping[str, int]) -> dict[str, tuple[Fit, int]]:
+        """Whether the present conversation fits models by their windows, and its size as each counts it."""
+        usage, policy = self.history.usage(), self.compactions.compactor.policy
+        limits = self.shelf.limits
+        found, known = dict[str, tuple[Fit, int]](), dict[tuple[int, float], Fit]()
+        for name, limit in windows.items():
+            built = self.shelf.built(name)
+            anywhere = limits.learnt.factor_anywhere(name.partition(":")[2])
+            factor = limits.factor(built) if built is not None else anywhere
+            there = as_counted_by(usage, resolve_window(model=limit), factor)
+            if (same := (limit, there.scale)) not in known:
+                known[same] = fit_of(self.history, there, policy)
+            found[name] = known[same], there.total
+        return found
 
     async def switch(self, work: Switch) -> None:
         """Change the model; a compaction that fails or is cancelled leaves the old one."""

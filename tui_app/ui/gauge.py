@@ -192,7 +192,7 @@ def background_forms(done: float | None, way_out: str) -> tuple[str, ...]:
 
 
 def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
-    """Return the gauge's two marks as shares of the window, never behind the room for the answer.
+    """Return the gauge's two marks as shares of the window, as the settings have them.
 
     Args:
         settings: The settings in force.
@@ -214,10 +214,9 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
     if not chosen.automatic:
         return 0.0, 0.0
     window = usage.window
-    most = window.effective / window.stated
     if chosen.limit is None:
         # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.
         part = window.limit / window.stated
-        return min(chosen.background_threshold * part, most), min(chosen.blocking_threshold * part, most)
+        return chosen.background_threshold * part, chosen.blocking_threshold * part
     mark = chosen.limit.mark(window)
-    return (mark / window.stated if mark else 0.0), most
+    return (mark / window.stated if mark else 0.0), window.effective / window.stated

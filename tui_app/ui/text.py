@@ -246,6 +246,16 @@ def tokens(count: int) -> str:
     return _scaled(count / 1_000_000, "M")
 
 
+def counted_text(here: int, there: int) -> str:
+    """``13.2k``; ``13.2k here, 15.8k with its tokenizer`` where another model's count is much else."""
+    alike = abs(there - here) <= here * _ALIKE
+    return tokens(here) if alike else f"{tokens(here)} here, {tokens(there)} with its tokenizer"
+
+
+_ALIKE = 0.05
+"""Share by which two models' counts may differ without a word: neither is better known."""
+
+
 def _scaled(value: float, unit: str) -> str:
     digits = f"{value:.1f}"
     if digits.endswith(".0") and value >= 99.95:

@@ -36,6 +36,7 @@ from tui_app.ui.dialogs.models import (
     ModelRow,
     SwitchDialog,
     fit_bar,
+    model_note,
     size_text,
     switch_lines,
 )
@@ -510,6 +511,17 @@ async def test_picker_shows_at_least_ten_models_at_80x24_with_search_and_keys() 
         assert options.scrollable_content_region.height >= 10
         assert app.screen.query_one(Input).region.bottom <= options.region.y
         assert app.screen.query_one("#dialog-hints").region.bottom <= 24
+
+
+async def test_where_a_model_counts_otherwise_the_picker_names_both_sizes() -> None:
+    row = MODELS[1]._replace(tokens=120_000)
+    app = PickersHost(ModelPicker([row], 91_500))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        note = str(app.screen.query_one("#picker-note", Static).render())
+        assert "91.5k here, 120k with its tokenizer" in note
+        assert "94%" in app.rows[0]
+        assert "its tokenizer" not in model_note(MODELS[1], 91_500)
 
 
 async def test_esc_clears_the_filter_first_and_closes_next() -> None:

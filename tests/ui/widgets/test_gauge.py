@@ -240,7 +240,7 @@ def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
     window = ContextWindow(limit=10_000, source="learnt", reserve=600, announced=20_000)
     usage = ContextUsage(parts=Breakdown(user=9_000), window=window, messages=3)
     background, blocking = marks(Settings(), usage)
-    assert (background, blocking) == (0.4, 0.47)
+    assert (background, blocking) == (0.4, 0.475)
     assert gauge_text(usage, background=background, blocking=blocking) == "45% of 20k · ~9.0k · near"
     assert usage.to_json()["limit"] == 20_000
     assert usage.utilization == 0.45

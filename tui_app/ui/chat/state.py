@@ -66,7 +66,7 @@ from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
 from tui_app.ui.status import Status
-from tui_app.ui.text import count, one_line, tokens, turn_text
+from tui_app.ui.text import count, counted_text, one_line, tokens, turn_text
 from tui_app.ui.todo import TodoItem, read_todos
 from tui_app.usage import ContextUsage
 
@@ -578,9 +578,12 @@ def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
-            return replace(state, usage=usage)
+            before, status = state.usage, state.status
+            if before is not None and before.scale != usage.scale and status.text == _answers(state.model):
+                status = replace(status, notes=(counted_text(before.total, usage.total),))
+            return replace(state, usage=usage, status=status)
         case ModelChange(new=new):
-            return replace(state, model=new, status=Status(kind="message", text=f"Now answering: {new}"))
+            return replace(state, model=new, status=Status(kind="message", text=_answers(new)))
         case EffortChange(new=new):
             return replace(state, effort=new, status=Status(kind="message", text=f"Effort: {new}"))
         case ModeChange(old=old, new=new):
@@ -589,6 +592,10 @@ def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
     return state
+
+
+def _answers(model: str) -> str:
+    return f"Now answering: {model}"
 
 
 def _told(state: ChatState, payload: Payload, now: float) -> ChatState:

@@ -17,7 +17,7 @@ from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.lookup import LookupCancelled, look_up
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, confirmed
 from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import UNICODE, one_line, tokens, window_text
+from tui_app.ui.text import UNICODE, counted_text, one_line, tokens, window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck, ModelChoice
@@ -51,6 +51,8 @@ class ModelRow(NamedTuple):
     current: bool = False
     is_typed: bool = False
     """Whether it is in no list: its name was typed."""
+    tokens: int = 0
+    """Size of the present conversation as it counts it; 0 for as the present one does."""
 
     @property
     def name(self) -> str:
@@ -72,7 +74,7 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     """How much of its window this conversation would fill, as a bar and in words."""
     if not row.model.available or not row.model.window:
         return Content(" " * _BAR_CELLS)
-    share = conversation_tokens / row.model.window
+    share = (row.tokens or conversation_tokens) / row.model.window
     cells = _BAR_CELLS - 5
     if row.fit == "fits":
         colour, filled = "$accent", min(cells, max(1, round(share * cells)))
@@ -100,7 +102,7 @@ def able_tone(row: ModelRow) -> str:
     return "" if row.model.available else MUTED
 
 
-def model_note(row: ModelRow) -> str:
+def model_note(row: ModelRow, conversation_tokens: int) -> str:
     """All that is known of a model, in one sentence."""
     if row.is_typed:
         return "Its window is looked up when it is used."
@@ -110,7 +112,9 @@ def model_note(row: ModelRow) -> str:
     price = f"{model.price} per million" if model.price.startswith("$") else model.price
     able = {"tools": model.tools, "thinking": model.thinking, "images": model.images}
     can = ", ".join(word for word, known in able.items() if known)
-    parts = [window or "window not known", price or "price not known", can, state]
+    counted = counted_text(conversation_tokens, row.tokens or conversation_tokens)
+    other = counted if " " in counted else ""
+    parts = [window or "window not known", price or "price not known", can, other, state]
     if model.why_not:
         parts = [model.why_not, window, price]
     return " · ".join(one_line(part, 160) for part in parts if part)
@@ -159,7 +163,7 @@ class ModelPicker(ListDialog[ModelRow]):
                 f"{'' if asked else ' · without models of servers'}"
             ),
             words=lambda row: row.name,
-            note=model_note,
+            note=lambda row: model_note(row, conversation_tokens),
             empty="No matching model. Type provider:model to use one that is not listed.",
             enter="use",
             esc="cancel",
@@ -214,16 +218,10 @@ ONE_LINE = 96
 SHORT = 20
 """Rows below which each way has one; what the marked one does stands below them."""
 
-_ALIKE = 0.05
-"""Share by which two models' counts may differ without a word: neither is better known."""
-
 
 def size_text(forecast: "SwitchForecast") -> str:
     """Size of the conversation by the gauge, and by the other model's count where that is much else."""
-    here = forecast.tokens_now
-    alike = abs(forecast.tokens - here) <= here * _ALIKE
-    there = "" if alike else f" here, {tokens(forecast.tokens)} with its tokenizer"
-    return f"is {tokens(here)}{there}"
+    return f"is {counted_text(forecast.tokens_now, forecast.tokens)}"
 
 
 def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, str]:
@@ -309,7 +307,7 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size=""):
 # Choosing a model, and what to do when the conversation does not fit it.
 
 if TYPE_CHECKING:
-    Listed = tuple[list[ModelChoice], dict[int, Fit]]
+    Listed = tuple[list[ModelChoice], dict[str, tuple[Fit, int]]]
 
 
 async def choose_model(app: "Host", session: ChatSession) -> None:
@@ -333,10 +331,10 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
         return
     used = session.state.usage.total if session.state.usage else 0
     current = session.state.model
-    rows = [
-        ModelRow(choice, fit.get(choice.window or 0, "fits"), current=choice.name == current)
-        for choice in choices
-    ]
+    rows = []
+    for choice in choices:
+        becomes, there = fit.get(choice.name, ("fits", 0))
+        rows.append(ModelRow(choice, becomes, choice.name == current, tokens=there))
     name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
     chosen = next((choice for choice in choices if choice.name == name), None)
     if name and chosen is not None and chosen.needs_key:
@@ -356,7 +354,7 @@ def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSe
         models = opened.conversation.models
         ready = models.shelf.ready
         listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
-        return listed, models.fit_of(choice.window for choice in listed if choice.window)
+        return listed, models.fit_of({choice.name: choice.window for choice in listed if choice.window})
 
     return look
 
