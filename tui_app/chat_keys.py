@@ -164,17 +164,17 @@ _DECLARED = (
         scope="pane",
     ),
     KeyBinding(
-        "chat.page_up", "pageup", "page_up", "Scroll up a page", "The prompt keeps focus.", scope="pane",
+        "chat.page_up", "pageup", "page(-1)", "Scroll up a page", "The prompt keeps focus.", scope="pane",
     ),
     KeyBinding(
-        "chat.page_down", "pagedown", "page_down", "Scroll down a page", "The prompt keeps focus.",
+        "chat.page_down", "pagedown", "page(1)", "Scroll down a page", "The prompt keeps focus.",
         scope="pane",
     ),
     KeyBinding(
-        "chat.top", "ctrl+home", "top", "Scroll to the start", "Go to the first message.", scope="pane",
+        "chat.top", "ctrl+home", "ends(0)", "Scroll to the start", "Go to the first message.", scope="pane",
     ),
     KeyBinding(
-        "chat.bottom", "ctrl+end", "bottom", "Scroll to the end", "Go to the newest message and follow it.",
+        "chat.bottom", "ctrl+end", "ends(1)", "Scroll to the end", "Go to the newest message and follow it.",
         scope="pane",
     ),
     KeyBinding(

@@ -250,7 +250,7 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
         await deck.ready()
         await deck.send("Ahoy")
         await deck.answered()
-        assert [each.name for each in deck.editor.custom] == (["moor"] if answer else [])
+        assert [each.name for each in deck.editor.completer.custom] == (["moor"] if answer else [])
     assert ("Answer like a sailor" in json.dumps(fake_openai.journal[0])) is answer
     assert trust_in(desk.paths, {}, desk.cwd) is answer
     async with shown(desk.app()) as deck:

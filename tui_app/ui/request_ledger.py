@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from textual import getters, on
 from textual.app import ComposeResult
@@ -22,22 +22,10 @@ from tui_app.ui.text import UNICODE, one_line, padded, tokens
 from tui_app.ui.transcript.entries import tool_sign
 from tui_app.ui.widgets import WrittenLine
 
-KINDS: dict[ItemKind, str] = {
-    "user": "user",
-    "assistant": "answer",
-    "tool_result": "tool",
-    "tool_result_archived": "archived",
-    "system": "system",
-    "tool_summary": "digest",
-    "summary": "summary",
-    "acknowledgement": "for summary",
-    "memory": "memory",
-    "fullness": "fullness",
-    "shell": "shell",
-    "task": "note",
-    "folder": "instructions",
-    "mode": "mode",
-    "tools": "tools",
+KINDS: Mapping[ItemKind, str] = {
+    **{kind: kind for kinds in get_args(ItemKind) for kind in get_args(kinds) or (kinds,)},
+    **{"assistant": "answer", "tool_result": "tool", "tool_result_archived": "archived"},
+    **{"tool_summary": "digest", "acknowledgement": "for summary", "task": "note", "folder": "instructions"},
 }
 """The word for a kind of item."""
 STATES: dict[ItemState, str] = {

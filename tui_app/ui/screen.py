@@ -159,13 +159,14 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         from tui_app.ui.dialogs.actions import asks_first, run_shell, send, send_custom
 
         self.app.quit_asked = float("-inf")
+        custom = self.pane.prompt.editor.completer.custom
         if self.session.is_leaving or self.app.is_changing:
             # Typed behind the command that leads to another session: it goes along as a draft.
             self.pane.prompt.editor.give_back(event.text)
             self.app.type_ahead.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.command, parsed.argument)
-        elif is_command(event.text) and (found := named(self.pane.prompt.editor.custom, event.text)):
+        elif is_command(event.text) and (found := named(custom, event.text)):
             self.work(send_custom(self, *found), group="custom", exclusive=False)
         elif (asked := asked_command(event.text)) is not None:
             run_shell(self, asked)
@@ -190,7 +191,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     async def _offer_custom(self, find: Callable[[], tuple[CustomCommand, ...]]) -> None:
         """Let the prompt offer commands that users have written; the files are looked for in a thread."""
         editor = self.pane.prompt.editor
-        editor.custom = written = await asyncio.to_thread(find)
+        editor.completer.custom = written = await asyncio.to_thread(find)
         if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
             await offer_served(self, written)
 

@@ -32,17 +32,9 @@ def fixed_names(shares: Sequence[Share]) -> dict[str, str]:
     }
 
 
-NAMES: dict[str, str] = {
-    "system": "system",
-    "tools": "tools",
-    "memory": "memory",
-    "summary": "summary",
-    "user": "user",
-    "assistant": "answers",
-    "thinking": "thinking",
-    "tool_calls": "calls",
-    "tool_results": "results",
-    "attachments": "attachments",
+NAMES = {
+    **{name: name for name in CATEGORIES},
+    **{"assistant": "answers", "tool_calls": "calls", "tool_results": "results"},
 }
 """Categories as a user reads them."""
 _COLOURS = {

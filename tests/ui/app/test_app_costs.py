@@ -121,7 +121,7 @@ async def test_a_command_of_ones_own_is_asked_about_too(served: Desk, fake_opena
     fake_openai.add(Text("Fine.", usage=(100_000, 10_000)), Text("At six.", usage=(1_000, 10)))
     async with shown(priced(served).change(budget={"session_usd": 0.3}).app()) as deck:
         await deck.ready()
-        await deck.until(lambda: deck.editor.custom, "the commands")
+        await deck.until(lambda: deck.editor.completer.custom, "the commands")
         await deck.send("one")
         await deck.says("$0.30")
         await deck.idle()

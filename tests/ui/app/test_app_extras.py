@@ -250,8 +250,8 @@ async def test_a_command_of_a_file_is_offered_last_and_sends_its_text(
     fake_openai.add(Text("It is fine."))
     async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.until(lambda: deck.editor.custom, "the commands")
-        assert [command.name for command in deck.editor.custom] == ["review"]
+        await deck.until(lambda: deck.editor.completer.custom, "the commands")
+        assert [command.name for command in deck.editor.completer.custom] == ["review"]
         await deck.type("/re")
         offered = [row for row in deck.rows if "/re" in row]
         built_in = next(at for at, row in enumerate(offered) if "/resume" in row)
@@ -269,7 +269,7 @@ async def test_what_was_typed_for_a_command_whose_file_is_gone_comes_back(served
     write(served, ".plimsoll/commands/review.md", "Review $1.")
     async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.until(lambda: deck.editor.custom, "the commands")
+        await deck.until(lambda: deck.editor.completer.custom, "the commands")
         (served.cwd / ".plimsoll/commands/review.md").unlink()
         await deck.send("/review a long argument")
         await deck.says("/review cannot be used")
@@ -280,7 +280,7 @@ async def test_an_inexact_name_is_not_sent_and_help_lists_the_exact_one(served: 
     write(served, ".plimsoll/commands/overhaul.md", "Overhaul it.")
     async with shown(served.app()) as deck:
         await deck.ready()
-        await deck.until(lambda: deck.editor.custom, "the commands")
+        await deck.until(lambda: deck.editor.completer.custom, "the commands")
         await deck.send("/overha")
         assert deck.editor.text.strip() == "/overhaul"
         await deck.press("ctrl+u")
@@ -446,7 +446,9 @@ async def test_resources_prompts_and_questions_of_a_server(desk: Desk) -> None:
         await deck.says("It also has 3 resources, 1 prompt, instructions.")
         await deck.press("escape")
         editor = deck.app.screen.query_one(PromptEditor)
-        await deck.until(lambda: any(each.name == "files:hail" for each in editor.custom), "the prompt")
+        await deck.until(
+            lambda: any(each.name == "files:hail" for each in editor.completer.custom), "the prompt"
+        )
         await deck.press(*"@files")
         await deck.says("files:notes://chart")
         await deck.press("escape", "ctrl+c")

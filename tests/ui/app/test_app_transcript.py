@@ -348,7 +348,7 @@ async def test_a_place_deep_in_a_long_output_is_shown(served: Desk) -> None:
         assert shown_here(deck) == "1000: the tide"
         before = [row for row in deck.rows if "999: the tide" in row]
         await deck.press("escape")
-        await deck.until(lambda: not deck.app.chat.pane.finding.row.is_open, "the row closed")  # type: ignore[union-attr]
+        await deck.until(lambda: not deck.app.chat.pane.finding.is_open, "the row closed")
         assert [row.strip("┃│▸ ") for row in deck.rows if "999: the tide" in row] == [
             row.strip("┃│▸ ") for row in before
         ], "the reader stays where he is"
@@ -443,7 +443,7 @@ async def test_words_from_outside_are_clean_in_the_row(desk: Desk) -> None:
     async with shown(desk.app(desk.store(Story().turns(1)))) as deck:
         await deck.ready()
         await deck.app.chat.pane.finding.open("a\x1b[31m\u202eb\nc")
-        row = deck.app.chat.pane.finding.row
+        row = deck.app.chat.pane.finding
         assert row is not None
         assert row.query_one(row.Words).value == "a\ufffdb c"
         row.query_one(row.Words).value = ""

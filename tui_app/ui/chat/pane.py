@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tui_app.ui.row_bodies import LateBodies
     from tui_app.ui.timeline import Timeline
     from tui_app.ui.todo import TodoItem
-    from tui_app.ui.transcript.find import FindPlace, FindRow
+    from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.transcript.transcript import Transcript
     from tui_app.ui.type_ahead import TypeAhead
 
@@ -217,7 +217,7 @@ class ChatPane(TellsFailures, Vertical):
     """Where the transcript gets full texts from."""
     transcript: "Transcript"
     timeline: "Timeline"
-    finding: "FindPlace"
+    finding: "FindRow"
     questions: "AskPlace | None" = None
     """None until the pane is complete, as the three above are not there before."""
 
@@ -248,7 +248,7 @@ class ChatPane(TellsFailures, Vertical):
         from tui_app.ui.questions import AskPlace
         from tui_app.ui.row_bodies import LateBodies
         from tui_app.ui.timeline import Timeline
-        from tui_app.ui.transcript.find import FindPlace
+        from tui_app.ui.transcript.find import FindRow
         from tui_app.ui.transcript.transcript import Transcript
 
         self.bodies = LateBodies()
@@ -256,7 +256,7 @@ class ChatPane(TellsFailures, Vertical):
         self.timeline = Timeline(self.glyphs, id="timeline")
         self.transcript.use_keymap(self.keymap)
         self.transcript.plain = self.timeline.plain = self._settings.plain
-        self.finding = FindPlace(self.transcript, self.bodies, id="finding")
+        self.finding = FindRow(self.transcript, self.bodies, id="find")
         todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
         questions = AskPlace(id="questions")
         questions.type_ahead = self.type_ahead
@@ -515,17 +515,11 @@ class ChatPane(TellsFailures, Vertical):
         self.screen.set_focus(self.prompt.editor)
         self.prompt.editor.post_message(event)
 
-    def action_page_up(self) -> None:
-        self.transcript.action_page(-1)
+    def action_page(self, step: int) -> None:
+        self.transcript.action_page(step)
 
-    def action_page_down(self) -> None:
-        self.transcript.action_page(1)
-
-    def action_top(self) -> None:
-        self.transcript.action_first()
-
-    def action_bottom(self) -> None:
-        self.transcript.action_last()
+    def action_ends(self, end: int) -> None:
+        self.transcript.action_last() if end else self.transcript.action_first()
 
     def action_timeline(self) -> None:
         """Show or hide the timeline: beside the chat, or over it, with the keys, where there is no room."""

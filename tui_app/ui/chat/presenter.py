@@ -130,10 +130,6 @@ class Presenter:
         rows = (each.seq for each in self.view.entries if seq and seq in (each.seq, each.result_seq))
         self._transcript.jump_to(next(rows, seq))
 
-    async def painted(self) -> None:
-        """Wait until what was shown so far is on the screen."""
-        await self._pane.painted()
-
     def redraw(self, entry: Entry) -> None:
         shown = next((each for each in reversed(self.view.entries) if each.seq == entry.seq), None)
         if shown is not None:
@@ -178,10 +174,6 @@ class Presenter:
         )
         self.update(replace(self.state, costs=costs))
 
-    def on_typing(self, look: Callable[[], None]) -> None:
-        """Have something looked at with every key in the prompt; it must cost next to nothing."""
-        self._pane.watch(self._pane.prompt.editor, "selection", look, init=False)
-
     def present(self, records: Sequence[Record]) -> None:
         """Show what has happened; one state update for the whole batch."""
         state = replace(self.state, keymap=self._pane.keymap)
@@ -216,14 +208,6 @@ class Presenter:
         self._announce(state, time.monotonic())
         self.changed.publish(state)
 
-    def remember(self, prompts: Iterable[str]) -> None:
-        """Let the up arrow bring prompts back, newest last."""
-        self._pane.prompt.editor.prompts.extend(prompts)
-
-    def give_back(self, text: str) -> None:
-        """Put a prompt that was not sent back in the editor."""
-        self._pane.prompt.editor.give_back(text)
-
     def take_away(self, text: str) -> None:
         """Take a prompt that was put back out of the editor, unless it was changed; ``up`` has it."""
         editor = self._pane.prompt.editor
@@ -248,7 +232,7 @@ class Presenter:
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:
-                    self.give_back(prompt)
+                    self._pane.prompt.editor.give_back(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
         if isinstance(record.data, AssistantMessage) and record.data.model == OFFLINE_MODEL:

@@ -214,12 +214,12 @@ class ChatSession:
             first = self.launch.first_mode
             self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy, first))
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
-        await self.presenter.painted()
+        await self.pane.painted()
         self._painted.set()
         self.presenter.jump_to(self.at)
-        self.presenter.on_typing(self.unsent.changed)
+        self._on_typing(self.unsent.changed)
         self.unsent.changed()  # a draft may have come along
-        self.presenter.remember(await asyncio.to_thread(self.unsent.recall))
+        self.pane.prompt.editor.prompts.extend(await asyncio.to_thread(self.unsent.recall))
         try:
             model, policy, mode = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
@@ -241,6 +241,10 @@ class ChatSession:
                 for follow in self.followers:
                     follow(record)
 
+    def _on_typing(self, look: Callable[[], None]) -> None:
+        """Have something looked at with every key in the prompt; it must cost next to nothing."""
+        self.pane.watch(self.pane.prompt.editor, "selection", look, init=False)
+
     async def _follow(self, record: Record) -> None:
         """Do what an event asks of the screen besides being shown."""
         if arrived := self.unsent.follow(record):
@@ -249,7 +253,7 @@ class ChatSession:
             case MemoryPressure():
                 self.bodies.shed()
             case SessionRewind(to=to, failed=False, again=False):
-                self.presenter.give_back(await self._prompt(to))
+                self.pane.prompt.editor.give_back(await self._prompt(to))
             case SessionRestored(cut=cut):
                 rewind = await self.bodies.record(cut)
                 if rewind is not None and isinstance(rewind.data, SessionRewind):
@@ -282,7 +286,7 @@ class ChatSession:
                 self.engine.begin()
             except SessionLocked as locked:
                 if not taken_over:
-                    self.presenter.on_typing(look_again)
+                    self._on_typing(look_again)
                 arrived = await self._wait_for(str(locked))
                 taken_over = True
             else:
@@ -334,7 +338,7 @@ class ChatSession:
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
         while text := self.engine.queue.take_last():
-            self.presenter.give_back(text)
+            self.pane.prompt.editor.give_back(text)
             self.unsent.given_back(text)
         self.presenter.update(refusing(self.state, elsewhere=self._follower is not None))
         self.report(why)

@@ -381,7 +381,7 @@ def compact(session: ChatSession, argument: str = "") -> None:
     if session.state.compacting and session.state.status.trigger == "manual":
         session.say(ONE_RUNS)
         if argument:
-            session.presenter.give_back(f"/compact {argument}")
+            session.pane.prompt.editor.give_back(f"/compact {argument}")
     elif isinstance(asked := asked_compaction(argument), str):
         session.say(asked)
     else:

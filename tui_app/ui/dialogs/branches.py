@@ -47,7 +47,7 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
     else:
         if made.note:
             session.report(one_line(made.note, 300))
-        session.presenter.give_back(made.fork.prompt)
+        session.pane.prompt.editor.give_back(made.fork.prompt)
         app.open_session(made.fork.session)
 
 

@@ -35,15 +35,15 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
         """
         super().__init__(one_line(title, 200))
         self._read = text if callable(text) else None
-        self.shown = "Reading the log …" if callable(text) else text
+        self.whole = "Reading the log …" if callable(text) else text
 
     def body(self) -> ComposeResult:
-        yield reading_area(self.shown)
+        yield reading_area(self.whole)
 
     def on_mount(self) -> None:
         if self._read is not None:
             self.run_worker(self._fill(self._read), exit_on_error=False)
 
     async def _fill(self, read: Callable[[], str]) -> None:
-        self.shown = await asyncio.to_thread(read)
-        self.query_one(TextArea).text = readable(self.shown)
+        self.whole = await asyncio.to_thread(read)
+        self.query_one(TextArea).text = readable(self.whole)

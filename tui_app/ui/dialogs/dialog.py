@@ -58,7 +58,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     def __init__(self, head: str | Content = "") -> None:
         super().__init__()
         self._head = head
-        self.shown = ""
+        self.whole = ""
         """What is copied of it as a whole."""
         self.stray = StrayKeys()
         """What a user who is still writing types into it."""
@@ -151,7 +151,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
 
     async def action_copy_all(self) -> None:
         # What is lone half of a pair cannot be encoded, and nobody could paste it.
-        self.key_row.said = await copy(self.app, self.shown.encode("utf-8", "replace").decode())
+        self.key_row.said = await copy(self.app, self.whole.encode("utf-8", "replace").decode())
 
     def action_back(self) -> None:
         """Go one step back: here the only one."""

@@ -47,7 +47,10 @@ async def draft_reviewed(
     """
     loop, draft = asyncio.get_running_loop(), None
 
-    async def written(hear: Hear, opened: "OpenSession") -> D | str:
+    async def written(screen: ReviewScreen, opened: "OpenSession") -> D | str:
+        def hear(progress: CompactionProgress) -> None:
+            loop.call_soon_threadsafe(screen.hear, progress)
+
         now = opened.conversation
         opening = replace(session.launch.opening(now.session), model=now.model, policy=now.policy)
         return await write(opening, wish, hear)
@@ -56,8 +59,7 @@ async def draft_reviewed(
         screen = ReviewScreen(None, job=JOB, words=words)
         answer = app.push_screen(screen, wait_for_dismiss=True)
         if draft is None:
-            hear = partial(loop.call_soon_threadsafe, screen.hear)
-            writing = asyncio.create_task(session.ask(partial(written, hear)))
+            writing = asyncio.create_task(session.ask(partial(written, screen)))
             try:
                 await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
                 found = writing.result() if not answer.done() else None

@@ -452,8 +452,8 @@ async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None
         written: Commands out of files, whose names go first.
     """
     session, editor = screen.session, screen.pane.prompt.editor
-    editor.resources = partial(mentions_of, session)
-    editor.custom = (*written, *await served(session, {each.name for each in written}))
+    editor.completer.finder.resources = partial(mentions_of, session)
+    editor.completer.custom = (*written, *await served(session, {each.name for each in written}))
 
 
 # What a server asks the user: all of it is on the screen before anything is answered.

@@ -270,7 +270,7 @@ async def show_help(app: "Host") -> None:
     """List keys and commands, and run the command that is chosen there."""
     chat = app.chat
     keymap = app.launch.settings.keymap
-    rows = help_rows(keymap, chat.pane.prompt.editor.custom)
+    rows = help_rows(keymap, chat.pane.prompt.editor.completer.custom)
     if (chosen := await app.push_screen_wait(HelpScreen(rows, keymap))) is not None:
         chat.run(chosen.command)
 

@@ -181,8 +181,8 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        self.shown = await self._readers[self._raw]()
-        self.query_one(LongText).show(self.shown or "(no text)")
+        self.whole = await self._readers[self._raw]()
+        self.query_one(LongText).show(self.whole or "(no text)")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action != "do":

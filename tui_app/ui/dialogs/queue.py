@@ -255,9 +255,9 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._last = page.lines[-1][0] if page.lines else 0
         self._say_where()
         text = "\n".join(line for _, line in page.lines)
-        if text != self.shown:
+        if text != self.whole:
             area = self.query_one("#task-text", TextArea)
-            self.shown, area.text = text, readable(text)
+            self.whole, area.text = text, readable(text)
             if not self._start:
                 area.scroll_end(animate=False)
 

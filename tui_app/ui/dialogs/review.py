@@ -589,7 +589,7 @@ class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full
                 self.write_head(clean(outcome_text(done)[0]))
 
     async def action_copy_all(self) -> None:
-        self.shown = self.area.text
+        self.whole = self.area.text
         await super().action_copy_all()
 
 

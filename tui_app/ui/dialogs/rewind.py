@@ -238,7 +238,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
         told = storage_error(error, session.launch.paths.database) or error
         session.report(f"The session could not be forked: {told}")
     else:
-        session.presenter.give_back(forked.prompt)
+        session.pane.prompt.editor.give_back(forked.prompt)
         app.open_session(forked.session)
 
 

@@ -139,7 +139,7 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
             for section in sections(self._stats)
         ]
         content = Content("\n\n").join(blocks)
-        self.shown = content.plain
+        self.whole = content.plain
         return content
 
 

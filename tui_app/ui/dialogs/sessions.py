@@ -254,11 +254,6 @@ def snippet(found: Found, cells: int) -> Content:
     return whole.truncate(cells, ellipsis=True)
 
 
-def title_text(found: Found) -> str:
-    """The session of a hit."""
-    return found.title or "untitled"
-
-
 def _safe(text: str) -> str:
     return clean(text, keep_newlines=False)
 
@@ -288,6 +283,9 @@ class SearchScreen(ListDialog[Found], place="search"):
         def when(form: str) -> Callable[[Found], str]:
             return lambda found: datetime.fromtimestamp(found.time, tz).strftime(form)
 
+        def title(found: Found) -> str:
+            return found.title or "untitled"
+
         def note(found: Found) -> str:
             where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
             return f"{count(len(self.shown), 'hit')} · {where}"
@@ -299,8 +297,8 @@ class SearchScreen(ListDialog[Found], place="search"):
                 Column(when("%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY_HITS),
                 Column(when("%m-%d"), 7, comes_below=_ROOMY_HITS),
                 # The words are what was searched for: where there is little room, the note names the session.
-                Column(title_text, 26, "", gap=2, leaves_at=_ROOMY_HITS),
-                Column(title_text, 14, "", gap=2, leaves_at=_NARROW, comes_below=_ROOMY_HITS),
+                Column(title, 26, "", gap=2, leaves_at=_ROOMY_HITS),
+                Column(title, 14, "", gap=2, leaves_at=_NARROW, comes_below=_ROOMY_HITS),
                 Column(lambda found: _WHO.get(found.type, ""), 9),
                 Column(fitted=snippet),
             ),

@@ -1,6 +1,6 @@
 """The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -18,7 +18,7 @@ from tui_app.references import dropped, mentions
 from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
-from tui_app.ui.slash import CustomCommand, text_opens
+from tui_app.ui.slash import text_opens
 from tui_app.ui.text import clean, tamed
 from tui_app.ui.vim_keys import ESCAPE, REDO, Pressed, Vim, difference, press, put_in_insert
 from tui_app.ui.widgets import WrittenArea
@@ -244,31 +244,13 @@ class PromptEditor(WrittenArea):
             id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus", placeholder=PLACEHOLDER
         )
         self._chips = Chips()
-        self._completer = Completer(offers, finder)
+        self.completer = Completer(offers, finder)
         self._prompts, self._commands = PromptHistory(prompts), PromptHistory()
         self._recalled: str | None = None
         self.queued = False
         """Whether prompts wait in the queue."""
         self.type_ahead: TypeAhead | None = None
         """Holds what is typed while something opens."""
-
-    @property
-    def custom(self) -> tuple[CustomCommand, ...]:
-        """Slash commands that are not built in."""
-        return self._completer.custom
-
-    @custom.setter
-    def custom(self, commands: tuple[CustomCommand, ...]) -> None:
-        self._completer.custom = commands
-
-    @property
-    def resources(self) -> "Callable[[], Awaitable[Sequence[str]]] | None":
-        """Looks for what MCP servers have to read, as an ``@`` names it."""
-        return self._completer.finder.resources
-
-    @resources.setter
-    def resources(self, look: "Callable[[], Awaitable[Sequence[str]]]") -> None:
-        self._completer.finder.resources = look
 
     @property
     def prompts(self) -> list[str]:
@@ -375,7 +357,7 @@ class PromptEditor(WrittenArea):
     def _put(self, text: str) -> None:
         """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
         self._recalled = text = tamed(text)
-        self._completer.dismiss()
+        self.completer.dismiss()
         self.text = text
         self.move_cursor(self.document.end)
 
@@ -392,19 +374,16 @@ class PromptEditor(WrittenArea):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave keys to others while they have no effect here: tab without a list, ``?`` in a text."""
-        if action == "complete":
-            return self._completer.is_listing
-        if action == "close_list":
-            return self._completer.is_open
         if action == "expand":
             return self.chip_at_cursor() is not None
-        if action == "undo":
-            return False  # its key is the shell's
-        if action == "help":
-            return self.is_empty
-        if action == "copy":
-            return not self.selection.is_empty
-        return super().check_action(action, parameters)
+        may = {
+            "complete": self.completer.is_listing,
+            "close_list": self.completer.is_open,
+            "undo": False,  # its key is the shell's
+            "help": self.is_empty,
+            "copy": not self.selection.is_empty,
+        }
+        return may.get(action, True) and super().check_action(action, parameters)
 
     async def on_key(self, event: events.Key) -> None:
         """Act on keys in the order they were typed.
@@ -437,7 +416,7 @@ class PromptEditor(WrittenArea):
         """Act on a key as vim does; whether it has a meaning there."""
         is_insert, is_help = self.vim.mode == "insert", event.key == "question_mark" and self.is_empty
         if is_insert:
-            key = ESCAPE if event.key == "escape" and not self._completer.is_open else ""
+            key = ESCAPE if event.key == "escape" and not self.completer.is_open else ""
         elif event.key == "escape" and self.vim.mode == "normal" and not self.vim.pending:
             key = ""  # what it means otherwise: stop, or go back
         else:
@@ -508,7 +487,7 @@ class PromptEditor(WrittenArea):
         if not text.strip():
             self.post_message(self.NextWanted())
             return
-        match self._completer.entered(self._at_cursor, text):
+        match self.completer.entered(self._at_cursor, text):
             case Fill() as fill:
                 self._choose(fill)
             case Send(text=complete):
@@ -516,7 +495,7 @@ class PromptEditor(WrittenArea):
                 if complete.strip("! "):
                     self._walk.remember(complete)
                 self.text, self.vim = "", put_in_insert(self.vim)
-                self._completer.dismiss()
+                self.completer.dismiss()
                 if self.type_ahead is not None and text_opens(complete):
                     self.type_ahead.begin()
                 self.post_message(self.Submitted(self, complete, files))
@@ -561,11 +540,11 @@ class PromptEditor(WrittenArea):
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def action_complete(self) -> None:
-        if (fill := self._completer.choice(self._at_cursor)) is not None:
+        if (fill := self.completer.choice(self._at_cursor)) is not None:
             self._choose(fill)
 
     def action_close_list(self) -> None:
-        self._completer.dismiss()
+        self.completer.dismiss()
 
     def action_help(self) -> None:
         if self.type_ahead is not None:
@@ -584,8 +563,8 @@ class PromptEditor(WrittenArea):
 
     def action_cursor_up(self, select: bool = False) -> None:
         """Go up: in the list, in the text, or on its first line to the prompt before."""
-        if not select and self._completer.is_listing:
-            self._completer.move(-1, self._at_cursor)
+        if not select and self.completer.is_listing:
+            self.completer.move(-1, self._at_cursor)
         elif not select and self.queued and self.is_empty and not self.is_shell:
             self.post_message(self.QueuedWanted())
         elif not select and self._cursor_row == 0:
@@ -595,8 +574,8 @@ class PromptEditor(WrittenArea):
 
     def action_cursor_down(self, select: bool = False) -> None:
         """Go down: in the list, in the text, or on its last line to the prompt after."""
-        if not select and self._completer.is_listing:
-            self._completer.move(1, self._at_cursor)
+        if not select and self.completer.is_listing:
+            self.completer.move(1, self._at_cursor)
         elif not select and self._cursor_row == self.wrapped_document.height - 1:
             self._recall(self._walk.forward())
         else:
@@ -625,12 +604,12 @@ class PromptEditor(WrittenArea):
             self._prompts.leave()
             self._commands.leave()
             if self.is_shell or self.vim.mode != "insert":
-                self._completer.dismiss()
+                self.completer.dismiss()
             else:
-                self._completer.follow(self._at_cursor)
+                self.completer.follow(self._at_cursor)
         self.post_message(self.Typed(self, self.files))
 
     @on(TextArea.SelectionChanged)
     def _moved(self, event: TextArea.SelectionChanged) -> None:
         event.stop()
-        self._completer.leave(self._at_cursor)
+        self.completer.leave(self._at_cursor)

@@ -1,41 +1,29 @@
 """The search row: words to find in the conversation, progress, and steps from hit to hit."""
 
 import asyncio
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from textual import on, work
-from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
-from tui_app.session.user_view import Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
-from tui_app.ui.transcript.pieces import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import TellsFailures, WrittenLine
+
+if TYPE_CHECKING:
+    from tui_app.ui.row_bodies import LateBodies
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
 _ROOMY = 100
 """Columns from which the keys are named."""
-
-
-class Searchable(Protocol):
-    """Where words are searched for, without holding up the screen."""
-
-    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]: ...
-
-    async def ready(self, entry: Entry) -> None: ...
-
-    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None: ...
 
 
 @frozen
@@ -66,9 +54,12 @@ class Progress:
 class FindRow(TellsFailures, Horizontal):
     """Searches while one types; enter and the arrows go from place to place.
 
+    Its parts are made when it is first wanted: most sessions do without them.
+
     Args:
         transcript: Shows the places.
         source: Where words are looked for.
+        id: Textual id.
     """
 
     DEFAULT_CSS = """
@@ -96,7 +87,7 @@ class FindRow(TellsFailures, Horizontal):
 
         arrived: bool
 
-    def __init__(self, transcript: Transcript, source: Searchable, *, id: str | None = None) -> None:
+    def __init__(self, transcript: Transcript, source: "LateBodies", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._transcript, self._source = transcript, source
         self._progress = Progress()
@@ -104,17 +95,18 @@ class FindRow(TellsFailures, Horizontal):
         self._searched: tuple[str, int] = ("", 0)
         """The words and the number of entries that the places belong to."""
 
-    def compose(self) -> ComposeResult:
-        yield Static("Find", id="find-label", markup=False)
-        yield self.Words(placeholder="words in the whole conversation", id="find-words", compact=True)
-        yield Static(id="find-state", markup=False)
-
     @property
     def is_open(self) -> bool:
         return self.has_class("-open")
 
-    def open(self, words: str = "") -> None:
+    async def open(self, words: str = "") -> None:
         """Show the row; with words, search for them at once."""
+        if not self.children:
+            await self.mount(
+                Static("Find", id="find-label", markup=False),
+                self.Words(placeholder="words in the whole conversation", id="find-words", compact=True),
+                Static(id="find-state", markup=False),
+            )
         self.add_class("-open")
         field = self.query_one(self.Words)
         if words:
@@ -123,13 +115,16 @@ class FindRow(TellsFailures, Horizontal):
         field.select_all()
         self._begin(0.0)
 
-    def hide(self) -> None:
-        """Hide the row; the conversation stays where it is."""
+    def hide(self) -> bool:
+        """Hide the row, the conversation stays where it is; returns whether it was open."""
+        if not self.is_open:
+            return False
         self.workers.cancel_group(self, "find")
         self.remove_class("-open")
         self._transcript.highlight_all(None)
         self._searched, arrived, self._here = ("", 0), self._here is not None, None
         self.post_message(self.Closed(arrived=arrived))
+        return True
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
@@ -215,41 +210,3 @@ class FindRow(TellsFailures, Horizontal):
         keys = "   enter next · up previous · esc closes"
         roomy = self.size.width >= _ROOMY and progress.over
         self.query_one("#find-state", Static).update(Content(words + (keys if roomy else "")))
-
-
-# The place of the search row: it is made when it is first wanted, so that the first paint need not wait.
-
-
-class FindPlace(Vertical):
-    """The place of the search row, which is made when it is first wanted; most sessions do without it.
-
-    The row's ``Closed`` comes through here.
-
-    Args:
-        transcript: Shows the places.
-        bodies: Where words are looked for.
-        id: Textual id.
-    """
-
-    DEFAULT_CSS = "FindPlace { height: auto; }"
-
-    def __init__(self, transcript: Transcript, bodies: "Searchable", *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._transcript, self._bodies = transcript, bodies
-        self.row: FindRow | None = None
-        """The row, once it was opened."""
-
-    async def open(self, words: str = "") -> None:
-        """Show the row; with words, search for them at once."""
-        # The first paint does not wait for it.
-        if self.row is None:
-            self.row = FindRow(self._transcript, self._bodies, id="find")
-            await self.mount(self.row)
-        self.row.open(words)
-
-    def hide(self) -> bool:
-        """Hide the row; returns whether it was open."""
-        if self.row is None or not self.row.is_open:
-            return False
-        self.row.hide()
-        return True
