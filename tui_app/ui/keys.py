@@ -3,7 +3,7 @@
 Those of the chat, which settings can change, stand in :mod:`tui_app.chat_keys`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -57,6 +57,31 @@ def _with_ids(name: str, place: Place) -> Place:
     return place._replace(keys=tuple(named))
 
 
+_STEPS = (
+    ("up", "up", "Previous row", "One row up."),
+    ("down", "down", "Next row", "One row down."),
+    ("page_up", "pageup", "Page up", "One page up."),
+    ("page_down", "pagedown", "Page down", "One page down."),
+    ("home", "home", "First row", "Go to the first row."),
+    ("end", "end", "Last row", "Go to the last row."),
+)
+"""The ways through rows: the id of each, its key, and what it does."""
+
+
+def _steps(*actions: str, of: str = "", ends: str = "") -> Iterator[Key]:
+    """The keys that go through rows, by their actions for a row, a page and the ends, each up first.
+
+    Args:
+        actions: Those, as many as there are; empty for none.
+        of: Stands in front of their ids.
+        ends: A modifier with which the keys for the ends act as well.
+    """
+    for (id, key, name, about), action in zip(_STEPS, actions, strict=False):
+        keys = f"{key},{ends}{key}" if ends and key in ("home", "end") else key
+        if action:
+            yield Key(f"{of}{id}", keys, action, name, about)
+
+
 _TABS = (
     Key("next", "right,right_square_bracket,ctrl+right", "tab(1)", "Next tab", "Show the next part."),
     Key("previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
@@ -65,13 +90,8 @@ _TABS = (
 """The ways between the parts of a dialog."""
 _PLACES = {
     "transcript": Place("in the conversation", (
-        Key("up", "up", "move(-1)", "Previous entry", "Mark the previous entry.", "to a row", 1,
-            rows=("none",)),
-        Key("down", "down", "move(1)", "Next entry", "Mark the next entry."),
-        Key("page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
-        Key("page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
-        Key("home", "home,ctrl+home", "first", "Oldest", "Go to the first message."),
-        Key("end", "end,ctrl+end", "last", "Newest", "Go to the newest message and follow it."),
+        Key("up", "up", "move(-1)", "Previous row", "One row up.", "to a row", 1, rows=("none",)),
+        *_steps("", "move(1)", "page(-1)", "page(1)", "first", "last", ends="ctrl+"),
         Key("open", "enter", "open", "Open", "Open or close it, or show its details.", "open", 1,
             rows=("live", "any")),
         Key("details", "ctrl+o", "details", "Details", "Open its details.", "details", 5,
@@ -113,10 +133,7 @@ _PLACES = {
         _CLOSE,
     )),
     "list": Place("in lists", (
-        Key("down", "down", "move(1)", "Next", "Mark the next row."),
-        Key("up", "up", "move(-1)", "Previous", "Mark the previous row."),
-        Key("page_down", "pagedown", "move(10)", "Next page", "Go ten rows on."),
-        Key("page_up", "pageup", "move(-10)", "Previous page", "Go ten rows back."),
+        *_steps("move(-1)", "move(1)", "move(-10)", "move(10)"),
     )),
     "sessions": Place("in sessions", (
         Hint("enter", "open"),
@@ -201,12 +218,9 @@ _PLACES = {
         _CLOSE,
     )),
     "text": Place("in a long text", (
-        Key("up", "up", "scroll_lines(-1)", "Up", "Scroll up a line."),
-        Key("down", "down", "scroll_lines(1)", "Down", "Scroll down a line."),
-        Key("page_up", "pageup", "scroll_pages(-1)", "Page up", "Scroll up a page."),
-        Key("page_down", "pagedown,space", "scroll_pages(1)", "Page down", "Scroll down a page."),
-        Key("home", "home,ctrl+home", "scroll_ends(0)", "Beginning", "Go to the first line."),
-        Key("end", "end,ctrl+end", "scroll_ends(1)", "End", "Go to the last line."),
+        *_steps("scroll_lines(-1)", "scroll_lines(1)", "scroll_pages(-1)", "scroll_pages(1)",
+            "scroll_ends(0)", "scroll_ends(1)", ends="ctrl+"),
+        Key("space", "space", "scroll_pages(1)", "Page down", "One page down."),
     )),
     "find": Place("while finding", (
         Key("next", "enter,down,ctrl+f", "step(1)", "Next place", "Further down."),
@@ -275,20 +289,15 @@ _PLACES = {
         Key("approval.origin", "o", "origin", "Where it comes from",
             "Show the text in which its address, path or command first stood.", priority=True),
         Key("approval.no", "n", "refuse", "No", "Say no, and why if you want.", priority=True),
-        Key("approval.up", "up", "scroll(-1)", "Scroll up", "Show what is above."),
-        Key("approval.down", "down", "scroll(1)", "Scroll down", "Show more."),
-        Key("approval.pageup", "pageup", "scroll(-1, 1)", "Page up", "Page up."),
-        Key("approval.pagedown", "pagedown", "scroll(1, 1)", "Page on", "A page."),
-        Key("approval.home", "home", "ends(0)", "Start", "To the first row."),
-        Key("approval.end", "end", "ends(1)", "End", "To the last row."),
+        *_steps("scroll(-1)", "scroll(1)", "scroll(-1, 1)", "scroll(1, 1)", "ends(0)", "ends(1)",
+            of="approval."),
         Key("approval.back", "escape", "back", "Back",
             "Close the line for a reason or a rule; pressed again, stop the turn (a no).", priority=True),
     )),
     "asked": Place("on a question", (
         Hint("1-6", "choose"),
         Hint("enter", "choose or send"),
-        Key("up", "up", "move(-1)", "Previous choice", "Mark the previous choice."),
-        Key("down", "down", "move(1)", "Next choice", "Mark the next choice."),
+        *_steps("move(-1)", "move(1)"),
         Key("none", "escape", "none", "No answer",
             "Clears what you typed; then the model is told that there is no answer.", priority=True),
     )),
@@ -373,8 +382,7 @@ _PLACES = {
     "sent": Place("in the notes", (
         Key("open", "enter", "source", "Source",
             "Open the message the line comes from; pressed again, go to it.", "source"),
-        Key("up", "up", "line(-1)", "Previous line", "Mark the previous line with a source."),
-        Key("down", "down", "line(1)", "Next line", "Mark the next line with a source."),
+        *_steps("line(-1)", "line(1)"),
         _MOVE,
         Hint("pageup/pagedown", "message", 3),
         Hint("esc", "back", 0, "screen.close"),
@@ -396,12 +404,7 @@ _PLACES = {
         Hint("esc", "later", 0, "screen.close"),
     )),
     "rows": Place("", (
-        Key("list.up", "up", "move(-1)", "Previous row", "Mark the previous row."),
-        Key("list.down", "down", "move(1)", "Next row", "Mark the next row."),
-        Key("list.page_up", "pageup", "page(-1)", "Page up", "Scroll up a page."),
-        Key("list.page_down", "pagedown", "page(1)", "Page down", "Scroll down a page."),
-        Key("list.home", "home", "first", "First row", "Go to the first row."),
-        Key("list.end", "end", "last", "Last row", "Go to the last row."),
+        *_steps("move(-1)", "move(1)", "page(-1)", "page(1)", "first", "last", of="list."),
         Key("list.select", "enter", "select", "Select", "Show it in the conversation."),
     )),
     "stats": Place("", (

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from tui_app.ui.approvals import ApprovalBox, AskBox
     from tui_app.ui.chat.session import ChatSession
+    from tui_app.ui.transcript.transcript import Transcript
 
 
 class Carried(NamedTuple):
@@ -213,11 +214,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         else:
             self.app.type_ahead.end()
 
-    @on(PromptEditor.NextWanted)
-    @on(PromptEditor.QueuedWanted)
-    @on(PromptEditor.QuitWanted)
-    @on(PromptEditor.HelpWanted)
-    @on(PromptEditor.Cleared)
+    @on(PromptEditor.Wanted)
     @on(ReviewWanted)
     @on(ReviewOver)
     @on(ServerQuestion)
@@ -228,16 +225,16 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         from tui_app.ui.dialogs.review import close_review, read_along, review
 
         match event:
-            case PromptEditor.HelpWanted():
+            case PromptEditor.Wanted(what="help"):
                 self.action_slash("/help")
-            case PromptEditor.Cleared():
+            case PromptEditor.Wanted(what="cleared"):
                 self.session.say(DRAFT_CLEARED)
-            case PromptEditor.NextWanted():
+            case PromptEditor.Wanted(what="next"):
                 go_on(self.session)
-            case PromptEditor.QueuedWanted():
+            case PromptEditor.Wanted(what="queued"):
                 # Not exclusive: a second press must not lose the prompt the first is about to give back.
                 self.work(edit_queued(self.session), group="cancel", exclusive=False)
-            case PromptEditor.QuitWanted():
+            case PromptEditor.Wanted(what="quit"):
                 self.action_slash("/quit")
             case ReviewWanted(event=about):
                 review(self.app, self.session, about)
@@ -265,13 +262,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def on_ask_box_replied(self, event: "AskBox.Replied") -> None:
         self.session.reply(event.id, event.text)
 
-    def _act_on_rows(self, event: Message) -> None:
+    def on_transcript_asked(self, event: "Transcript.Asked") -> None:
         from tui_app.ui.dialogs.rows import act_on_rows
 
         act_on_rows(self, event)
-
-    on_transcript_nothing_to_do = on_transcript_opened = on_transcript_asked = _act_on_rows
-    on_transcript_undo_requested = on_transcript_compact_requested = _act_on_rows
 
     def holds_back(self, event: Typed) -> bool:
         if not self.pane.holds_back(event):

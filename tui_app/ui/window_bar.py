@@ -91,11 +91,11 @@ def window_bar(
         cells = round(width * reached / limit) - len(signs)
         block = _block(number, coloured)
         signs += [(block, _COLOURS[row.category])] * max(0, cells)
-    signs += [(UNICODE.gauge_empty, "$text-muted")] * (width - len(signs))
+    signs += [(UNICODE.gauge_empty, "$line-strong")] * (width - len(signs))
     reserve = round(width * usage.window.reserve / limit)
     for at in range(width - reserve, width):
         if signs[at][0] == UNICODE.gauge_empty:
-            signs[at] = (UNICODE.blocks[-1], "$text-muted")
+            signs[at] = (UNICODE.blocks[-1], "$line-strong")
     names, end = "", width
     for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
         if 0 < share <= 1:

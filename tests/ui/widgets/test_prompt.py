@@ -62,14 +62,8 @@ class Desk(ThemedApp):
     def on_prompt_editor_typed(self, event: PromptEditor.Typed) -> None:
         self.typed.append(event.editor.draft)
 
-    def on_prompt_editor_help_wanted(self) -> None:
-        self.asked.append("help")
-
-    def on_prompt_editor_quit_wanted(self) -> None:
-        self.asked.append("quit")
-
-    def on_prompt_editor_next_wanted(self) -> None:
-        self.asked.append("next")
+    def on_prompt_editor_wanted(self, event: PromptEditor.Wanted) -> None:
+        self.asked.append(event.what)
 
     def action_escape(self) -> None:
         self.asked.append("escape")

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
-from textual.message import Message
 
 from tests.ui.kit import ThemedApp
 from tui_app.events import RowKind
@@ -86,7 +85,7 @@ class Stage(ThemedApp):
         super().__init__()
         self.library = library
         self.entries = entries
-        self.heard: list[Message] = []
+        self.heard: list[Transcript.Asked] = []
 
     def compose(self) -> ComposeResult:
         yield Transcript(self.library, UNICODE)
@@ -99,10 +98,7 @@ class Stage(ThemedApp):
     def transcript(self) -> Transcript:
         return self.query_one(Transcript)
 
-    def on_transcript_opened(self, event: Transcript.Opened) -> None:
-        self.heard.append(event)
-
-    def on_transcript_undo_requested(self, event: Transcript.UndoRequested) -> None:
+    def on_transcript_asked(self, event: Transcript.Asked) -> None:
         self.heard.append(event)
 
 

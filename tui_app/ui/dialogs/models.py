@@ -82,7 +82,7 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     else:
         colour, filled = "$text-error" if row.fit == "too small" else "$text-warning", cells
         said = (" over", colour)
-    return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$text-muted"), said)
+    return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$line-strong"), said)
 
 
 def window_size(row: ModelRow) -> str:

@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.message import Message
-
 from tui_app.chat_keys import RowState
 from tui_app.conversation.work import Pin, Restore
 from tui_app.events import (
@@ -171,21 +169,21 @@ def read_checkpoint(done: CompactionComplete) -> str:
     return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"
 
 
-def act_on_rows(chat: "Chat", event: Message) -> None:
+def act_on_rows(chat: "Chat", event: Transcript.Asked) -> None:
     """Do what is asked for of rows: show them, take them back, move them."""
-    app, session = chat.app, chat.session
-    match event:
-        case Transcript.Opened(entry=entry):
-            chat.work(app.type_ahead.during(partial(open_entry, app, session, entry)))
-        case Transcript.NothingToDo(reason=reason):
-            session.say(reason)
-        case Transcript.UndoRequested(entry=entry) if entry.guard:
-            chat.work(_lift(session, entry.guard), group="selection", exclusive=False)
-        case Transcript.UndoRequested(entry=entry):
-            undo(session, entry)
-        case Transcript.CompactRequested(entry=entry, up_to=up_to):
-            compact_part(session, entry, up_to=up_to)
-        case Transcript.Asked(wanted=wanted, entries=entries):
+    app, session, entries = chat.app, chat.session, event.entries
+    match event.wanted:
+        case "nothing":
+            session.say(event.why_not)
+        case "details":
+            chat.work(app.type_ahead.during(partial(open_entry, app, session, entries[0])))
+        case "undo" if entries[0].guard:
+            chat.work(_lift(session, entries[0].guard), group="selection", exclusive=False)
+        case "undo":
+            undo(session, entries[0])
+        case "up_to" | "from" as side:
+            compact_part(session, entries[0], up_to=side == "up_to")
+        case wanted:
             chat.work(act_on(app, session, wanted, entries), group="selection", exclusive=False)
 
 

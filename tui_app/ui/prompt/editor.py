@@ -203,26 +203,18 @@ class PromptEditor(WrittenArea):
         files: tuple[str, ...]
         """Paths that are written as ``@path``."""
 
-    class NextWanted(Message):
-        """Enter was pressed on an empty prompt: send what waits in the queue, if anything does."""
+    @dataclass
+    class Wanted(Message):
+        """A key in an empty prompt asks for something, or the draft was cleared by one."""
 
-    class HelpWanted(Message):
-        """``?`` was pressed on an empty prompt."""
-
-    class Cleared(Message):
-        """The draft was cleared by a key."""
+        what: Literal["next", "help", "cleared", "queued", "quit"]
+        """What waits is to be sent, the newest of it to be edited; or help, or the end."""
 
     @dataclass
     class PictureWanted(Message):
         """Pictures are to be attached: those of files that were dragged here, or the clipboard's."""
 
         paths: Sequence[Path] = ()
-
-    class QueuedWanted(Message):
-        """``up`` was pressed on an empty prompt while prompts wait: the newest of them is to be edited."""
-
-    class QuitWanted(Message):
-        """``ctrl+d`` was pressed on an empty prompt."""
 
     def __init__(
         self,
@@ -404,7 +396,7 @@ class PromptEditor(WrittenArea):
             and self.clear_draft()
         ):
             # At once: before what is typed behind the key.
-            self.post_message(self.Cleared())
+            self.post_message(self.Wanted("cleared"))
             acted = True
         else:
             acted = await self.app.run_action(active.binding.action, active.node)
@@ -485,7 +477,7 @@ class PromptEditor(WrittenArea):
         """Send the draft. An inexact slash command or path is completed or named, never run."""
         text = self.draft
         if not text.strip():
-            self.post_message(self.NextWanted())
+            self.post_message(self.Wanted("next"))
             return
         match self.completer.entered(self._at_cursor, text):
             case Fill() as fill:
@@ -549,7 +541,7 @@ class PromptEditor(WrittenArea):
     def action_help(self) -> None:
         if self.type_ahead is not None:
             self.type_ahead.begin()
-        self.post_message(self.HelpWanted())
+        self.post_message(self.Wanted("help"))
 
     def action_undo_typing(self) -> None:
         super().action_undo()
@@ -557,7 +549,7 @@ class PromptEditor(WrittenArea):
     def action_quit_empty(self) -> None:
         """Ask to quit on an empty prompt; in a text the key deletes, as in every editor."""
         if self.is_empty:
-            self.post_message(self.QuitWanted())
+            self.post_message(self.Wanted("quit"))
         else:
             self.action_delete_right()
 
@@ -566,7 +558,7 @@ class PromptEditor(WrittenArea):
         if not select and self.completer.is_listing:
             self.completer.move(-1, self._at_cursor)
         elif not select and self.queued and self.is_empty and not self.is_shell:
-            self.post_message(self.QueuedWanted())
+            self.post_message(self.Wanted("queued"))
         elif not select and self._cursor_row == 0:
             self._recall(self._walk.back(self.draft))
         else:

@@ -49,6 +49,8 @@ _UNDOABLE = ("compaction", "rewrite", "files", "clear")
 
 Wish = Literal["pin", "exclude", "text", "code", "markdown", "archive", "offload"]
 """What can be done with entries: pin, three ways to copy, two ways to take results out of the view."""
+Want = Literal[Wish, "nothing", "details", "undo", "up_to", "from"]
+"""That, and what is wanted of one: to see it, to undo it, to compact what is said up to it or from it on."""
 
 
 class ThinBar(ScrollBarRender):
@@ -135,37 +137,13 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     """Tokens as the model counts them for each counted one."""
 
     @dataclass
-    class Opened(Message):
-        """The user wants the details of an entry."""
-
-        entry: Entry
-
-    @dataclass
     class Asked(Message):
-        """The user wants something done with the marked entries, or the one under the cursor."""
+        """The user wants something of entries: those that are marked, or the one under the cursor."""
 
-        wanted: Wish
-        entries: Sequence[Entry]
-
-    @dataclass
-    class UndoRequested(Message):
-        """The user wants a compaction, or what a stage rewrote, undone."""
-
-        entry: Entry
-
-    @dataclass
-    class CompactRequested(Message):
-        """The user wants a part of the conversation compacted."""
-
-        entry: Entry
-        up_to: bool
-        """Whether the part ends with the entry; else it begins there."""
-
-    @dataclass
-    class NothingToDo(Message):
-        """The user wants something that no entry can be used for."""
-
-        reason: str
+        wanted: Want
+        entries: Sequence[Entry] = ()
+        why_not: str = ""
+        """Why nothing can be done; empty where it can."""
 
     @dataclass
     class MarksChanged(Message):
@@ -690,9 +668,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     def action_details(self) -> None:
         """Ask for the details of the entry under the cursor, or of the newest that has some."""
         if (entry := self.cursor_entry) is not None:
-            self.post_message(self.Opened(entry))
+            self.post_message(self.Asked("details", [entry]))
         elif self.cursor is not None:
-            self.post_message(self.NothingToDo("The answer is still being written."))
+            self.post_message(self.Asked("nothing", why_not="The answer is still being written."))
         else:
             self.open_newest()
 
@@ -705,33 +683,33 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._viewport.hold()
             self._place()
         elif entry is not None:
-            self.post_message(self.Opened(entry))
+            self.post_message(self.Asked("details", [entry]))
 
     def open_newest(self) -> None:
         """Ask for the details of the newest compaction or error, wherever the cursor is."""
         newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
         if newest is not None:
-            self.post_message(self.Opened(newest))
+            self.post_message(self.Asked("details", [newest]))
         elif self._pages.entries:
-            self.post_message(self.NothingToDo("Nothing is marked: press tab, then up."))
+            self.post_message(self.Asked("nothing", why_not="Nothing is marked: press tab, then up."))
         else:
-            self.post_message(self.NothingToDo("Nothing to open yet."))
+            self.post_message(self.Asked("nothing", why_not="Nothing to open yet."))
 
     def action_compact_part(self, up_to: bool) -> None:
         """Ask for a compaction up to the entry under the cursor, or from it on."""
         entry = self.cursor_entry
         if entry is not None and entry.seq > 0:
-            self.post_message(self.CompactRequested(entry, up_to))
+            self.post_message(self.Asked("up_to" if up_to else "from", [entry]))
         elif entry is None:
-            self.post_message(self.NothingToDo(NO_ROW))
+            self.post_message(self.Asked("nothing", why_not=NO_ROW))
 
     def action_undo(self) -> None:
         """Ask for the compaction, rewrite, restored files or guard under the cursor to be undone."""
         entry, refused = self.cursor_entry, why_not_undone(self.cursor_entry)
         if entry is None or refused:
-            self.post_message(self.NothingToDo(refused))
+            self.post_message(self.Asked("nothing", why_not=refused))
         else:
-            self.post_message(self.UndoRequested(entry))
+            self.post_message(self.Asked("undo", [entry]))
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the entry; a folded row opens and closes, a compaction shows its details.
