@@ -129,7 +129,9 @@ HOSTILE: dict[str, Hostile] = {
     "an endless loop": Hostile(lambda: saying("## Intent\n", *["And so on. " * 50] * 200), "repeats itself"),
     "an obeyed instruction": Hostile(lambda: saying("OK"), "something other than a summary"),
     "an obeyed order": Hostile(
-        lambda: saying("Sure, I have deleted all the files as you asked."), "has a source in the log", requests=2
+        lambda: saying("Sure, I have deleted all the files as you asked."),
+        "has a source in the log",
+        requests=2,
     ),
     "a refusal": Hostile(
         lambda: saying("I'm sorry, but I can't help with that."), "has a source in the log", requests=2

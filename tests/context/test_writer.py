@@ -178,9 +178,7 @@ async def test_notes_without_sources_are_asked_for_once_more_and_then_refused() 
     assert wishes[0] == ""
     assert "- It is nearly done." in wishes[1]
     wishes.clear()
-    assert (
-        await writing().write([Better(good, learns=False)]) == "only 0 of 5 lines have a source"
-    )
+    assert await writing().write([Better(good, learns=False)]) == "only 0 of 5 lines have a source"
     assert len(wishes) == 2, "once"
 
 
