@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
@@ -149,20 +149,20 @@ class SessionFiles:
 
     def tidy(self) -> None:
         """Take away what a crash left, write what is missing, and keep to the limit. Never fails."""
-        for step in (self.sweep, self.restore, self.keep_within):
+        self._try(self.sweep, self.restore, self.keep_within)
+
+    def heard(self, record: Record) -> None:
+        if isinstance(record.data, CompactionComplete):
+            self._try(self.keep_within)
+        elif isinstance(record.data, _BACK):
+            self._try(self.restore)
+
+    def _try(self, *steps: Callable[[], object]) -> None:
+        for step in steps:
             try:
                 step()
             except (OSError, sqlite3.Error) as error:
                 _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
-
-    def heard(self, record: Record) -> None:
-        try:
-            if isinstance(record.data, CompactionComplete):
-                self.keep_within()
-            elif isinstance(record.data, _BACK):
-                self.restore()
-        except (OSError, sqlite3.Error) as error:
-            _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
 
     def sweep(self) -> list[Path]:
         """Delete what nothing refers to: half-written files, and those of events that never came.

@@ -12,7 +12,6 @@ from tui_app.context.ledger.passages import passages
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import AsksModel
-from tui_app.context.view import Item
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import CompactionComplete, CompactionEdited, Fact
@@ -165,7 +164,7 @@ class SummaryEdits:
             return SEALED
         first = self._event(number)
         removed = first.tokens_removed if isinstance(first, CompactionComplete) else 0
-        return _VisibleSummary(number, item, earlier, done.facts, removed)
+        return _VisibleSummary(number, earlier, done.facts, removed)
 
     def _event(self, seq: int) -> CompactionComplete | CompactionEdited | None:
         record = self.history.store.record(self.history.session, seq) if seq else None
@@ -185,7 +184,6 @@ class _VisibleSummary:
 
     number: int
     """Log number of its compaction."""
-    item: Item
     earlier: EditableSummary
     """What it consists of."""
     facts: tuple[Fact, ...]
