@@ -137,6 +137,14 @@ async def test_a_branch_brings_what_was_merged_in_it(
         assert "## What was merged in it\n### Branch\ninner · 1 turn" in event.text
         assert f"inner.py · created ({below.branch}#" in event.text
         assert {"outer.py", "inner.py"} <= set(files_in(repository))
+        # Also where nothing else has happened in it since.
+        await tried(outer, fake_openai, branch.info.id, "again", "again.py")
+        async with working(outer, fake_openai, session=branch.info.id) as apart:
+            await merged(outer, apart, "again")
+        event = (await merged(desk, opened, "outer")).event
+        assert (event.turns, "again · 1 turn" in event.text) == (0, True)
+        assert "again.py" in files_in(repository)
+        assert [each.state for each in branches_of(opened.store, session)] == ["merged"]
 
 
 async def test_notes_of_a_model_are_checked(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:

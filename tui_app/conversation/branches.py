@@ -18,6 +18,7 @@ from tui_app.conversation.policies import policy_of
 from tui_app.conversation.work import Merge
 from tui_app.events import BranchMerged, CompactionProgress, FilesRestored, MergedFile, data_of
 from tui_app.records import frozen
+from tui_app.session.background import where_open
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
 from tui_app.session.database import open_store
 from tui_app.session.model_state import newest_records
@@ -104,12 +105,12 @@ async def plan_merge(
         SessionNotFound, UnknownModel, sqlite3.Error: as ``inspect_session`` does.
     """
     branch, earlier, carried = await asyncio.to_thread(_read, opening, wanted)
-    since = max(branch.at, branch.until)
+    since = branch.since
     apart = replace(opening, session=branch.info.id, cwd=Path(branch.info.cwd), mode=None)
     inspection = await inspect_session(apart)
     try:
         history = inspection.history
-        if not any(item.key > since for item in history.everything()):
+        if not carried and not any(item.key > since for item in history.everything()):
             raise BranchRefused(f"Nothing was said in {branch.name} that is not here. Nothing changed.")
         policy = policy_of(inspection.store, branch.info.id, opening.settings, opening.policy)
         brief = await brief_of_session(
@@ -147,8 +148,7 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
     with closing(open_store(opening.database, read_only=True)) as store:
         session = store.info(opening.session).id
         branch = branch_named(store, session, wanted)
-        folder = SessionFolder.named(opening.paths.sessions_dir, branch.info.id)
-        if holder := store.holder(branch.info.id, folder.lock_file):
+        if holder := where_open(store, opening.paths.sessions_dir, branch.info.id):
             raise BranchRefused(
                 f"{branch.name} is open in {holder}. Close it there, then merge. Nothing changed."
             )
@@ -156,7 +156,7 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
             raise BranchRefused(
                 f"{branch.name} is merged already (#{branch.merged}), and nothing was said there since."
             )
-        if not branch.news:
+        if not branch.has_news:
             raise BranchRefused(f"Nothing was said in {branch.name} yet. Nothing changed.")
         merges = merges_in(store, session).items()
         mine = {seq: data.files for seq, data in merges if data.branch == branch.info.id}
@@ -167,7 +167,5 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
         kept = KeptFiles(SessionFolder.named(opening.paths.sessions_dir, session).kept_files)
         earlier = earlier_contents(kept, [file for files in mine.values() for file in files])
         theirs = merges_in(store, branch.info.id).items()
-        carried = "\n\n".join(
-            merged_brief(data.text) for seq, data in theirs if seq > max(branch.at, branch.until)
-        )
+        carried = "\n\n".join(merged_brief(data.text) for seq, data in theirs if seq > branch.since)
         return branch, earlier, carried

@@ -40,6 +40,8 @@ class Branch:
     """Log number of the newest merge that stands."""
     until: int = 0
     """Log number in the branch of the last event that such a merge has brought in; 0 where none has."""
+    gained: int = 0
+    """Log number in the branch of the newest merge that stands there; 0 for none."""
 
     @property
     def name(self) -> str:
@@ -48,11 +50,20 @@ class Branch:
     @property
     def news(self) -> Sequence[BranchPrompt]:
         """What no merge that stands has brought in."""
-        return [prompt for prompt in self.prompts if prompt.seq > max(self.at, self.until)]
+        return [prompt for prompt in self.prompts if prompt.seq > self.since]
+
+    @property
+    def since(self) -> int:
+        """Log number in the branch of the last event that is known here."""
+        return max(self.at, self.until)
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self.news) or self.gained > self.since
 
     @property
     def state(self) -> str:
-        return "open" if self.news or not self.merged else "merged"
+        return "open" if self.has_news or not self.merged else "merged"
 
 
 def parent_of(store: SessionStore, session: str) -> str:
@@ -90,6 +101,8 @@ def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -
     found: list[Branch] = []
     for info in (forks_in(store) if forks is None else forks).get(session, ()):
         at = shared_until(store, session, info.id)
+        newest = next(store.newest(info.id, (BranchMerged.TYPE,)), None)
+        has_merged = newest is not None and newest.seq > at
         own = {seq: data for seq, data in merges.items() if data.branch == info.id}
         found.append(
             Branch(
@@ -98,6 +111,7 @@ def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -
                 prompts=tuple(_prompts(store, info.id, at)),
                 merged=max(own, default=0),
                 until=max((data.until for data in own.values()), default=0),
+                gained=max(merges_in(store, info.id), default=0) if has_merged else 0,
             )
         )
     return sorted(found, key=lambda branch: (branch.at, branch.info.created))
