@@ -117,6 +117,27 @@ def test_the_number_of_the_version(whole: Path, tmp_path: Path, version: int) ->
     assert log_of(path) == log_of(whole)
 
 
+@pytest.mark.parametrize("junk", [False, True])
+def test_a_log_that_names_a_page_far_away(whole: Path, tmp_path: Path, junk: bool) -> None:
+    """Only pages that are there are looked at, whatever number a damaged log gives them."""
+    path, sessions = tmp_path / "sessions.db", tmp_path / "sessions"
+    path.write_bytes(whole.read_bytes())
+    log = path.with_name("sessions.db-wal")
+    with closing(SqliteStore(path)) as store:
+        session = store.sessions()[0].id
+        store.append(session, UserMessage(text="One more"), None, time=9.0)
+        raw = bytearray(log.read_bytes())
+        copied = path.read_bytes()
+    raw[32:36] = b"\x7f\xff\xff\xf0"
+    log.write_bytes(b"x" * 9_000 if junk else raw)
+    path.write_bytes(copied)
+    health = examine(path, sessions)
+    assert health.damage
+    mend(health, path, sessions, stamp=STAMP)
+    assert examine(path, sessions) == Health()
+    assert set(log_of(whole)) <= set(log_of(path))
+
+
 def test_a_start_that_is_lost(whole: Path, tmp_path: Path) -> None:
     """It is made anew from the list of sessions, and a row says so."""
     path = tmp_path / "sessions.db"

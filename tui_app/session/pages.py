@@ -86,7 +86,8 @@ class PageReader:
         self._log = log.read_bytes() if log.exists() else b""
         self._frames = {frame.page: frame.at for frame in log_frames(self._log)}
         self._size = self._page_size()
-        self._count = max([len(self._data) // self._size, *self._frames])
+        # The number of one in the log may be damaged, too: there are no others up to it.
+        self._pages = sorted({*range(1, len(self._data) // self._size + 1), *self._frames})
         self._chained: set[int] = set()
         """Pages that the long records lie on."""
 
@@ -116,7 +117,7 @@ class PageReader:
             free: Read the pages that hold nothing any more, though what they held may still be there.
         """
         unused, torn, others = self._free(), list[int](), list[int]()
-        for number in range(1, self._count + 1):
+        for number in self._pages:
             page, base = self.page(number), 100 if number == 1 else 0
             if len(page) < self._size or (number in unused) is not free:
                 continue
@@ -141,7 +142,7 @@ class PageReader:
     def _free(self) -> set[int]:
         free: set[int] = set()
         trunk = int.from_bytes(self.page(1)[32:36], "big")
-        while 0 < trunk <= self._count and trunk not in free:
+        while trunk > 0 and trunk not in free:
             free.add(trunk)
             page = self.page(trunk)
             count = min(int.from_bytes(page[4:8], "big"), self._size // 4 - 2)
@@ -246,7 +247,7 @@ class PageReader:
     def _chain(self, number: int, size: int) -> bytes:
         parts: list[bytes] = []
         seen: set[int] = set()
-        while size > 0 and 0 < number <= self._count and number not in seen:
+        while size > 0 and number > 0 and number not in seen:
             seen.add(number)
             page = self.page(number)
             parts.append(page[4 : 4 + size])
