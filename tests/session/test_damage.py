@@ -117,8 +117,8 @@ def test_the_number_of_the_version(whole: Path, tmp_path: Path, version: int) ->
     assert log_of(path) == log_of(whole)
 
 
-@pytest.mark.parametrize("junk", [False, True])
-def test_a_log_that_names_a_page_far_away(whole: Path, tmp_path: Path, junk: bool) -> None:
+@pytest.mark.parametrize("damage", ["number", "salt", "junk"])
+def test_a_page_of_the_log_that_does_not_say_what_it_is(whole: Path, tmp_path: Path, damage: str) -> None:
     """Only pages that are there are looked at, whatever number a damaged log gives them."""
     path, sessions = tmp_path / "sessions.db", tmp_path / "sessions"
     path.write_bytes(whole.read_bytes())
@@ -128,14 +128,19 @@ def test_a_log_that_names_a_page_far_away(whole: Path, tmp_path: Path, junk: boo
         store.append(session, UserMessage(text="One more"), None, time=9.0)
         raw = bytearray(log.read_bytes())
         copied = path.read_bytes()
-    raw[32:36] = b"\x7f\xff\xff\xf0"
-    log.write_bytes(b"x" * 9_000 if junk else raw)
+    if damage == "number":
+        raw[32:36] = b"\x7f\xff\xff\xf0"
+    elif damage == "salt":
+        # Of the last frame, which commits.
+        raw[-(24 + 4_096) + 8] ^= 1
+    log.write_bytes(b"x" * 9_000 if damage == "junk" else raw)
     path.write_bytes(copied)
     health = examine(path, sessions)
     assert health.damage
     mend(health, path, sessions, stamp=STAMP)
     assert examine(path, sessions) == Health()
     assert set(log_of(whole)) <= set(log_of(path))
+    assert any("One more" in said for said, _ in log_of(path).values()) is (damage != "junk")
 
 
 def test_a_start_that_is_lost(whole: Path, tmp_path: Path) -> None:

@@ -51,10 +51,11 @@ def log_frames(log: bytes) -> list[Frame]:
         head, page = log[at : at + _FRAME], log[at + _FRAME : at + _FRAME + size]
         number, commit = struct.unpack(">2I", head[:8])
         found = struct.unpack(">2I", head[16:24])
-        # What a log held before it was begun anew has other salts, and is behind all that counts.
+        # What a log held before it was begun anew has other salts, and is behind all that counts. A sum that
+        # goes on with the one before shows that the salt itself is damaged.
+        fits = trusted and _checksum(head[:8] + page, big=big, seed=seed) == found
         ours = head[8:16] == salts
-        sound = trusted and ours and _checksum(head[:8] + page, big=big, seed=seed) == found
-        frames.append(Frame(number, ours and commit > 0, at + _FRAME, sound))
+        frames.append(Frame(number, (ours or fits) and commit > 0, at + _FRAME, fits and ours))
         seed = found
     last = max((place for place, frame in enumerate(frames) if frame.commits), default=-1)
     return frames[: last + 1]
