@@ -10,12 +10,12 @@ from typing import Any
 
 from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.failures import for_shell
-from tui_app.cli.opened_session import opened_session
+from tui_app.cli.opened_session import carry_out, notices_in, opened_session
 from tui_app.cli.options import CHOICE, JSON, MODEL, SESSION, WINDOW, flag, number, option
 from tui_app.cli.output import ProgressLine, answer, print_json, say, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Merge, Restate
-from tui_app.events import BranchMerged, FilesRestored, Notice, Record
+from tui_app.events import BranchMerged, FilesRestored
 from tui_app.session.background import check_unasked, where_open
 from tui_app.session.branches import Forks, branches_of, forks_in, parent_of
 from tui_app.session.database import open_store
@@ -159,16 +159,12 @@ def _check_free(opening: Opening) -> None:
 
 async def _apply(opening: Opening, work: Merge) -> tuple[int, tuple[str, ...]]:
     """Merge; the log number of that, and the files that have changed since they were looked at."""
-    heard: list[Record] = []
     async with opened_session(opening) as opened:
         await opened.prepare()
-        opened.bus.listen(heard.append)
-        opened.conversation.submit(work)
-        await opened.conversation.settle()
+        heard = await carry_out(opened, work)
     merged = next((record.seq for record in heard if isinstance(record.data, BranchMerged)), 0)
     if not merged:
-        told = " ".join(each.data.text for each in heard if isinstance(each.data, Notice))
-        raise CommandFailed(for_shell(told) or "Nothing was merged.")
+        raise CommandFailed(" ".join(notices_in(heard)) or "Nothing was merged.")
     skipped = (each.data.skipped for each in heard if isinstance(each.data, FilesRestored))
     return merged, next(skipped, ())
 
@@ -181,8 +177,7 @@ async def _undo(opening: Opening, *, as_json: bool) -> int:
         record = opened.store.record(history.session, cut) if cut else None
         if record is None or not isinstance(record.data, BranchMerged):
             raise CommandFailed(NOTHING_MERGED)
-        opened.conversation.submit(Restate(undo=True))
-        await opened.conversation.settle()
+        await carry_out(opened, Restate(undo=True))
         last = opened.store.last_of(history.session, FilesRestored.TYPE)
     merge, done = record.data, last.data if last is not None and last.seq > cut else None
     files = done if isinstance(done, FilesRestored) and done.undo else FilesRestored(to=cut)

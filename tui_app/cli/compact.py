@@ -18,8 +18,7 @@ from tui_app.cli.command import (
     WrongUsage,
     run_until_signal,
 )
-from tui_app.cli.failures import for_shell
-from tui_app.cli.opened_session import opened_session
+from tui_app.cli.opened_session import carry_out, notices_in, opened_session
 from tui_app.cli.options import CHOICE, JSON, MODEL, POLICY, SESSION, WINDOW, flag, number, option
 from tui_app.cli.output import ProgressLine, answer, print_json, say, sizes_json, tell
 from tui_app.cli.stdin import words_of_file
@@ -31,7 +30,6 @@ from tui_app.events import (
     CompactionEdited,
     CompactionProgress,
     Error,
-    Notice,
     Record,
     answers_told,
     fact_counts,
@@ -298,8 +296,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
         compaction = numbered[-1]
         await opened.prepare()
         before = conversation.usage
-        conversation.submit(Restate(undo, numbered[-1]))
-        await conversation.settle()
+        await carry_out(opened, Restate(undo, compaction))
         after = conversation.usage
     done = "undone" if undo else "redone"
     answer(
@@ -324,22 +321,19 @@ async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *,
     Raises:
         CommandFailed: if there is no such summary, or the words are refused.
     """
-    heard: list[Record] = []
     async with opened_session(opening) as opened:
         conversation = opened.conversation
         if not conversation.history.view.compactions:
             raise CommandFailed("There is no compaction in force.")
         await opened.prepare()
-        opened.bus.listen(heard.append)
-        conversation.submit(work)
-        await conversation.settle()
+        heard = await carry_out(opened, work)
     edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
-    told = " ".join(record.data.text for record in heard if isinstance(record.data, Notice))
+    told = " ".join(notices_in(heard))
     if not edits and isinstance(work, VerifySummary) and told.endswith("doubtful."):
         answer({"session": conversation.session, "result": told}, told, as_json=as_json)
         return OK
     if not edits:
-        raise CommandFailed(for_shell(told) or "The summary was not edited.")
+        raise CommandFailed(told or "The summary was not edited.")
     edit = edits[-1]
     figures = {
         name: getattr(edit, name) for name in ("tokens_before", "tokens_after", "retention", "summary")

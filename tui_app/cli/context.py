@@ -2,18 +2,16 @@
 
 import argparse
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.cli.command import OK, Command, CommandFailed, Program, run_until_signal
-from tui_app.cli.failures import for_shell
+from tui_app.cli.opened_session import carry_out, notices_in, opened_session
 from tui_app.cli.options import CHOICE, JSON, MODEL, SESSION, WINDOW, flag, number, option, repeated
 from tui_app.cli.output import answer, bar, print_json, say, say_table, sizes_json, speaks_unicode, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
-from tui_app.events import Notice, Record
 from tui_app.session.user_view import fold_user_view
 from tui_app.ui import text as numbers
 from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, window_text
@@ -110,15 +108,14 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
     Raises:
         CommandFailed: if one of them must stay; nothing has changed then.
     """
-    async with _opened(opening) as (opened, refused):
+    async with opened_session(opening) as opened:
+        await opened.prepare()
         conversation = opened.conversation
         before, view = conversation.usage, conversation.history.view
         was = set(view.excluded)
         seqs = tuple(_messages_of(opened, args.messages))
-        refused.clear()
-        conversation.submit(Exclude(seqs, excluded=not args.undo, turn=args.turn))
-        await conversation.settle()
-        if refused:
+        heard = await carry_out(opened, Exclude(seqs, excluded=not args.undo, turn=args.turn))
+        if refused := notices_in(heard):
             raise CommandFailed(refused[0])
         after, changed = conversation.usage, sorted(was ^ set(view.excluded))
     done = "included" if args.undo else "excluded"
@@ -130,25 +127,6 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
         as_json=args.json,
     )
     return OK
-
-
-@asynccontextmanager
-async def _opened(opening: Opening) -> AsyncIterator[tuple["OpenSession", list[str]]]:
-    """A session to change, and what it says from now on of what cannot be done."""
-    from tui_app.conversation.assembly import open_session
-
-    opened, refused = open_session(opening), list[str]()
-
-    def listen(record: Record) -> None:
-        if isinstance(record.data, Notice):
-            refused.append(for_shell(record.data.text))
-
-    try:
-        await opened.prepare()
-        opened.bus.listen(listen)
-        yield opened, refused
-    finally:
-        await opened.close()
 
 
 def _messages_of(opened: "OpenSession", wanted: Sequence[int]) -> list[int]:
@@ -168,13 +146,12 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
     Raises:
         CommandFailed: as soon as one cannot be done; what was done before stays.
     """
-    async with _opened(opening) as (opened, refused):
+    async with opened_session(opening) as opened:
+        await opened.prepare()
         for step, number in steps:
-            refused.clear()
             [message] = _messages_of(opened, [number])
-            opened.conversation.submit(_work(opened, step, message))
-            await opened.conversation.settle()
-            if refused:
+            heard = await carry_out(opened, _work(opened, step, message))
+            if refused := notices_in(heard):
                 raise CommandFailed(f"--{step} #{number}: {refused[0]}")
 
 

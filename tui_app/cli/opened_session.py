@@ -1,12 +1,14 @@
 """Opening a session for the length of a command."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from tui_app.cli.failures import for_shell
 from tui_app.cli.output import tell
 from tui_app.conversation.open_request import Opening
-from tui_app.events import HookRan, Record
+from tui_app.conversation.work import Work
+from tui_app.events import HookRan, Notice, Record
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -28,3 +30,17 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
         yield opened
     finally:
         await opened.close()
+
+
+async def carry_out(opened: "OpenSession", work: Work) -> list[Record]:
+    """Have something done in an open session; everything that happened meanwhile."""
+    heard: list[Record] = []
+    opened.bus.listen(heard.append)
+    opened.conversation.submit(work)
+    await opened.conversation.settle()
+    return heard
+
+
+def notices_in(records: Iterable[Record]) -> list[str]:
+    """What was told meanwhile, worded for a shell; where nothing was done, why."""
+    return [for_shell(each.data.text) for each in records if isinstance(each.data, Notice)]
