@@ -42,14 +42,35 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MODEL = re.compile(r"[\w.-]+:\S+")
 
 
-@frozen
-class AgentFile:
-    """One agent as it is listed."""
+@frozen(kw_only=True)
+class DescribedFile:
+    """A file of the user's or a project's that is listed, and whose text is read when it is used."""
 
     name: str
     description: str
     file: Path
-    place: Literal["project", "user"]
+    root: Path | None = None
+    """Folder that its file must not lead out of; None for the user's own."""
+    may_read: MayRead = field(default=anything, repr=False, compare=False)
+    """What the rules say of files."""
+
+    @property
+    def place(self) -> Literal["project", "user"]:
+        return "user" if self.root is None else "project"
+
+    def body(self) -> str:
+        """Its text as it is now. Raises ``Refused``."""
+        read = read_inside(self.file, self.root, BODY_CHARS, self.may_read)
+        if read is None:
+            raise Refused("its file is gone")
+        cut = f"\n\n[Cut: the file is longer than {BODY_CHARS:,} characters.]" if read.cut else ""
+        return read_document(read.text).body + cut
+
+
+@frozen(kw_only=True)
+class AgentFile(DescribedFile):
+    """One agent as it is listed."""
+
     tools: tuple[str, ...] = LOOKS
     model: str = ""
     """As ``provider:name``; empty is that of other sub-agents."""
@@ -63,10 +84,6 @@ class AgentFile:
     """Whether the turn goes on without its answer."""
     note: str = ""
     """What of its file does not count here."""
-    root: Path | None = None
-    """Folder that its file must not lead out of; None for the user's own."""
-    may_read: MayRead = field(default=anything, repr=False, compare=False)
-    """What the rules say of files."""
 
     def instructions(self, folder: str) -> str:
         """Its system prompt, as it is now.
@@ -78,13 +95,6 @@ class AgentFile:
             Refused: if its file cannot be read any more.
         """
         return PROMPTS["agent"].format(body=self.body(), folder=folder)
-
-    def body(self) -> str:
-        """The text of its file, as it is now. Raises ``Refused``."""
-        read = read_inside(self.file, self.root, BODY_CHARS, self.may_read)
-        if read is None:
-            raise Refused("its file is gone")
-        return read_document(read.text).body
 
 
 AgentFiles = NearestFiles[AgentFile]
@@ -127,8 +137,7 @@ def _listed(
     if model and not _MODEL.fullmatch(model):
         notes += [] if model == "inherit" else [f"model {model:.40} is not in the form provider:name"]
         model = ""
-    place: Literal["project", "user"] = "user" if root is None else "project"
-    if place == "project" and model.partition(":")[0] == GGUF:
+    if root is not None and model.partition(":")[0] == GGUF:
         # Its bytes would be read by a library of ours: trust is for text.
         notes, model = [*notes, "a project names no file as a model"], ""
     policy = values.get("policy", "").strip()
@@ -142,7 +151,6 @@ def _listed(
         name=name,
         description=description,
         file=file,
-        place=place,
         tools=tools,
         model="" if fork else model,
         policy=policy,

@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Literal
 
-from tui_app.agent.agent_files import find_agents, heading, listed_text
+from tui_app.agent.agent_files import BODY_CHARS, DescribedFile, find_agents, heading, listed_text
 from tui_app.agent.prompts import PROMPTS
 from tui_app.files import (
     MayRead,
@@ -371,23 +370,13 @@ def brought_by(
 FILE = "SKILL.md"
 FOLDERS = (".plimsoll/skills", ".claude/skills")
 MOST = 64
-BODY_CHARS = 50_000
 _SHOWN_FILES = 40
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
-@frozen
-class Skill:
+@frozen(kw_only=True)
+class Skill(DescribedFile):
     """One skill as it is listed."""
-
-    name: str
-    description: str
-    file: Path
-    place: Literal["project", "user"]
-    root: Path | None = None
-    """Folder that its file must not lead out of; None for the user's own."""
-    may_read: MayRead = field(default=anything, repr=False, compare=False)
-    """What the rules say of files."""
 
     @property
     def folder(self) -> Path:
@@ -417,20 +406,11 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
         return None
     values = read_document(read.text).values
     name, description = heading(values, file.parent.name, _NAME, "dots, dashes and underscores")
-    return Skill(name, description, file, "user" if root is None else "project", root, may_read)
+    return Skill(name=name, description=description, file=file, root=root, may_read=may_read)
 
 
 def skills_text(skills: Skills) -> str:
     return listed_text("skills", PROMPTS["skills"], ((each.name, each.description) for each in skills.found))
-
-
-def skill_body(skill: Skill) -> str:
-    """The instructions of a skill. Raises ``Refused`` where they cannot be read any more."""
-    read = read_inside(skill.file, skill.root, BODY_CHARS, skill.may_read)
-    if read is None:
-        raise Refused("its file is gone")
-    cut = f"\n\n[Cut: the file is longer than {BODY_CHARS:,} characters.]" if read.cut else ""
-    return read_document(read.text).body + cut
 
 
 def use_skill(skills: Callable[[], Skills], name: str) -> str:
@@ -439,14 +419,11 @@ def use_skill(skills: Callable[[], Skills], name: str) -> str:
     Raises:
         Refused: if there is none of that name, or it cannot be read.
     """
-    skill = skills().named(name)
-    if skill is None:
-        names = ", ".join(each.name for each in skills().found) or "none"
-        raise Refused(f"There is no skill {name!r:.80}. There are: {names}")
+    skill = skills().wanted(name, "skill")
     beside = [
         each.name + ("/" if each.is_dir() else "")
         for each in entries(skill.folder, skill.root)
         if each.name != FILE
     ]
     more = f"\n\nBeside it in {skill.folder}: {', '.join(beside[:_SHOWN_FILES])}" if beside else ""
-    return f"# Skill {skill.name}\n\n{skill_body(skill)}{more}"
+    return f"# Skill {skill.name}\n\n{skill.body()}{more}"

@@ -9,6 +9,7 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.agent_files import AgentFile, AgentFiles
 from tui_app.agent.prompts import PROMPTS
+from tui_app.files import Refused
 from tui_app.providers import SEARCHING
 from tui_app.records import frozen
 from tui_app.tool_specs import AGENTS, DELEGATE, EXPLORE, FORK
@@ -107,9 +108,10 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             task: What it is to do, complete in itself: what is meant, and what the answer should say.
             background: Go on at once.
         """
-        if (named := files().named(agent)) is None:
-            names = ", ".join(each.name for each in files().found) or "none"
-            raise ModelRetry(f"There is no agent {agent!r:.80}. There are: {names}.")
+        try:
+            named = files().wanted(agent, "agent")
+        except Refused as refused:
+            raise ModelRetry(f"{refused}.") from refused
         behind = background or named.background
         order = Order(call=ctx.tool_call_id or "", task=task, agent=named, fork=named.fork, background=behind)
         return await sent(order)

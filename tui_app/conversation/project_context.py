@@ -28,7 +28,6 @@ from tui_app.agent.instructions import (
     instructions_text,
     read_folders,
     read_instructions,
-    skill_body,
     skills_text,
     summary_instructions,
     surroundings_text,
@@ -185,7 +184,7 @@ class SkillsInUse:
             if skill is None:
                 continue
             try:
-                additions.append(Addition(f"Skill in use: {name}", skill_body(skill)))
+                additions.append(Addition(f"Skill in use: {name}", skill.body()))
             except Refused:
                 continue
         return additions
