@@ -4,7 +4,6 @@ import gc
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median
 
 import psutil
 import pytest
@@ -38,8 +37,9 @@ SHORT = [
 """Turns, and tokens of the window."""
 WARM, SPAN = 50, 50
 """Turns after which everything is loaded, and those that are taken together."""
-GROWTH_MB, SLOWER = 24, 1.25
-"""What the process may grow by in 250 turns, and by how much the last turns may be slower than the first."""
+GROWTH_MB, SLOWER = 24, 1.5
+"""What the process may grow by in 250 turns, and by how much the last turns may be slower than the first: one
+whose time grew with the log would take three times as long."""
 
 
 @pytest.fixture
@@ -134,7 +134,8 @@ async def test_long_sessions_stay_whole_and_cost_the_same(  # noqa: PLR0917
         assert voyage.largest <= window
 
     if turns > WARM + SPAN:
-        first, last = (median(voyage.seconds[end - SPAN : end]) for end in (WARM + SPAN, turns))
+        # The quicker ones, which others have held up less.
+        first, last = (sorted(voyage.seconds[end - SPAN : end])[SPAN // 5] for end in (WARM + SPAN, turns))
         grown = voyage.megabytes[turns] - voyage.megabytes[WARM]
         print(
             f"\n| {wire} | {policy} | {voyage.requests:,} | {len(compactions)} | {len(strict.refused)} "
