@@ -812,19 +812,19 @@ async def failed(made: Rig, history: Sequence[ModelMessage], prompt: str) -> Con
 
 @pytest.mark.usefixtures("no_job_left")
 @pytest.mark.parametrize(
-    ("policy", "summaries"),
-    [(PLIMSOLL, False), (PLIMSOLL, True), (OFF, False)],
+    ("policy", "summaries", "turns"),
+    [(PLIMSOLL, False, TURNS), (PLIMSOLL, True, 2), (OFF, False, 2)],
     ids=["turns", "summaries too", "policy off"],
 )
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
 async def test_every_turn_ends_and_the_first_answer_ends_the_trouble(
-    refusal: Refusal, policy: Policy, summaries: bool
+    refusal: Refusal, policy: Policy, summaries: bool, turns: int
 ) -> None:
     provider = Stubborn(refusal, summaries=summaries)
     made = rig(provider, policy)
     history = long_conversation(8, 3_000)
     before = as_bytes(history)
-    for number in range(TURNS):
+    for number in range(turns):
         error_ = await failed(made, history, f"Question {number}?")
         assert error_.limit > 0
         assert error_.requested > 0
