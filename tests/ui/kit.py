@@ -37,6 +37,7 @@ from tui_app.trust import TRUST_VARIABLE
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.host import FLOW
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.status import LET_IN, SIGNED, ChatHeader, QueueView, StatusRow
@@ -297,6 +298,17 @@ class Deck:
     async def send(self, text: str) -> None:
         await self.type(text)
         await self.pilot.press("enter")
+
+    async def back(self) -> None:
+        """Go from wherever keys have led to an empty prompt; what opened a dialog goes on to no other one."""
+        for worker in self.app.workers:
+            if worker.group == FLOW:
+                worker.cancel()
+        while self.app.screen is not self.app.chat:
+            self.app.screen.dismiss(None)
+            await self.settle()
+        self.editor.text = ""
+        self.editor.focus()
 
     # Waiting
 

@@ -47,7 +47,6 @@ from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.palette import own_bindings, palette_rows
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.host import FLOW
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.themes import MIN_CONTRAST, STROKE_CONTRAST, THEMES, contrast
 from tui_app.ui.timeline import Timeline
@@ -110,16 +109,9 @@ walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" f
 
 
 async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
-    """From wherever the one before has led; what opened its dialog goes on to no other one."""
-    for worker in deck.app.workers:
-        if worker.group == FLOW:
-            worker.cancel()
-    while deck.app.screen is not deck.app.chat:
-        deck.app.screen.dismiss(None)
-        await deck.settle()
+    """From wherever the one before has led."""
+    await deck.back()
     await deck.pilot.resize_terminal(*size)
-    deck.editor.text = ""
-    deck.editor.focus()
     await deck.ready()
     await SCENES[scene](deck)
     if scene in DIALOGS:

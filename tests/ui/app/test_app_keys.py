@@ -143,43 +143,40 @@ def elsewhere(deck: Deck) -> bool:
     return focused is not None and focused is not deck.editor
 
 
-@pytest.mark.parametrize("key", ["ctrl+l", "f1", "question_mark", "ctrl+p", "ctrl+f", "ctrl+r"])
-async def test_letters_behind_a_key_that_opens_a_search_are_searched_for(desk: Desk, key: str) -> None:
+OPENING = [
+    *([key] for key in ("ctrl+l", "f1", "question_mark", "ctrl+p", "ctrl+r", "ctrl+f")),
+    *(["/", *command, "enter"] for command in ("model", "settings", "help", "prompts", "find")),
+]
+
+
+@pytest.mark.parametrize("start", [0, 6], ids=["keys", "commands"])
+async def test_letters_behind_what_opens_a_search_are_searched_for(desk: Desk, start: int) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
         deck.editor.prompts.append("compact the tea")
-        await deck.hurry(key, *"com")
-        await deck.until(lambda: heard(deck) == "com", "the words in the search box")
-        assert deck.editor.is_empty
+        for keys in OPENING[start : start + 6]:
+            await deck.hurry(*keys, *"com")
+            await deck.until(lambda: heard(deck) == "com", f"the words in the search box of {keys}")
+            assert deck.editor.is_empty, keys
+            await deck.back()
 
 
-@pytest.mark.parametrize("command", ["model", "settings", "find", "help", "prompts"])
-async def test_letters_behind_a_command_that_opens_a_search_are_searched_for(
-    desk: Desk, command: str
-) -> None:
-    async with shown(desk.app()) as deck:
-        await deck.ready()
-        deck.editor.prompts.append("compact the tea")
-        await deck.hurry("/", *command, "enter", *"co")
-        await deck.until(lambda: heard(deck) == "co", "the words in the search box")
-        assert deck.editor.is_empty
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "approvals", "clear", "context", "history", "import", "mcp", "memory", "pin", "policy", "queue",
-        "resume", "session checkpoints", "skills", "stats", "status", "theme",
-    ],
+SHOWING = (
+    "approvals", "clear", "context", "history", "import", "mcp", "memory", "pin", "policy", "queue",
+    "resume", "session checkpoints", "skills", "stats", "status", "theme",
 )  # fmt: skip
-async def test_nothing_behind_a_command_that_shows_something_is_sent(desk: Desk, command: str) -> None:
+
+
+async def test_nothing_behind_a_command_that_shows_something_is_sent(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()
-        await deck.type(f"/{command}")
-        await deck.hurry("enter", *"xyz", "enter")
-        await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
-        await deck.settle()
-        assert "user" not in deck.kinds
+        for command in SHOWING:
+            await deck.type(f"/{command}")
+            await deck.hurry("enter", *"xyz", "enter")
+            await deck.until(lambda: deck.app.type_ahead.opening is None, "the keys let go")
+            await deck.settle()
+            assert "user" not in deck.kinds, command
+            await deck.back()
 
 
 async def test_letters_behind_f3_are_not_written_into_the_prompt(desk: Desk) -> None:

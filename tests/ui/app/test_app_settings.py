@@ -1,6 +1,7 @@
 """Settings, keys and themes: shown, changed in the file, and in effect at once where that is possible."""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -171,11 +172,11 @@ def test_a_number_says_of_what(key: str, value: str, said: str) -> None:
     assert value_text(entry) == said
 
 
-@pytest.mark.parametrize("size", [WIDE, USUAL, (60, 24), (80, 17)])
-async def test_no_row_is_wider_than_its_list(desk: Desk, size: tuple[int, int]) -> None:
-    async with shown(desk.app(), size) as deck:
+async def test_no_row_is_wider_than_its_list(desk: Desk) -> None:
+    async with shown(desk.app(), WIDE) as deck:
         await deck.ready()
-        for key in ("ctrl+p", "ctrl+l", "f1"):
+        for size, key in product((WIDE, USUAL, (60, 24), (80, 17)), ("ctrl+p", "ctrl+l", "f1")):
+            await deck.pilot.resize_terminal(*size)
             await deck.press(key)
             await deck.until(lambda: isinstance(deck.app.screen, ListDialog))
             await deck.settle()
@@ -183,7 +184,7 @@ async def test_no_row_is_wider_than_its_list(desk: Desk, size: tuple[int, int]) 
             assert isinstance(dialog, ListDialog)
             padding = dialog.options.get_component_styles("option-list--option").padding
             room = dialog.options.scrollable_content_region.width - padding.width
-            assert dialog.row_width <= room
+            assert dialog.row_width <= room, (size, key)
             await deck.press("escape")
             await deck.until(lambda: deck.app.screen is deck.app.chat)
 
@@ -265,30 +266,28 @@ async def test_keys_are_listed_and_changed_and_a_clash_is_reported(desk: Desk, f
         assert "f6 context" in deck.hints
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("policies", ["[careful]", "recent_share = 0.3"]),
-        ("hooks", ["[preTool]", 'command = ["true"]']),
-        ("themes", ["[dusk]", 'accent = "#ffb000"']),
-        ("endpoints", ["None yet."]),
-    ],
-)
-async def test_tables_are_shown_in_full_with_how_to_edit_them(
-    desk: Desk, file: Path, key: str, words: list[str]
-) -> None:
+TABLES = {
+    "policies": ["[careful]", "recent_share = 0.3"],
+    "hooks": ["[preTool]", 'command = ["true"]'],
+    "themes": ["[dusk]", 'accent = "#ffb000"'],
+    "endpoints": ["None yet."],
+}
+
+
+async def test_tables_are_shown_in_full_with_how_to_edit_them(desk: Desk, file: Path) -> None:
     async with shown(desk.app(), WIDE) as deck:
         await open_settings(deck)
         screen = deck.app.screen
-        at = next(index for index, row in enumerate(rows(deck)) if row.split()[0] == key)
-        screen.query_one(OptionList).highlighted = at
-        await deck.press("enter")
-        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen))
-        await deck.settle()
-        assert [word for word in (*words, "Written in") if word not in deck.text] == []
-        await deck.press("escape")
-        await deck.until(lambda: deck.app.screen is screen)
-        assert screen.query_one(OptionList).highlighted == at
+        for key, words in TABLES.items():
+            at = next(index for index, row in enumerate(rows(deck)) if row.split()[0] == key)
+            screen.query_one(OptionList).highlighted = at
+            await deck.press("enter")
+            await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen))
+            await deck.settle()
+            assert [word for word in (*words, "Written in") if word not in deck.text] == []
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is screen)
+            assert screen.query_one(OptionList).highlighted == at
 
 
 async def test_choices_are_a_list_and_count_from_the_next_session(desk: Desk, file: Path) -> None:
