@@ -5,6 +5,7 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -438,16 +439,15 @@ FILLED = {82: (104_960, "near"), 97: (124_160, "full"), 102: (131_072, "over by"
 """What the provider has reported for a window of 128,000, by percent, and the word the gauge has for it."""
 
 
-@pytest.mark.parametrize("size", [USUAL, WIDE], ids=["80x24", "120x40"])
 @pytest.mark.parametrize("percent", FILLED)
-async def test_a_gauge_that_warns_can_be_read(
-    desk: Desk, fake_openai: FakeOpenAI, percent: int, size: tuple[int, int]
-) -> None:
+async def test_a_gauge_that_warns_can_be_read(desk: Desk, fake_openai: FakeOpenAI, percent: int) -> None:
     reported, word = FILLED[percent]
     desk.serve(fake_openai)
-    async with shown(desk.app(desk.store(story(reported))), size) as deck:
+    scenes = ("chat", "draft", "commands", "timeline", "context", "status")
+    async with shown(desk.app(desk.store(story(reported))), USUAL) as deck:
         await deck.ready()
-        for scene in ("chat", "draft", "commands", "timeline", "context", "status"):
+        for size, scene in product((USUAL, WIDE), scenes):
+            await deck.pilot.resize_terminal(*size)
             await SCENES[scene](deck)
             await deck.settle()
             assert word in deck.gauge

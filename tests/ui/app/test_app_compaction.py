@@ -564,24 +564,25 @@ async def test_the_marked_entry_says_where_it_ends_or_begins(
         assert served.agent_view(parts_session) == view
 
 
+REFUSED_PARTS = {
+    "/compact --up-to twelve": "--up-to takes the number of a message",
+    "/compact --everything": "/compact has no --everything; it takes --review, --extract,",
+    "/compact --from #9 --up-to #3": "There is nothing between #9 and #3",
+    "/compact --up-to #1": "Nothing to compact up to #1: fewer than two",
+    "/compact --up-to #9000": "There is no message #9000 in the model's view.",
+}
+
+
 @pytest.mark.usefixtures("_parts_at_once")
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("/compact --up-to twelve", "--up-to takes the number of a message"),
-        ("/compact --everything", "/compact has no --everything; it takes --review, --extract,"),
-        ("/compact --from #9 --up-to #3", "There is nothing between #9 and #3"),
-        ("/compact --up-to #1", "Nothing to compact up to #1: fewer than two"),
-        ("/compact --up-to #9000", "There is no message #9000 in the model's view."),
-    ],
-)
 async def test_a_part_that_cannot_be_is_refused_in_words(
-    served: Desk, fake_openai: FakeOpenAI, parts_session: str, command: str, said: str
+    served: Desk, fake_openai: FakeOpenAI, parts_session: str
 ) -> None:
     async with shown(served.app(parts_session)) as deck:
         await deck.ready()
-        await deck.send(command)
-        await deck.says(said)
+        for command, said in REFUSED_PARTS.items():
+            await deck.send(command)
+            await deck.says(said)
+            await deck.back()
     assert fake_openai.journal == []
 
 

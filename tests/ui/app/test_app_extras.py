@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -514,26 +515,26 @@ def field(**said: object) -> dict[str, object]:
     return {"type": "object", "properties": {"sure": {"type": "string", **said}}}
 
 
-@pytest.mark.parametrize(
-    ("text", "schema", "told"),
-    [
-        ("May I count the boats?" + "x\n" * 40 + "And sink them?", {}, "too small to show all"),
-        ("Which boat?", field(description="x\n" * 40), "too small to show all"),
-        ("Which boat?", field(enum=["jib " * 20, "main"]), "too long to be shown"),
-        ("Which boat?", field(title="jib " * 20), "too long to be shown"),
-        ("Which boat?", field(enum=[str(each) for each in range(21)]), "it has 21 choices"),
-        ("x" * 2_001, {}, "asks too much to be shown"),
-    ],
-    ids=["message", "description", "choice", "title", "choices", "flood"],
+NOT_WHOLE: Sequence[tuple[str, Any, str]] = (
+    ("May I count the boats?" + "x\n" * 40 + "And sink them?", {}, "too small to show all"),
+    ("Which boat?", field(enum=["jib " * 20, "main"]), "too long to be shown"),
+    ("Which boat?", field(description="x\n" * 40), "too small to show all"),
+    ("Which boat?", field(title="jib " * 20), "too long to be shown"),
+    ("Which boat?", field(enum=[str(each) for each in range(21)]), "it has 21 choices"),
+    ("x" * 2_001, {}, "asks too much to be shown"),
 )
-async def test_what_cannot_be_shown_whole_is_declined(desk: Desk, text: str, schema: Any, told: str) -> None:
+"""Asked one after the other: no two neighbours are declined in the same words."""
+
+
+async def test_what_cannot_be_shown_whole_is_declined(desk: Desk) -> None:
     pytest.importorskip("mcp")
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
-        answer = asked_by_server(deck, text=text, schema=schema or {"type": "object", "properties": {}})
-        await deck.says(told)
-        assert json.loads(str(await answer)) == {"action": "decline"}
+        for text, schema, told in NOT_WHOLE:
+            answer = asked_by_server(deck, text=text, schema=schema or {"type": "object", "properties": {}})
+            await deck.until(lambda: told in deck.status, told)  # noqa: B023 -- waited for here
+            assert json.loads(str(await answer)) == {"action": "decline"}
 
 
 async def test_the_choices_of_a_server_are_told_apart_from_each_other_and_from_ours(

@@ -609,23 +609,23 @@ async def test_marked_results_leave_the_view(served: Desk, key: str, kind: type)
         assert [record for record, _ in log.records(session) if isinstance(record.data, kind)]
 
 
-@pytest.mark.parametrize(
-    ("command", "copied"),
-    [
-        ("/copy", "Welcome."),
-        ("/copy 2", SELECTION_ANSWER),
-        ("/copy code 2", "print('tide')"),
-        ("/copy text 2", "Twice a day.\n\nprint('tide')"),
-        ("/copy #2", "When is the tide?"),
-    ],
-)
-async def test_copy_takes_a_message_and_a_form(served: Desk, command: str, copied: str) -> None:
+COPIES = {
+    "/copy": "Welcome.",
+    "/copy 2": SELECTION_ANSWER,
+    "/copy code 2": "print('tide')",
+    "/copy text 2": "Twice a day.\n\nprint('tide')",
+    "/copy #2": "When is the tide?",
+}
+
+
+async def test_copy_takes_a_message_and_a_form(served: Desk) -> None:
     session = served.store(selection_story())
     async with shown(served.app(session), USUAL) as deck:
         await deck.ready()
-        await deck.send(command)
-        await deck.says("Sent ")
-        assert deck.app.clipboard == copied
+        for command, copied in COPIES.items():
+            await deck.send(command)
+            await deck.until(lambda: deck.app.clipboard == copied, command)  # noqa: B023 -- waited for here
+            await deck.says("Sent ")
 
 
 async def test_copy_says_what_it_takes(served: Desk) -> None:
