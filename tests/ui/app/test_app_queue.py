@@ -134,20 +134,20 @@ async def test_commands_that_change_the_history_wait_and_say_so(
         assert deck.queue == []
 
 
-@pytest.mark.parametrize(
-    ("command", "screen"), [("/context", ContextScreen), ("/status", DetailsScreen), ("/help", HelpScreen)]
-)
-async def test_commands_that_change_nothing_run_at_once(
-    served: Desk, fake_openai: FakeOpenAI, command: str, screen: type
-) -> None:
+AT_ONCE = {"/context": ContextScreen, "/status": DetailsScreen, "/help": HelpScreen}
+
+
+async def test_commands_that_change_nothing_run_at_once(served: Desk, fake_openai: FakeOpenAI) -> None:
     async with shown(served.app()) as deck:
         await talking(deck, fake_openai)
         await deck.send("second")
-        await deck.send(command)
-        await deck.until(lambda: isinstance(deck.app.screen, screen), command)
-        await deck.press("escape")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: second"])
-        assert deck.status.startswith("Answering")
+        for command, screen in AT_ONCE.items():
+            await deck.send(command)
+            await deck.until(lambda: isinstance(deck.app.screen, screen), command)  # noqa: B023 -- waited for
+            await deck.press("escape")
+            await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+            assert deck.queue == ["Queued 1 of 1: second"]
+            assert deck.status.startswith("Answering")
 
 
 async def test_what_a_command_says_does_not_hide_what_runs(served: Desk, fake_openai: FakeOpenAI) -> None:

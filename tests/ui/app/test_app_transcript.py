@@ -93,27 +93,30 @@ async def test_what_is_new_below_is_counted_for_who_reads_above(
         assert "line 59" in deck.text
 
 
-@pytest.mark.parametrize("size", [WIDE, USUAL, SMALL])
-async def test_every_part_has_its_place_at_every_size(served: Desk, size: tuple[int, int]) -> None:
-    async with shown(served.app(served.store(Story().turns(2))), size) as deck:
+async def test_every_part_has_its_place_at_every_size(served: Desk) -> None:
+    async with shown(served.app(served.store(Story().turns(2))), USUAL) as deck:
         await deck.ready()
-        parts = {
-            name: deck.app.chat.query_one(f"#{name}").region
-            for name in ("transcript", "status", "prompt-row", "gauge", "hints")
-        }
-        assert parts["transcript"].height >= {WIDE: 30, USUAL: 12, SMALL: 4}[size]
-        assert parts["hints"].bottom == size[1]
-        for region in parts.values():
-            assert region.right <= size[0]
-            assert region.height >= 1
-        assert "of 128k" in deck.widget(ContextGauge)
-        assert "…" not in deck.widget(ContextGauge)
-        assert "…" not in deck.hints
-        timeline = deck.app.chat.query_one(Timeline)
-        assert bool(timeline.region) == (size == WIDE)
-        assert ("timeline 2" in deck.hints) == (size != WIDE)
-        await deck.type("still usable")
-        assert "still usable" in deck.text
+        for size, least in {USUAL: 12, WIDE: 30, SMALL: 4}.items():
+            await deck.pilot.resize_terminal(*size)
+            await deck.settle()
+            parts = {
+                name: deck.app.chat.query_one(f"#{name}").region
+                for name in ("transcript", "status", "prompt-row", "gauge", "hints")
+            }
+            assert parts["transcript"].height >= least
+            assert parts["hints"].bottom == size[1]
+            for region in parts.values():
+                assert region.right <= size[0]
+                assert region.height >= 1
+            assert "of 128k" in deck.widget(ContextGauge)
+            assert "…" not in deck.widget(ContextGauge)
+            assert "…" not in deck.hints
+            timeline = deck.app.chat.query_one(Timeline)
+            assert bool(timeline.region) == (size == WIDE)
+            assert ("timeline 2" in deck.hints) == (size != WIDE)
+            await deck.type("still usable")
+            assert "still usable" in deck.text
+            await deck.back()
 
 
 async def test_the_timeline_opens_over_the_chat_where_it_has_no_room(served: Desk) -> None:
