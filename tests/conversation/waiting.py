@@ -54,7 +54,7 @@ def wait(desk: Desk, session: str, tell: int, refused: int, go: int) -> None:
                 if not told:
                     os.write(refused, b"refused\n")
                 told = True
-                await asyncio.sleep(0.002)
+                await asyncio.sleep(0.02)
         await opened.prepare()
         verify(opened)
         standing = "all" if opened.conversation.history.view.compactions else "none"
