@@ -481,10 +481,6 @@ TOOLS = (
 )
 
 
-async def same_tools(_name: str) -> Sequence[ToolRow]:
-    return TOOLS
-
-
 class StillServers(SessionServers):
     """Servers of which nothing changes any more."""
 
@@ -578,7 +574,7 @@ class StillTasks(EngineTasks):
 
 
 def tasks_screen() -> TasksScreen:
-    return TasksScreen(TASKS, StillTasks())
+    return TasksScreen(TASKS)
 
 
 def task_screen() -> TaskScreen:
@@ -655,7 +651,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "imported": (ImportedDialog, asks(lambda: ImportedDialog(IMPORTED, 101_100, 128_000))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
     "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, StillServers()))),
-    "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS, same_tools))),
+    "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS))),
     "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
 }
 """What shows each dialog, and which it is."""

@@ -173,7 +173,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     @property
     def nothing(self) -> str:
         """The sentence shown where no row is left."""
-        return self.spec.empty if self.rows else self.said or self.spec.none or self.spec.empty
+        if self.rows:
+            return "\n".join(filter(None, (self.spec.empty, self.said)))
+        return self.said or self.spec.none or self.spec.empty
 
     @property
     def row_width(self) -> int:
@@ -372,7 +374,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
 class OpenList(ListDialog[R]):
     """A list that stays while what is asked for is done, one thing at a time, and is shown the rows anew."""
 
-    def __init__(self, rows: Iterable[R], spec: ListSpec[R]) -> None:
+    def __init__(self, rows: Iterable[R], spec: ListSpec[R] | None = None) -> None:
         super().__init__(rows, spec)
         self._queue: asyncio.Queue[Asked[R] | None] = asyncio.Queue()
         self._is_free = True

@@ -7,6 +7,8 @@ from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.widgets import Input
+
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
@@ -16,7 +18,7 @@ from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
-from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import ConfirmDialog, typed
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
@@ -48,25 +50,21 @@ def entry_note(entry: Entry) -> str:
     return f"{one_line(entry.text, 480)}\nentry {entry.id} · {where} · by {by}, {when}{source}"
 
 
-class MemoryScreen(ListDialog[Entry], place="memory"):
-    """Dismisses with the entry whose ``source`` to show, or to ``edit`` or ``forget``; or to ``add`` one."""
+class MemoryScreen(OpenList[Entry], place="memory"):
+    """Wants to show an entry's ``source``, to ``edit`` or ``forget`` it, or to ``add`` one."""
 
-    def __init__(
-        self, entries: Sequence[Entry], whose: str, *, told: str = "", marked: int = 0, off: bool = False
-    ) -> None:
+    def __init__(self, entries: Sequence[Entry], whose: str, *, off: bool = False) -> None:
         """Show a board.
 
         Args:
             entries: What stands on it, the weightiest first.
             whose: Repository and branch in words.
-            told: What came of the last change.
-            marked: Id of the entry to begin at; 0 begins at the first.
             off: Whether memory is switched off.
         """
-        unit = "entry" if len(entries) == 1 else "entries"
 
-        def saying(text: str, more: str) -> str:
-            return "\n".join(filter(None, (text, more)))
+        def title(it: ListDialog[Entry]) -> str:
+            unit = "entry" if len(it.rows) == 1 else "entries"
+            return f"Memory · {one_line(whose, 60)} · {it.how_many} {unit}"
 
         spec = ListSpec[Entry](
             name="memory",
@@ -77,20 +75,20 @@ class MemoryScreen(ListDialog[Entry], place="memory"):
                 Column(lambda entry: clock(entry.time, "%Y-%m-%d"), 12, leaves_at=_ROOMY),
                 Column(source_text, 16, leaves_at=_ROOMY),
             ),
-            title=lambda it: f"Memory · {one_line(whose, 60)} · {it.how_many} {unit}",
+            title=title,
             words=lambda entry: f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}",
-            note=lambda entry: saying(entry_note(entry), told or (OFF if off else "")),
-            empty=saying("No matching entry.", told),
-            none=saying(OFF if off else EMPTY, told),
+            note=lambda entry: f"{entry_note(entry)}\n{OFF}" if off else entry_note(entry),
+            empty="No matching entry.",
+            none=OFF if off else EMPTY,
             acts_without_row=("f6", "esc"),
             key=lambda entry: entry.id,
             least=40,
         )
-        super().__init__(entries, spec, mark=marked)
+        super().__init__(entries, spec)
 
     def use(self, row: Entry) -> None:
         if row.session:
-            self.dismiss(Asked("source", row))
+            self.answer(Asked("source", row))
         else:
             self.note("You wrote this entry outside any session: there is no message to show.")
 
@@ -100,7 +98,12 @@ class MemoryScreen(ListDialog[Entry], place="memory"):
             question = (
                 f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
             )
-            self.ask(ConfirmDialog(question, verb="Forget"), lambda _: Asked("forget", entry))
+
+            def answered(yes: bool | None) -> None:
+                if yes:
+                    self.answer(Asked("forget", entry))
+
+            self.app.push_screen(ConfirmDialog(question, verb="Forget"), answered)
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.
@@ -122,32 +125,33 @@ _Change = Callable[["OpenSession"], _Result]
 
 async def show_memory(app: "Host", session: ChatSession) -> None:
     """Show the board until the user leaves it, or goes to where an entry comes from."""
-    result, written = _Result(), ""
-    while True:
-        try:
-            entries, whose = await asyncio.to_thread(_read, session.launch, session.id)
-        except (SessionNotFound, sqlite3.Error, OSError) as error:
-            told = explained(error, session.launch.paths.database)
-            session.say(f"What is remembered cannot be read. {told}")
-            return
-        off = not memory_settings(session.launch.settings.memory).enabled
-        screen = MemoryScreen(entries, whose, told=result.told, marked=result.entry, off=off)
-        screen.written = written
-        choice = await app.push_screen_wait(screen)
-        # What was just added must not be left out of the list.
-        written = "" if choice is not None and choice.what == "add" else screen.written
-        if choice is None:
-            return
-        entry = choice.row
-        if choice.what == "source" and entry is not None:
-            await _go_to_source(app, session, entry)
-            return
-        if entry is None or choice.what == "add":
-            result = await _typed(app, session, "A new entry", None)
-        elif choice.what == "edit":
-            result = await _typed(app, session, f"Entry {entry.id}", entry)
-        else:
-            result = await _do(session, partial(_forgotten, number=entry.id))
+    off = not memory_settings(session.launch.settings.memory).enabled
+    read = partial(asyncio.to_thread, _read, session.launch, session.id)
+    try:
+        screen = MemoryScreen(*await read(), off=off)
+        app.push_screen(screen)
+        while wish := await screen.wanted():
+            if wish.what == "source" and wish.row is not None:
+                screen.action_close()
+                await _go_to_source(app, session, wish.row)
+                return
+            result = await _granted(app, session, wish)
+            if wish.what == "add":
+                # What was just added must not be left out of the list.
+                screen.query_one(Input).clear()
+            screen.marked_key = result.entry or screen.marked_key
+            screen.show((await read())[0], result.told)
+    except (SessionNotFound, sqlite3.Error, OSError) as error:
+        session.say(f"What is remembered cannot be read. {explained(error, session.launch.paths.database)}")
+
+
+async def _granted(app: "Host", session: ChatSession, wish: Asked[Entry]) -> _Result:
+    """Change the board as the user wants."""
+    if (entry := wish.row) is None or wish.what == "add":
+        return await _typed(app, session, "A new entry", None)
+    if wish.what == "edit":
+        return await _typed(app, session, f"Entry {entry.id}", entry)
+    return await _do(session, partial(_forgotten, number=entry.id))
 
 
 async def read_session_now(session: ChatSession) -> None:

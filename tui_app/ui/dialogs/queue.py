@@ -1,7 +1,7 @@
 """What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from tui_app.agent.tools.tasks import BackgroundTasks, Page, TaskRow, task_rows
 from tui_app.records import frozen
@@ -17,7 +18,7 @@ from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.status import QueueView, StatusRow
@@ -130,9 +131,6 @@ async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
         session.say("Your draft was set aside; the up arrow brings it back.")
 
 
-# Sending to the model: at once, or, above the session's budget, when the user says so.
-
-
 # Background commands.
 
 PAGE_LINES = 500
@@ -161,14 +159,8 @@ def task_note(row: TaskRow) -> str:
     return f"{count(row.lines, 'line')} of output. {what}"
 
 
-class TasksScreen(ListDialog[TaskRow], place="tasks"):
-    """Dismisses with the command whose output is wanted, or ``None``.
-
-    Args:
-        rows: What there is.
-        tasks: Reads it again, ends a command, or keeps one when the session ends.
-        view: Knows how many run; the list is read again when that changes.
-    """
+class TasksScreen(OpenList[TaskRow], place="tasks"):
+    """Wants to show a command's output, to ``stop`` one, or to ``keep`` it when the session ends."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[TaskRow](
         name="tasks",
@@ -188,28 +180,9 @@ class TasksScreen(ListDialog[TaskRow], place="tasks"):
         empty="No matching command.",
     )
 
-    def __init__(self, rows: Sequence[TaskRow], tasks: "EngineTasks", view: StatusRow | None = None) -> None:
-        super().__init__(rows)
-        self._tasks, self._view = tasks, view
-
-    def on_mount(self) -> None:
-        """Follow what begins and ends."""
-        if self._view is not None:
-            self.watch(self._view, "tasks", self._read_soon, init=False)
-
-    def _read_soon(self) -> None:
-        self.run_worker(self._read_again(), exclusive=True, exit_on_error=False, group="read")
-
-    async def _read_again(self) -> None:
-        self.show(await self._tasks.rows())
-
     def answer(self, asked: Asked[TaskRow]) -> None:
-        if asked.row is not None and asked.row.is_running:
-            self.run_worker(self._change(asked.what, asked.row.id), exclusive=True, exit_on_error=False)
-
-    async def _change(self, what: str, id: str) -> None:
-        await (self._tasks.end_task(id) if what == "stop" else self._tasks.keep(id))
-        await self._read_again()
+        if asked.what == "enter" or (asked.row is not None and asked.row.is_running):
+            super().answer(asked)
 
 
 class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
@@ -327,11 +300,22 @@ class EngineTasks:
 async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
     tasks = EngineTasks(session)
-    while found := await tasks.rows():
-        shown = TasksScreen(found, tasks, app.chat.query_one(StatusRow))
-        chosen = await app.push_screen_wait(shown)
-        row = await tasks.row(chosen.id) if chosen is not None else None
-        if row is None:
-            return
-        await app.push_screen_wait(TaskScreen(row, tasks))
-    session.say(NOTHING)
+    if not (found := await tasks.rows()):
+        session.say(NOTHING)
+        return
+    screen = TasksScreen(found)
+    await app.push_screen(screen)
+
+    async def follow() -> None:
+        screen.show(await tasks.rows())
+
+    def begun_or_ended() -> None:
+        _reading: Worker[None] = screen.run_worker(follow, exclusive=True, exit_on_error=False, group="read")
+
+    screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
+    while (wish := await screen.wanted()) and (row := wish.row):
+        if wish.what == "enter":
+            await app.push_screen_wait(TaskScreen(row, tasks))
+        else:
+            await (tasks.end_task if wish.what == "stop" else tasks.keep)(row.id)
+        await follow()

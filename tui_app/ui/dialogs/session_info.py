@@ -23,7 +23,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions import labelled, overview, status_lines
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import ListSpec, OpenList
 from tui_app.ui.gauge import marks
 from tui_app.ui.launch import Launch
 from tui_app.ui.reports import audit_lines, read_audit, sections
@@ -183,8 +183,8 @@ def checkpoint_text(row: CheckpointRow) -> Content:
     return Content.assemble(one_line(row.title, 400), ("" if row.standing else "  undone", MUTED))
 
 
-class CheckpointsScreen(ListDialog[CheckpointRow]):
-    """Dismisses with a checkpoint, or ``None``."""
+class CheckpointsScreen(OpenList[CheckpointRow]):
+    """Wants a checkpoint to be opened."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[CheckpointRow](
         name="checkpoints",
@@ -200,19 +200,17 @@ class CheckpointsScreen(ListDialog[CheckpointRow]):
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
     """List the checkpoints, and open the files that are chosen, until the list is closed."""
-    marked = ""
-    while True:
-        rows = await _checkpoints(session)
-        if not rows:
-            none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
-            await app.push_screen_wait(DetailsScreen("Checkpoints", none))
-            return
-        chosen = await app.push_screen_wait(CheckpointsScreen(rows, mark=marked))
-        if chosen is None:
-            return
-        marked = chosen.path
-        text = await asyncio.to_thread(file_text, Path(marked))
-        await app.push_screen_wait(DetailsScreen(Path(marked).name, text))
+    rows = await _checkpoints(session)
+    if not rows:
+        none = "There is no checkpoint yet. One is written whenever the conversation is compacted."
+        await app.push_screen_wait(DetailsScreen("Checkpoints", none))
+        return
+    screen = CheckpointsScreen(rows)
+    app.push_screen(screen)
+    while (wish := await screen.wanted()) and wish.row:
+        path = Path(wish.row.path)
+        await app.push_screen_wait(DetailsScreen(path.name, await asyncio.to_thread(file_text, path)))
+        screen.show(await _checkpoints(session))
 
 
 async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:

@@ -1,14 +1,13 @@
 """The tools of a session: what each takes of a request, and a switch for each."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
-
-from textual import work
 
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import ListDialog, ListSpec, OpenList
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import one_line, tokens
 
@@ -37,9 +36,6 @@ class ToolRow:
         return "off" if self.is_off else "by search" if self.is_searched else "on"
 
 
-Switch = Callable[[str], Awaitable[Sequence[ToolRow]]]
-
-
 def _title(it: ListDialog[ToolRow]) -> str:
     size = sum(row.tokens for row in it.rows if row.state == "on")
     return f"Tools · {it.how_many} · {tokens(size)} tokens of each request"
@@ -51,7 +47,7 @@ def _note(row: ToolRow) -> str:
     return f"{about}\n{row.owner}: {row.tokens:,} tokens, {when}."
 
 
-class ToolsScreen(ListDialog[ToolRow]):
+class ToolsScreen(OpenList[ToolRow]):
     """Switches tools off and on again while it is open."""
 
     SPEC = ListSpec[ToolRow](
@@ -72,35 +68,18 @@ class ToolsScreen(ListDialog[ToolRow]):
         least=28,
     )
 
-    def __init__(self, rows: Sequence[ToolRow], switch: Switch) -> None:
-        """List tools.
-
-        Args:
-            rows: All there are.
-            switch: Switches one off, or on again, by its name; returns all as they are then.
-        """
-        super().__init__(rows)
-        self._switch = switch
-
-    def use(self, row: ToolRow) -> None:
-        self._turn(row)
-
-    @work(group="switch", exit_on_error=False)
-    async def _turn(self, row: ToolRow) -> None:
-        self.show(await self._switch(row.name))
-
 
 async def show_tools(app: "Host", session: ChatSession) -> None:
     """List the tools, and switch some off for the session."""
+    screen = ToolsScreen(await session.ask(_rows))
+    app.push_screen(screen)
+    while (wish := await screen.wanted()) and wish.row:
+        screen.show(await session.ask(partial(_switched, wish.row.name)))
 
-    async def switch(name: str) -> Sequence[ToolRow]:
-        def switched(opened: "OpenSession") -> Sequence[ToolRow]:
-            opened.extras.switch((name, "on" if name in opened.extras.off else "off"))
-            return _rows(opened)
 
-        return await session.ask(switched)
-
-    await app.push_screen_wait(ToolsScreen(await session.ask(_rows), switch))
+def _switched(name: str, opened: "OpenSession") -> Sequence[ToolRow]:
+    opened.extras.switch((name, "on" if name in opened.extras.off else "off"))
+    return _rows(opened)
 
 
 def _rows(opened: "OpenSession") -> Sequence[ToolRow]:
