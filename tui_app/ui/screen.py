@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from tui_app.ui.approvals import ApprovalBox, AskBox
     from tui_app.ui.chat.session import ChatSession
-    from tui_app.ui.transcript.transcript import Transcript
 
 
 class Carried(NamedTuple):
@@ -262,7 +261,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def on_ask_box_replied(self, event: "AskBox.Replied") -> None:
         self.session.reply(event.id, event.text)
 
-    def on_transcript_asked(self, event: "Transcript.Asked") -> None:
+    def on_transcript_asked(self, event: Message) -> None:
         from tui_app.ui.dialogs.rows import act_on_rows
 
         act_on_rows(self, event)

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.message import Message
+
 from tui_app.chat_keys import RowState
 from tui_app.conversation.work import Pin, Restore
 from tui_app.events import (
@@ -169,8 +171,9 @@ def read_checkpoint(done: CompactionComplete) -> str:
     return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"
 
 
-def act_on_rows(chat: "Chat", event: Transcript.Asked) -> None:
+def act_on_rows(chat: "Chat", event: Message) -> None:
     """Do what is asked for of rows: show them, take them back, move them."""
+    assert isinstance(event, Transcript.Asked)
     app, session, entries = chat.app, chat.session, event.entries
     match event.wanted:
         case "nothing":
