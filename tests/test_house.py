@@ -82,7 +82,7 @@ MOST_CODE = {
     "agent": 8_450,  # calls of a turn that was left
     "cli": 3_928,  # sessions in the background: attach, stop, run --background
     "context": 12_120,  # one reader of shell lines, for rules too
-    "conversation": 8_517,  # sessions in the background: left at a safe point, taken up again
+    "conversation": 8_518,  # sessions in the background: left at a safe point, taken up again
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_213,  # sessions in the background

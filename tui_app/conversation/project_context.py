@@ -54,7 +54,6 @@ from tui_app.files import Refused, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
 from tui_app.sandbox import find_sandbox
-from tui_app.session.model_state import newest_records
 from tui_app.settings.spec import explore_settings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
@@ -254,7 +253,7 @@ class FolderReader(OutermostCapability):
     def told(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
         if self._told is None:
-            records = newest_records(self.history.store, self.history.session, FolderInstructions)
+            records = self.history.newest_records(FolderInstructions)
             self._told = {
                 each.seq: each.data.path
                 for each in reversed([*records])

@@ -5,7 +5,7 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,7 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import CARRYING, LATER, MESSAGES, STAGES, Head, head_of, is_private
-from tui_app.session.model_state import Basis, excluded_in, known_of, tally_of
+from tui_app.session.model_state import Basis, excluded_in, known_of, newest_records, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth
@@ -335,6 +335,10 @@ class SessionHistory:
     def newest(self) -> Sequence[ModelMessage]:
         """The visible messages from the last answer on; loads no others."""
         return self._messages.newest(self.view.visible())
+
+    def newest_records(self, *kinds: type[Payload]) -> Iterator[Record]:
+        """The events of some kinds, the newest first."""
+        return newest_records(self.store, self.session, *kinds)
 
     def message(self, seq: int) -> ModelMessage | None:
         """A message as it was said, read from the log; None where there is none."""

@@ -42,7 +42,6 @@ from tui_app.events import (
     ToolOutput,
 )
 from tui_app.records import frozen
-from tui_app.session.model_state import newest_records
 from tui_app.session.workspace import TEMPORARY, KeptFiles, SessionFolder
 from tui_app.settings.tables import parse_rule
 from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
@@ -85,8 +84,7 @@ class Tooling:
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
-        store, session = self.files.history.store, self.files.history.session
-        return list(islice(newest_records(store, session, ApprovalDecided), MOST_DECISIONS))
+        return list(islice(self.files.history.newest_records(ApprovalDecided), MOST_DECISIONS))
 
 
 def make_tooling(

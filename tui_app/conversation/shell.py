@@ -96,7 +96,7 @@ class UserShell:
 
     def close_open(self) -> None:
         """Report that a killed process took the newest command with it, if it did."""
-        events = newest_records(self.history.store, self.history.session, ShellCommand, ShellResult)
+        events = self.history.newest_records(ShellCommand, ShellResult)
         if (command := data_of(next(events, None), ShellCommand)) is not None:
             result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
             self._report(Shell(command.text, command.private), result)
