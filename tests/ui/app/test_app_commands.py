@@ -356,17 +356,17 @@ ON_ROWS = [
 ]
 
 
-@pytest.mark.parametrize("action", ON_ROWS)
-async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so(
-    served: Desk, action: str
-) -> None:
+async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so(served: Desk) -> None:
     async with shown(served.app(served.store(story()))) as deck:
         await deck.ready()
         assert {"Previous entry", "Mark upwards"}.isdisjoint(offered(deck)), "walking needs the list"
-        done = offered(deck)[action].run()
-        if isawaitable(done):
-            await done
-        await deck.says("No row is marked: press tab, then up.")
+        for action in ON_ROWS:
+            deck.app.chat.session.say(f"Next is {action}.")
+            await deck.until(lambda: deck.status.startswith("Next is"), "nothing said")
+            done = offered(deck)[action].run()
+            if isawaitable(done):
+                await done
+            await deck.says("No row is marked: press tab, then up.")
 
 
 async def test_a_key_of_ones_own_is_named(served: Desk) -> None:

@@ -417,15 +417,16 @@ async def test_rules_that_were_closed_before_they_were_written_anew_cause_no_err
         await deck.says("run_command ls: removed from")
 
 
-@pytest.mark.parametrize("command", ["pin", "unpin", "rewind", "fork", "copy", "compact --up-to"])
-async def test_a_number_of_thousands_of_digits_is_refused_in_words(
-    served: Desk, session: str, command: str
-) -> None:
+async def test_a_number_of_thousands_of_digits_is_refused_in_words(served: Desk, session: str) -> None:
     async with shown(served.app(session)) as deck:
         await deck.ready()
-        await deck.send(f"/{command} #{'9' * 5_000}")
-        await deck.until(lambda: "number" in deck.status or "takes" in deck.status, "a refusal")
-        assert "ValueError" not in deck.text
+        for command in ("pin", "unpin", "rewind", "fork", "copy", "compact --up-to"):
+            deck.app.chat.session.say(f"Next is {command}.")
+            await deck.until(lambda: deck.status.startswith("Next is"), "no refusal")
+            await deck.send(f"/{command} #{'9' * 5_000}")
+            await deck.until(lambda: "number" in deck.status or "takes" in deck.status, command)
+            assert "ValueError" not in deck.text
+            await deck.back()
 
 
 async def test_a_session_that_somebody_else_has_deleted_is_simply_gone(served: Desk, session: str) -> None:
