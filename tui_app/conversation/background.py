@@ -21,7 +21,7 @@ from tui_app.events import (
     SessionBackground,
     ToolResult,
 )
-from tui_app.session.background import newest_step, prompts_behind
+from tui_app.session.background import newest_step, prompts_left
 from tui_app.text import words_of
 
 
@@ -118,14 +118,10 @@ class Background:
             return False
         seq, left, is_newest = found
         is_stopped = not is_newest or left.step in ("failed", "stopped")
-        sent = prompts_behind(self.history.store, self.history.session, seq)
         work: list[Work] = []
         held: list[Work] = []
-        for prompt in left.prompts:
-            if prompt.text in sent:
-                sent.remove(prompt.text)
-            else:
-                (held if is_stopped or prompt.held else work).append(_work(prompt))
+        for prompt in prompts_left(self.history.store, self.history.session, seq, left):
+            (held if is_stopped or prompt.held else work).append(_work(prompt))
         if turn := left.turn and is_newest:
             (held if is_stopped else work).insert(0, GoOn())
         if not self.sends_held:

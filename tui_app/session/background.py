@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -20,6 +21,7 @@ from typing import IO, Any, Literal
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import (
     HookRan,
+    LeftPrompt,
     MemoryAdded,
     MemoryConsolidated,
     MemoryPruned,
@@ -82,11 +84,10 @@ def standing_of(store: SessionStore, sessions_dir: Path, session: str) -> Standi
     )
     if not runs and not is_newest and left.step != "left":
         return None
-    sent = prompts_behind(store, session, seq) if left.prompts else ()
     return Standing(
         state="running" if runs else left.step if is_newest else "interrupted",
         question="" if runs else left.question,
-        prompts=max(0, len(left.prompts) - len(sent)),
+        prompts=len(prompts_left(store, session, seq, left)),
     )
 
 
@@ -126,13 +127,22 @@ def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackgrou
     return record.seq, record.data, all(kind in _BESIDE for kind in later)
 
 
-def prompts_behind(store: SessionStore, session: str, seq: int) -> list[str]:
-    """The prompts that were sent behind a log number, and the commands that ran, as they were typed."""
+def prompts_left(store: SessionStore, session: str, seq: int, left: SessionBackground) -> list[LeftPrompt]:
+    """What waited at a log number and was not sent since, nor run where it is a command of the user's."""
+    if not left.prompts:
+        return []
     kinds = (UserMessage.TYPE, ShellCommand.TYPE)
     said = (head.seq for head in store.heads(session, seq) if head.type in kinds)
     found = (record.data for each in said if (record := store.record(session, each)) is not None)
     known = (each for each in found if isinstance(each, UserMessage | ShellCommand))
-    return [each.typed if isinstance(each, ShellCommand) else each.text for each in known]
+    sent = Counter(each.typed if isinstance(each, ShellCommand) else each.text for each in known)
+    waiting: list[LeftPrompt] = []
+    for prompt in left.prompts:
+        if sent[prompt.text]:
+            sent[prompt.text] -= 1
+        else:
+            waiting.append(prompt)
+    return waiting
 
 
 class NotBegun(Exception):
