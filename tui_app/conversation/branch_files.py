@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui_app.agent.tools.edits import diff_of
+from tui_app.agent.tools.edits import diff_of_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.events import MergedFile
 from tui_app.git import NO_FILE, Git, GitFailed, TreeChange
@@ -109,7 +109,12 @@ class _File:
             after = self.git.merged(ours, base, theirs)
             if after is None:
                 return replace(file, left="it was changed here too, in the same lines"), (), ""
-        return replace(file, after=checksum(after)), (ours, after, theirs), _diff(path, ours, after)
+        diff, sizes = diff_of_bytes(ours, after, path)
+        return (
+            replace(file, after=checksum(after)),
+            (ours, after, theirs),
+            diff or f"{path}: not text, {sizes}",
+        )
 
 
 def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:
@@ -121,20 +126,6 @@ def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:
         if found.st_size > _LARGEST:
             raise ToolProblem(f"it is larger than {_LARGEST:,} bytes")
         return stream.read(), found.st_mode & 0o777
-
-
-def _diff(path: str, before: bytes | None, after: bytes | None) -> str:
-    old, new = _text(before), _text(after)
-    if "\0" in f"{old}{new}":
-        return f"{path}: not text, {len(before or b''):,} to {len(after or b''):,} bytes"
-    return diff_of(old, new, path)
-
-
-def _text(data: bytes | None) -> str | None:
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        return "\0"
 
 
 def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes | None]:

@@ -12,7 +12,7 @@ from pydantic_ai.settings import ModelSettings
 
 from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.errors import describe_error
-from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of
+from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of_bytes
 from tui_app.agent.tools.files import clip
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.secrets import mask_secrets
@@ -131,19 +131,8 @@ def _compared(
         return ChangedFile(path=path, by=by, state=state, note=problem)
     if old == now:
         return None
-    before, after = _text(old), _text(now)
-    if before is None or after is None:
-        sizes = f"{len(old or b''):,} to {len(now or b''):,} bytes"
-        return ChangedFile(path=path, by=by, state=state, note=f"Not text: {sizes}.")
-    diff = diff_of(before if existed else None, None if state == "deleted" else after, path)
-    return ChangedFile(path=path, by=by, state=state, diff=diff)
-
-
-def _text(data: bytes | None) -> str | None:
-    try:
-        return None if data and b"\0" in data else (data or b"").decode()
-    except UnicodeDecodeError:
-        return None
+    diff, sizes = diff_of_bytes(old, now, path)
+    return ChangedFile(path=path, by=by, state=state, diff=diff, note=sizes and f"Not text: {sizes}.")
 
 
 def _read(workspace: Workspace, path: str) -> tuple[bytes | None, str]:

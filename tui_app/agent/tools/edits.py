@@ -275,6 +275,19 @@ def diff_of(before: str | None, after: str | None, path: str) -> str:
     return "\n".join((f"--- {start}", f"+++ {end}", *remarks, *_hunks(old, new)))
 
 
+def diff_of_bytes(before: bytes | None, after: bytes | None, path: str) -> tuple[str, str]:
+    """The same of what files hold, or how large it is, where that is no text."""
+    texts: list[str | None] = []
+    for data in (before, after):
+        try:
+            texts.append(None if data is None else data.decode())
+        except UnicodeDecodeError:
+            texts.append("\0")
+    if "\0" in "".join(filter(None, texts)):
+        return "", f"{len(before or b''):,} to {len(after or b''):,} bytes"
+    return diff_of(texts[0], texts[1], path), ""
+
+
 def _rows_of(text: str) -> list[str]:
     rows = text.split("\n")
     if rows[-1]:
