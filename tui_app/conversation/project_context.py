@@ -253,7 +253,7 @@ class FolderReader(OutermostCapability):
     def told(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
         if self._told is None:
-            records = self.history.newest_records(FolderInstructions)
+            records = self.history.newest_events(FolderInstructions)
             self._told = {
                 each.seq: each.data.path
                 for each in reversed([*records])

@@ -336,8 +336,8 @@ class SessionHistory:
         """The visible messages from the last answer on; loads no others."""
         return self._messages.newest(self.view.visible())
 
-    def newest_records(self, *kinds: type[Payload]) -> Iterator[Record]:
-        """The events of some kinds, the newest first."""
+    def newest_events(self, *kinds: type[Payload]) -> Iterator[Record]:
+        """The events of some kinds, the newest first; no more are read than are asked for."""
         return newest_records(self.store, self.session, *kinds)
 
     def message(self, seq: int) -> ModelMessage | None:

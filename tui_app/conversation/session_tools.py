@@ -84,7 +84,7 @@ class Tooling:
 
     def decisions(self) -> list[Record]:
         """What was decided about calls in this session, the newest first."""
-        return list(islice(self.files.history.newest_records(ApprovalDecided), MOST_DECISIONS))
+        return list(islice(self.files.history.newest_events(ApprovalDecided), MOST_DECISIONS))
 
 
 def make_tooling(

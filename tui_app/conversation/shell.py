@@ -32,7 +32,6 @@ from tui_app.events import (
     how_it_ended,
 )
 from tui_app.processes import NotStarted
-from tui_app.session.model_state import newest_records
 from tui_app.wires.library import OutermostCapability
 
 INTERRUPTED = "Interrupted: the program ended first."
@@ -96,7 +95,7 @@ class UserShell:
 
     def close_open(self) -> None:
         """Report that a killed process took the newest command with it, if it did."""
-        events = self.history.newest_records(ShellCommand, ShellResult)
+        events = self.history.newest_events(ShellCommand, ShellResult)
         if (command := data_of(next(events, None), ShellCommand)) is not None:
             result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
             self._report(Shell(command.text, command.private), result)
@@ -151,12 +150,11 @@ class TaskNews(OutermostCapability):
 
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
     """Report the tasks that a killed program took with it, list those that were kept, and what is untold."""
-    store, session = history.store, history.session
     open_: dict[str, TaskStarted] = {}
     untold: dict[str, str] = {}
     kept: dict[str, TaskEnded] = {}
     last = 0
-    for record in reversed([*newest_records(store, session, TaskStarted, TaskEnded, TaskTold)]):
+    for record in reversed([*history.newest_events(TaskStarted, TaskEnded, TaskTold)]):
         match record.data:
             case TaskStarted(id=id) as started:
                 open_[id], last = started, max(last, int(id[1:]) if id[1:].isdecimal() else 0)
