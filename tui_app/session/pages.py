@@ -99,8 +99,7 @@ class PageReader:
         found = int.from_bytes(self._data[16:18], "big")
 
         def trees(size: int) -> int:
-            places = range(size, len(self._data), size)
-            return sum(self._data[at] in _TREES for at in places)
+            return sum(kind in _TREES for kind in self._data[size::size])
 
         return max([size for size in (found, PAGE) if _is_size(size)], key=trees)
 

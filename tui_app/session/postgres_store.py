@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -239,11 +239,8 @@ _PATIENCE_S = 5.0
 
 def has_log(server: SessionServer) -> bool:
     """Whether sessions were ever kept on a server. Raises ``StorageError``."""
-    wire = Wire(server, read_only=True)
-    try:
+    with closing(Wire(server, read_only=True)) as wire:
         return wire.ask(schema.version_of) > 0
-    finally:
-        wire.close()
 
 
 class PostgresStore(SqlStore):

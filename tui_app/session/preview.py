@@ -68,8 +68,7 @@ def load_preview(database: Database, session: str) -> Preview:
         SessionNotFound: if the id fits no session.
         sqlite3.Error: if the file cannot be read.
     """
-    store = open_store(database, read_only=True)
-    try:
+    with closing(open_store(database, read_only=True)) as store:
         info = store.info(session)
         agent_view = store.agent_view(info.id)
         view = _newest_rows(store, info.id, agent_view.last)
@@ -79,8 +78,6 @@ def load_preview(database: Database, session: str) -> Preview:
         prompts = [data_of(store.record(info.id, seq), UserMessage) for seq in seqs]
         newest = islice(store.newest(info.id, (ShellCommand.TYPE,)), _PROMPTS)
         ran = [data_of(store.record(info.id, head.seq), ShellCommand) for head in newest]
-    finally:
-        store.close()
     agent_view.read_heads_with(partial(heads_of, database, info.id))
     return Preview(
         info=info,

@@ -93,13 +93,11 @@ def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
         return
     make_private(file.parent)
     lines = "".join(f"{line_of(folder, text)}\n" for text in prompts)
-    target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
+    made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(made, "wb", buffering=0) as target:
         # Behind a line that a crash has left half written.
-        os.write(target, f"\n{lines}".encode())
+        target.write(f"\n{lines}".encode())
         os.fsync(target)
-    finally:
-        os.close(target)
 
 
 def unsent(file: Path, folder: Path) -> list[str]:

@@ -220,12 +220,8 @@ class _Fold:
 
     def _answered(self, receipt: Receipt, sent: int) -> Receipt:
         asked, data = self._asked, self._measured
-        now = _Sent(
-            receipt.model,
-            asked.time if asked is not None else receipt.time,
-            sent,
-            float(data.get("cache_hour") or 0.0),
-        )
+        began = asked.time if asked is not None else receipt.time
+        now = _Sent(receipt.model, began, sent, float(data.get("cache_hour") or 0.0))
         cause, words, source = self._cause(now, receipt.cache_read_tokens)
         receipt = replace(
             receipt,

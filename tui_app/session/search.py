@@ -298,11 +298,8 @@ def search_sessions(
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
     """
-    found: Sequence[Found] = ()
     every = searching(database, query, lambda: False, limit=limit, typing=typing, sessions=sessions)
-    for searched in every:
-        found = searched.found
-    return list(found)
+    return list([Searched(()), *every][-1].found)
 
 
 def searching(

@@ -88,6 +88,21 @@ RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": "print()"}
 CONTEXT = {"type": "text", "text": "<environment_details>\n# Time\n10:00\n</environment_details>"}
 OTHERS: list[tuple[str, Any]] = [
     (
+        "Codex's exec",
+        [
+            {"type": "thread.started", "thread_id": "t"},
+            {"type": "turn.started"},
+            {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "Fixed."}},
+        ],
+    ),
+    (
+        "OpenCode's run",
+        [
+            {"type": "step_start", "sessionID": "s", "part": {"type": "step-start"}},
+            {"type": "text", "sessionID": "s", "part": {"type": "text", "text": "Fixed."}},
+        ],
+    ),
+    (
         "Amazon Q",
         {"conversation_id": "c", "history": [{"user": {"content": {}}, "assistant": {"Response": {}}}]},
     ),

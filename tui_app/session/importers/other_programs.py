@@ -16,6 +16,8 @@ _SIGNS = (
     ("OpenAI's Assistants, or Jan", "data.thread_id"), ("Langfuse", "observations input"),
     ("LM Studio", "messages.versions"), ("Google's AI Studio", "chunkedPrompt"),
     ("SillyTavern", "is_user mes"), ("Chatbox", "messages.contentParts"),
+    ("Codex's exec --json", "type=thread.started thread_id"),
+    ("OpenCode's run --format json", "type=step_start sessionID part"),
     ("smolagents", "step_number model_output"), ("ShareGPT, or a set for training", "conversations.from"),
 )  # fmt: skip
 """Programs whose files are not read, in the order in which they are asked, and what only they write."""

@@ -363,13 +363,12 @@ class Reader:
     def _has_typed(self, record: Json) -> bool:
         """Whether a record has an element with what the user typed."""
         typed, shape = self.shape.typed, self.shape
-        for step in self._steps(record) if typed else ():
-            if typed and shape.roles.get(text_at(step, *shape.role)) == "user":
-                blocks = [block for path in shape.content for block in block_list(value_at(step, path))]
-                texts = (text_at(block, "text") for block in blocks if not _is_result(block))
-                if any(next(elements(text, typed), None) for text in texts):
-                    return True
-        return False
+        if typed is None:
+            return False
+        said = (each for each in self._steps(record) if shape.roles.get(text_at(each, *shape.role)) == "user")
+        found = (block_list(value_at(each, path)) for each in said for path in shape.content)
+        texts = (text_at(block, "text") for blocks in found for block in blocks if not _is_result(block))
+        return any(next(elements(text, typed), None) for text in texts)
 
     def _respond(self, number: int, step: Json) -> _Answer:
         """The answer that a message belongs to: the one that the model is giving, or a new one."""

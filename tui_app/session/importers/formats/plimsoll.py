@@ -80,7 +80,14 @@ def _payload(record: Json) -> Payload:
     if kind not in BY_TYPE or not BY_TYPE[kind].STORED or not isinstance(data, dict):
         raise _Unusable(f"not an event of a log: {shown(record.get('type'))}")
     try:
-        return _checked(kind, data)
+        payload = payload_from_json(kind, data)
+        figures = payload.usage if isinstance(payload, UsageInfo) else {}
+        # Other versions may have more or fewer of those from which the gauge is read.
+        nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
+        for name, example in nothing.to_json().items() if isinstance(payload, UsageInfo) else ():
+            if name in figures or name in _GAUGE:
+                msgspec.convert(figures.get(name), type(example))
+        return payload
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _Unusable(f"event with wrong values: {shown(str(error))}") from error
 
@@ -95,18 +102,6 @@ def _one(message: Any) -> str:
     if not isinstance(message, dict):
         raise MessageRefusedError("it is not an object")
     return canonical(message)
-
-
-def _checked(kind: str, data: Json) -> Payload:
-    """The payload, if the gauge can be read from the figures of a measured request."""
-    payload = payload_from_json(kind, data)
-    figures = payload.usage if isinstance(payload, UsageInfo) else {}
-    # Other versions may have more or fewer of them.
-    nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
-    for name, example in nothing.to_json().items() if isinstance(payload, UsageInfo) else ():
-        if name in figures or name in _GAUGE:
-            msgspec.convert(figures.get(name), type(example))
-    return payload
 
 
 PLIMSOLL = Shape(
