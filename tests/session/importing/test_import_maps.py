@@ -13,10 +13,11 @@ import pytest
 from tests.session.importing import foreign, mapped_samples
 from tests.session.importing.foreign import messages_of, strict, zstd
 from tests.session.importing.test_discovery import read_only
-from tui_app.events import AssistantMessage, ToolCall, ToolResult, UserMessage
+from tui_app.events import AssistantMessage, CompactionComplete, ToolCall, ToolResult, UserMessage
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.formats import Imported, ImportFormatError, import_file
 
+Json = dict[str, Any]
 FILES = dict(foreign.FILES)
 SHOP = "/home/ann/shop"
 TABLE = [
@@ -153,6 +154,26 @@ def test_what_kimi_says_of_an_earlier_context_is_nobodys_prompt(tmp_path: Path) 
     data = [event.data for event in import_file(path).events]
     assert [each.text for each in data if isinstance(each, UserMessage)] == ["Fix the till"]
     assert told in [each.text for each in data if isinstance(each, AssistantMessage)]
+
+
+def test_a_summary_of_goose_stands_for_what_the_model_sees_no_more(tmp_path: Path) -> None:
+    def message(role: str, text: str, *, user: bool = True, agent: bool = True) -> Json:
+        shown = {"userVisible": user, "agentVisible": agent}
+        return {"role": role, "created": 1, "content": [mapped_samples.said(text)], "metadata": shown}
+
+    talk = [
+        message("user", "Fix the till", agent=False), message("assistant", "Fixed.", agent=False),
+        message("user", "The till is fixed.", user=False), message("assistant", "I go on.", user=False),
+        message("user", "And the pier?"), message("assistant", "Open."),
+        message("user", "A result in short.", user=False),
+    ]  # fmt: skip
+    path = tmp_path / "file"
+    path.write_text(json.dumps({"working_dir": SHOP, "message_count": 7, "conversation": talk}))
+    data = [event.data for event in import_file(path).events]
+    assert [each.text for each in data if isinstance(each, UserMessage)] == ["Fix the till", "And the pier?"]
+    assert [each.text for each in data if isinstance(each, AssistantMessage)] == ["Fixed.", "Open."]
+    (made,) = [each for each in data if isinstance(each, CompactionComplete)]
+    assert (made.summary, made.removed) == ("The till is fixed.", ((2, 3),))
 
 
 def test_a_picture_of_goose_is_taken_over(tmp_path: Path) -> None:

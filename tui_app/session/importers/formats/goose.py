@@ -1,10 +1,11 @@
 """Sessions of Goose: calls and results are requests and responses; some messages are for the model alone."""
 
+from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.places import files_in, stores_in
-from tui_app.session.importers.shape import Shape
+from tui_app.session.importers.shape import NOTE, SUMMARY, Records, Shape
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import text_at
+from tui_app.session.importers.values import text_at, value_at
 
 
 def _document(rows: Rows, head: Row) -> Json:
@@ -30,6 +31,18 @@ _STORE = Store(
 )  # fmt: skip
 
 
+def _for_the_model(records: Records, _out: Timeline) -> Records:
+    """What only the model sees: a summary where it sees nothing of what was said before, else a note."""
+    stands: Records = []
+    seen: list[bool] = []
+    for number, record in records:
+        is_summary = record.get("role") == "user" and bool(seen) and not any(seen)
+        hidden = value_at(record, "metadata.userVisible") is False
+        stands.append((number, {**record, "role": SUMMARY if is_summary else NOTE} if hidden else record))
+        seen += [value_at(record, "metadata.agentVisible") is not False] if "role" in record else []
+    return stands
+
+
 GOOSE = Shape(
     name="goose", store=_STORE, program="Goose",
     signs=(
@@ -40,7 +53,6 @@ GOOSE = Shape(
         stores_in(_STORE, "XDG_DATA_HOME", ".local/share", "goose/sessions/sessions.db"),
     ),
     talk=("conversation", "conversation.messages"), time=("created",), title=("name", "description"),
-    cwd=("working_dir",), models=("model", "model_config.model_name"), about=("!role",),
-    noted=("metadata.userVisible=false",),
+    cwd=("working_dir",), models=("model", "model_config.model_name"), about=("!role",), order=_for_the_model,
     quiet=("actionRequired", "toolConfirmationRequest", "systemNotification", "frontendToolRequest"),
 )  # fmt: skip
