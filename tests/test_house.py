@@ -87,7 +87,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_213,  # sessions in the background
     "memory": 779,
-    "session": 8_866,  # sessions in the background: state, process, signals
+    "session": 8_873,  # sessions in the background: state, process, signals; compactions of Goose
     "settings": 1_306,  # own tools can be switched off
     "ui": 17_259,  # sessions in the background: left, listed, come back
     "web": 357,

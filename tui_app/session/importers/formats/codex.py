@@ -17,20 +17,20 @@ _OUTPUTS = (
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
 )  # fmt: skip
 _ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "other")
-_ABOUT = (
-    "session_meta", "turn_context", "world_state", "state", "inter_agent_communication",
-    "inter_agent_communication_metadata",
-)  # fmt: skip
+_ABOUT = ("session_meta", "turn_context", "world_state", "state", "inter_agent_communication")
+"""How the types of records begin that are no part of the conversation."""
 _OVERFLOW = "context_window_exceeded"
 _SESSION = aside("records about session and turns were left out")
 _REPEATED = aside("events that repeat the conversation for the screen were left out")
 
 
 def _convert(record: Json) -> Json:
-    kind, told = record.get("type"), isinstance(record.get("payload"), dict)
+    told = isinstance(record.get("payload"), dict) and text_at(record, "type").startswith(_ABOUT)
     # The first line of an old rollout is the session's data, without a type.
-    about = (told and kind in _ABOUT) or "record_type" in record or {"instructions", "id"} <= record.keys()
-    return {**record, **_SESSION} if about else {"unknown": f"unknown record type {shown(kind)}"}
+    about = told or "record_type" in record or {"instructions", "id"} <= record.keys()
+    return (
+        {**record, **_SESSION} if about else {"unknown": f"unknown record type {shown(record.get('type'))}"}
+    )
 
 
 def _event(record: Json) -> Json:

@@ -86,7 +86,7 @@ OPENCODE = Shape(
         "fresh": "tokens.input", "output": "tokens.output", "read": "tokens.cache.read",
         "written": "tokens.cache.write", "thought": "tokens.reasoning",
     },
-    tells_trigger=True, denied=("the user rejected permission",),
-    stopped=("tool execution aborted",), order=_with_triggers, quiet=_QUIET,
-    block=_block, message="info", kind=("info.role",), kinds={"user": _prompt, "assistant": _answers},
+    tells_trigger=True, denied=("the user rejected permission",), stopped=("tool execution aborted",),
+    order=_with_triggers, quiet=_QUIET, block=_block, message="info", kind=("info.role",),
+    kinds={"user": _prompt, "assistant": _answers},
 )  # fmt: skip
