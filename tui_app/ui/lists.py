@@ -67,13 +67,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         """The cursor is on another row, or the row has changed."""
 
     def __init__(
-        self,
-        row: Callable[[int], Row],
-        *,
-        head: str = "",
-        follows: bool = True,
-        id: str | None = None,
-        classes: str | None = None,
+        self, row: Callable[[int], Row], *, head: str = "", follows: bool = True, id: str | None = None
     ) -> None:
         """Make an empty list.
 
@@ -82,9 +76,8 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
             head: A title that stays at the top while the rows scroll under it; empty for none.
             follows: Whether it starts at its end and stays there while rows come.
             id: Textual id.
-            classes: Textual classes.
         """
-        super().__init__(id=id, classes=classes)
+        super().__init__(id=id)
         self._row = row
         self._head = head
         self._head_right = ""

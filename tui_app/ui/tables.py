@@ -14,15 +14,11 @@ MUTED = "$text-muted"
 _ANY_WIDTH = 1_000_000
 
 
-def _no_text(_row: object) -> str:
-    return ""
-
-
 @frozen
 class Column(Generic[R]):
     """One column of a table."""
 
-    text: Callable[[R], str | Content] = _no_text
+    text: Callable[[R], str | Content] = lambda _: ""
     cells: int = 0
     """Cells with the gap to its neighbour; 0 for the one column that takes what the others leave."""
     tone: str | Callable[[R], str] = MUTED

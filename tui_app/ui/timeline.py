@@ -245,8 +245,8 @@ class Timeline(RowList):
 
         session: str = ""
 
-    def __init__(self, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(self._entry_row, head="Timeline", id=id, classes=classes)
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
+        super().__init__(self._entry_row, head="Timeline", id=id)
         self._glyphs = glyphs
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}

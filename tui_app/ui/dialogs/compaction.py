@@ -289,13 +289,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         if not self.query_one(SentView).close():
             self.dismiss(None)
 
-    def action_undo(self) -> None:
-        self._restate(undo=True)
-
-    def action_redo(self) -> None:
-        self._restate(undo=False)
-
-    def _restate(self, *, undo: bool) -> None:
+    def action_restate(self, undo: bool) -> None:
         if refused := self._refused(undone=undo):
             self.key_row.said = refused
         else:

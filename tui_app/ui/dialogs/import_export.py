@@ -61,11 +61,6 @@ _ROOMY = 100
 """Cells of a row from which it has the time of day, and the folder."""
 
 
-def imported_text(row: TranscriptRow) -> str:
-    """Whether it was imported, and is not as it was then."""
-    return ("changed" if row.changed else "imported") if row.session else ""
-
-
 def transcript_note(row: TranscriptRow) -> str:
     """Its file, and what enter does where it was imported before."""
     again = ""
@@ -86,7 +81,7 @@ class ImportScreen(ListDialog[TranscriptRow]):
             Column(lambda row: row.found.program, 13),
             Column(lambda row: row.found.title or row.found.path.name, tone="bold"),
             Column(lambda row: file_size(row.found.size) if row.found.size else "", 10, "", right=True),
-            Column(lambda row: f"  {imported_text(row)}", 10, gap=0),
+            Column(lambda row: row.session and ("  changed" if row.changed else "  imported"), 10, gap=0),
             Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=_ROOMY),
         ),
         title=lambda it: f"Sessions of other programs{it.narrowed}",

@@ -184,7 +184,7 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
     return tuple(path for path in (*sorted(folders), *files) if is_writable(path))
 
 
-def rank(paths: Sequence[str], wanted: str, limit: int = SHOWN) -> list[str]:
+def rank(paths: Sequence[str], wanted: str) -> list[str]:
     """Return the paths that match a text, best first.
 
     The whole path comes first, then paths and names that begin with it, names and paths that contain it, and
@@ -192,7 +192,7 @@ def rank(paths: Sequence[str], wanted: str, limit: int = SHOWN) -> list[str]:
     """
     low = wanted.lower().removeprefix("./")
     fitting = ((fit, path) for path in paths if (fit := _fit(path, low)) is not None)
-    return [path for _, path in nsmallest(limit, fitting)]
+    return [path for _, path in nsmallest(SHOWN, fitting)]
 
 
 def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:

@@ -151,10 +151,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
         count: int
 
-    def __init__(
-        self, bodies: Bodies, glyphs: Glyphs, *, id: str | None = None, classes: str | None = None
-    ) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, bodies: Bodies, glyphs: Glyphs, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._wording = Wording(glyphs=glyphs)
         self._glyphs = glyphs
         self._pages = Layout(bodies, Painter(PLAIN_PALETTE, glyphs, 80), self._wording)
