@@ -89,7 +89,7 @@ MOST_CODE = {
     "memory": 779,
     "session": 8_873,  # sessions in the background: state, process, signals; compactions of Goose
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_259,  # sessions in the background: left, listed, come back
+    "ui": 17_243,  # sessions in the background: left, listed, come back
     "web": 357,
     "the ground floor": 3_221,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_987,  # a refusal that names nothing is believed the second time
