@@ -113,7 +113,7 @@ COUNTERS: dict[str, Counter] = {
         lambda each: (each.get("info") or {}).get("role") == "user",
         is_type("tool"),
         lambda each: each.get("status") in ("completed", "error"),
-        lambda each: each["output"] if "reasoning" in each and "output" in each else 0,
+        lambda each: each["output"] + each["reasoning"] if "reasoning" in each and "output" in each else 0,
     ),
     "openai-chat": Counter(says("user"), is_function, has_role("tool"), usage("completion_tokens")),
     "vibe": Counter(says("user"), is_function, has_role("tool")),

@@ -84,7 +84,7 @@ OPENCODE = Shape(
     time=("info.time.created",), title=("info.title",), cwd=("info.directory",),
     tokens={
         "fresh": "tokens.input", "output": "tokens.output", "read": "tokens.cache.read",
-        "written": "tokens.cache.write", "thought": "tokens.reasoning",
+        "written": "tokens.cache.write", "apart": "tokens.reasoning",
     },
     tells_trigger=True, denied=("the user rejected permission",), stopped=("tool execution aborted",),
     order=_with_triggers, quiet=_QUIET, block=_block, message="info", kind=("info.role",),
