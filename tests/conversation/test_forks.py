@@ -3,19 +3,23 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn, view_bytes
+from tests.conversation.driving import Desk, assert_valid, of, turn, until, view_bytes
 from tests.conversation.test_subagents import lay_agent, of_log, words
 from tests.servers.behaviours import HangMidStream, Text, Tool, tool
 from tests.servers.caching import CachingAnthropic
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, strict_server
 from tui_app.agent.subagents import Order
-from tui_app.conversation.work import Rewind
+from tui_app.conversation.approvals import Decision
+from tui_app.conversation.assembly import open_session
+from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
+    ApprovalRequested,
     SessionStart,
     SubAgentEnd,
     SubAgentStart,
@@ -296,3 +300,28 @@ async def test_no_session_of_one_is_lost_when_another_is_deleted(desk: Desk, fak
                 await opened.conversation.agents.send(Order(call=call, task="Look."))
             assert kept in opened.store.children(session)
             assert list(opened.conversation.agents.every) == ["explore-2", "explore-3"]
+
+
+async def test_a_brief_says_who_declined_a_call(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("fork", task="Push it."), Text("So."))
+    runs = (tool("run_command", command=f"git push {name}") for name in ("sea", "sky"))
+    fake_openai.add(*runs, Text("I did not push."), phrase="Push it.")
+    opening = desk.opening(explore={}, read_only=False, approvals={"deny": ("run_command git push sea",)})
+    opened = open_session(replace(opening, attended=True))
+    try:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("Send it."))
+        asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
+        assert isinstance(asked, ApprovalRequested)
+        assert asked.subject == "git push sky"
+        no = Decision("no", reason="Never push.")
+        assert opened.conversation.tooling.approvals.decide(asked.id, no)
+        await opened.conversation.settle()
+        (end,) = of_log(opened, SubAgentEnd)
+        assert "the user refused: `git push sky`" in end.brief
+        assert "git push sea" not in end.brief
+        # What the program says behind the user's words is none of them.
+        assert "Do not try" not in str(opened.conversation.agents.history.ledger().prompts())
+    finally:
+        await opened.close()

@@ -40,6 +40,12 @@ _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
 _WRAPPERS = _TAGS | {_COMMAND_ARGS}
 _LONGEST_REFUSAL = 20_000
+NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
+"""What the model reads of a call that may not run."""
+SAID_NO = "the user said no"
+BY_HOOK = "Not run: the user's preTool hook "
+"""How a result begins of a call that a hook did not let run."""
+_NOT_DONE_HEAD, _NOT_DONE_TAIL = NOT_DONE.split("{}")
 _SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
 _NOTES = (
     "caveat: the messages below were generated",
@@ -278,6 +284,12 @@ def only_reminds(text: str) -> bool:
     return bool(text.strip()) and not own_text(text).strip()
 
 
+def is_barred(answer: str) -> bool:
+    """Whether a rule, a mode, a guard or a hook declined a call, and not the user who was asked."""
+    by_gate = answer.startswith(_NOT_DONE_HEAD) and not answer.startswith(f"{_NOT_DONE_HEAD}{SAID_NO}")
+    return by_gate or answer.startswith(BY_HOOK)
+
+
 def said_in_refusal(answer: str) -> str:
     """What the user typed when they declined a tool call, or an empty string.
 
@@ -287,7 +299,7 @@ def said_in_refusal(answer: str) -> str:
     Returns:
         The user's own words, stripped.
     """
-    match = _SAID.search(answer[:_LONGEST_REFUSAL])
+    match = _SAID.search(answer[:_LONGEST_REFUSAL].removesuffix(_NOT_DONE_TAIL))
     return typed_text(match[1]) if match else ""
 
 

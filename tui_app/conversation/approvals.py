@@ -36,6 +36,7 @@ from tui_app.agent.approvals.rules import (
     proposed_prefix,
 )
 from tui_app.context.message_marks import mode_text, mode_told
+from tui_app.context.user_text import NOT_DONE, SAID_NO
 from tui_app.conversation.hooks import ChangedArguments
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
@@ -168,8 +169,6 @@ class CallsAhead:
         self.report(ApprovalsAhead(call_ids=tuple(self._held)))
 
 
-_NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
-_NO = "the user said no"
 _NOBODY = "no rule allows it, and there is no user to ask"
 _NOT_YOURS = "{}, and the user never wrote it; no rule covers that, and there is no user to ask"
 _BROKEN = "it breaks a guard of the user, {}"
@@ -231,7 +230,7 @@ class Approvals:
 
     async def __call__(self, action: Action) -> str:
         why = await self.refusal(action)
-        return _NOT_DONE.format(why) if why else ""
+        return NOT_DONE.format(why) if why else ""
 
     async def refusal(self, action: Action) -> str:
         """Wait for a decision; why the action must not be done, without what the model is to do then."""
@@ -372,7 +371,7 @@ class Approvals:
             return _NOT_ASKED.format(reason)
         if decision.answer == "no":
             self._note(action, "denied", "person", id=id, reason=reason)
-            return f"{_NO}, because: {reason}" if reason else _NO
+            return f"{SAID_NO}, because: {reason}" if reason else SAID_NO
         is_rule = decision.answer == "always" and bool(pattern)
         rule = session_rule(action, decision.pattern, self.folder) if is_rule else None
         if rule is None:

@@ -21,6 +21,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from tui_app.agent.tool_failures import NOT_RUN
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.summaries.prompt import clip
+from tui_app.context.user_text import BY_HOOK
 from tui_app.conversation.threads import log_defect
 from tui_app.environment import Secrets, masked
 from tui_app.events import (
@@ -133,7 +134,7 @@ def before_tool(runs: Sequence[Run]) -> str:
     declined = next((run for run in runs if run.refuses), None)
     if declined is None:
         return ""
-    return f"Not run: the user's preTool hook {declined.ran.command} declined this call: {declined.said}"
+    return f"{BY_HOOK}{declined.ran.command} declined this call: {declined.said}"
 
 
 def changed_arguments(run: Run) -> dict[str, Any] | None:
@@ -497,9 +498,7 @@ class ToolHooks(AbstractCapability[Any]):
                 args = ChangedArguments(await validate(changed), said=changed)
             except Exception as error:  # whatever a validation raises: the model did not write these
                 why = _one_line(plain_text(str(error)))
-                told = (
-                    f"Not run: the user's preTool hook {run.ran.command} changed its arguments into what the "
-                )
+                told = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
                 return ToolDenied(f"{told}tool does not take: {why}")
             self._hooks.report(
                 Notice(

@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
 from tests.context.facts_kit import MESSAGES, call, history, says, shell, summary, user
 from tui_app.context.ledger.facts import ledger_facts, session_facts
 from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.user_text import NOT_DONE, SAID_NO
 from tui_app.context.view import Item
 
 
@@ -427,3 +428,8 @@ def test_any_messages_give_the_same_facts_twice(messages: list[ModelMessage]) ->
 def test_a_huge_line_is_no_trouble(evil: str) -> None:
     ledger = of(user(evil), says(evil), shell(evil, evil, "failed"), call("Write", {"file_path": evil}, evil))
     assert ledger_facts(ledger) == ledger_facts(ledger)
+
+
+def test_the_words_with_which_a_call_is_declined_end_where_the_program_goes_on() -> None:
+    told = NOT_DONE.format(f"{SAID_NO}, because: Keep it.")
+    assert [each.text for each in of(shell("rm a", told, "denied")).prompts()] == ["Keep it."]

@@ -9,6 +9,7 @@ from tui_app.context.binding.statements import Anchor, Statement
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Ledger, Prompt, Run, Task, is_look
 from tui_app.context.ledger.names import is_file_name
+from tui_app.context.ledger.outcomes import DECLINED
 from tui_app.context.ledger.tools import OPEN, Command, FileUse, Look, Question, TaskUpdate
 from tui_app.context.shell_line import producer
 from tui_app.context.user_text import own_words, sentences
@@ -70,7 +71,7 @@ class NewStates:
         ]
         for prompt in (*ledger.prompts(), *answers):
             self._prompts.setdefault(prompt.key, []).append(prompt)
-        operations = (action.operation for action in ledger.actions() if action.outcome.state != "refused")
+        operations = (action.operation for action in ledger.actions() if action.outcome.state not in DECLINED)
         self._started = {producer(each.line) for each in operations if isinstance(each, Command)}
         """Every command, also those whose end nothing shows."""
         self._programs = {command.split()[0] for command in self._started if command.split()}
@@ -144,8 +145,8 @@ class NewStates:
                 yield State(f'"{quoted}"', f"words {key} {quoted}", 5, short)
 
     def _action(self, statement: Statement, action: Action) -> Iterator[State]:
-        if action.outcome.state == "refused":
-            yield State("you refused", f"action {action.key}", 9)
+        if action.outcome.state in DECLINED:
+            yield State(action.outcome.told(), f"action {action.key}", 9)
             return
         match action.operation:
             case Command():

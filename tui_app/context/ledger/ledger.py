@@ -25,7 +25,14 @@ from pydantic_ai.messages import (
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.ledger.effects import Effect, file_effects
 from tui_app.context.ledger.files import FileDeed, FileTrail, file_trails
-from tui_app.context.ledger.outcomes import LOOKERS, Counts, Outcome, handle_state, outcome_of
+from tui_app.context.ledger.outcomes import (
+    DECLINED,
+    LOOKERS,
+    Counts,
+    Outcome,
+    handle_state,
+    outcome_of,
+)
 from tui_app.context.ledger.tools import (
     CHECKBOX,
     Command,
@@ -122,7 +129,7 @@ _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
 """What a stage that has cut a result says at its end."""
 _CREATED = re.compile(r"(?i)\b(?:created|new file)\b")
 """How the tools that write files say that there was none before."""
-_NOT_RUN = frozenset({"", "refused", "running"})
+_NOT_RUN = frozenset({"", "refused", "barred", "running"})
 _TASK_ID = re.compile(r"#?(\d{1,6})\b")
 
 
@@ -479,7 +486,7 @@ class Ledger:
                 operation = started.get(operation.handle)
             if isinstance(operation, Command) and action.outcome.handle:
                 started[action.outcome.handle] = operation
-            if not isinstance(operation, Command) or action.outcome.state in {"refused", "running"}:
+            if not isinstance(operation, Command) or action.outcome.state in _NOT_RUN - {""}:
                 continue
             command = _in_its_folder(operation.line, self.folder(operation), folders)
             if not action.outcome.state:
@@ -585,7 +592,7 @@ class Ledger:
         for action in self.actions():
             match action.operation:
                 case Command(line=line) if action.outcome.state == "running" or (
-                    action.outcome.state != "refused" and leaves_running(line)
+                    action.outcome.state not in DECLINED and leaves_running(line)
                 ):
                     handle = action.outcome.handle
                     found[handle or f"#{action.key}"] = LiveCommand(handle, line, action.key)

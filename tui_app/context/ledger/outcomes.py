@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from tui_app.context.ledger.effects import tells_failure
 from tui_app.context.ledger.tools import Command, FileUse, HandleUse, Operation
 from tui_app.context.shell_line import SimpleCommand, hides_failure, simple_commands
+from tui_app.context.user_text import is_barred
 from tui_app.records import frozen
 from tui_app.text import words
 
@@ -37,12 +38,17 @@ class Counts:
         )
 
 
+DECLINED = frozenset({"refused", "barred"})
+"""States of a call that did not run: the user has said no, or a rule, a mode, a guard or a hook."""
+_TOLD = {"refused": "you refused", "barred": "not allowed"}
+
+
 @frozen
 class Outcome:
     """The end of one call."""
 
     state: str = ""
-    """``ok``, ``failed``, ``refused``, ``cut``, ``running``, or empty where nothing tells."""
+    """``ok``, ``failed``, ``refused``, ``barred``, ``cut``, ``running``, or empty where nothing tells."""
     exit: int | None = None
     counts: Counts | None = None
     lines: tuple[str, ...] = ()
@@ -59,7 +65,7 @@ class Outcome:
         said = [f"exit {self.exit}"] if self.exit else []
         said += [self.counts.told()] if self.counts and self.counts.told() else []
         if not said:
-            said = [{"ok": "ok", "failed": "failed", "refused": "you refused"}.get(self.state, self.state)]
+            said = [_TOLD.get(self.state, self.state)]
         return ", ".join(filter(None, said))
 
 
@@ -234,7 +240,7 @@ def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
     # What is read or printed may hold the same words: if it is recorded as well done, nobody declined.
     speaks = told != "success" or (isinstance(operation, FileUse) and operation.verb != "read")
     if told == "denied" or (speaks and _REFUSED.fullmatch(whole)):
-        return Outcome("refused")
+        return Outcome("barred" if is_barred(whole) else "refused")
     if told == "interrupted" or _CUT.fullmatch(whole):
         return Outcome("cut")
     failed = told in {"failed", "retried", "error"}

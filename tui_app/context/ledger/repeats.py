@@ -6,6 +6,7 @@ from typing import Any
 
 from tui_app.context.ledger.effects import file_effects
 from tui_app.context.ledger.ledger import Action, Ledger, is_look
+from tui_app.context.ledger.outcomes import DECLINED
 from tui_app.context.ledger.tools import (
     OPEN,
     Command,
@@ -138,7 +139,7 @@ def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str
         )
         if is_same and not past.unseen(action.key):
             return None
-        if action.id in known.unrun:
+        if action.id in known.unrun or action.outcome.state == "barred":
             continue
         if is_same and isinstance(done, Command):
             return _judged(wanted, done, past, action, known, sure=sure, changed=changed)
@@ -196,7 +197,7 @@ def _judged(
 def _writes(action: Action, known: Knowledge) -> str:
     """Whether a call may have changed what a command depends on: ``no``, ``perhaps`` or ``surely``."""
     state, done = action.outcome.state, action.operation
-    if state == "refused":
+    if state in DECLINED:
         return "no"
     if done is None:
         return "surely"
