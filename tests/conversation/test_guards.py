@@ -1,5 +1,7 @@
 """Guards: words of the user that code checks, offered once, set by the user, in force after compactions."""
 
+import asyncio
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -7,8 +9,10 @@ import pytest
 
 from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.test_approvals import command, decided, results, working
+from tests.conversation.test_subagents import lay_agent
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.guards import breaks
 from tui_app.agent.approvals.rules import Action
@@ -228,3 +232,47 @@ async def test_it_survives_resuming_forks_and_handovers(desk: Desk, fake_openai:
             [one] = [each for each in of(records, ApprovalDecided) if isinstance(each, ApprovalDecided)]
             assert (one.decision, one.by) == ("denied", "guard")
             assert f'{place}{offer.source}: "Never run `git commit` here."' in one.reason
+
+
+@pytest.mark.parametrize(
+    ("sent", "inner", "after", "stopped"),
+    [
+        ("fork", [WRITE], [], True),
+        ("fork", [WRITE], [command(TESTS)], False),
+        ("fork", [WRITE, command(TESTS)], [], False),
+        ("fork", [command("ls")], [], False),
+        ("mate", [command("echo a > b")], [], True),
+    ],
+)
+async def test_what_a_sub_agent_changed_ends_a_turn_only_with_tests(
+    desk: Desk, fake_openai: FakeOpenAI, sent: str, inner: list[Any], after: list[Any], stopped: bool
+) -> None:
+    more = {"attended": False, "yes": True, "guards": ("tests",), "explore": {"enabled": True}}
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", tools="*")
+    for background in (False, True):
+        (desk.cwd / "src/a.py").unlink(missing_ok=True)
+        task = {"task": f"Change it, {background}.", "background": background}
+        call = tool("fork", **task) if sent == "fork" else tool("delegate", agent=sent, **task)
+        fake_openai.add(call, phrase="Have it changed.")
+        hold = Signal()
+        first, *rest = inner
+        fake_openai.add(replace(first, hold=hold), *rest, Text("So."), phrase=task["task"])
+        if background:
+            fake_openai.add(Text("It is sent."), phrase="works in the background")
+        else:
+            hold.set()
+        again = "Go on" if background else "has ended"
+        fake_openai.add(*after, Text("Done."), Text("Still done."), phrase=again)
+        async with working(desk, fake_openai, **more) as opened:
+            conversation = opened.conversation
+            await turn(conversation, "Have it changed.")
+            if background:
+                hold.set()
+                works = [each.work for each in conversation.agents.every.values() if each.work]
+                await asyncio.gather(*works)
+                await turn(conversation, "Go on.")
+            await conversation.settle()
+            log = [record for record, _ in opened.store.records(conversation.session)]
+            assert bool(of(log, GuardBroken)) is stopped
+            fake_openai.add(Text("Nothing."), phrase="What now?")
+            assert not of(await turn(conversation, "What now?"), GuardBroken), "it is said once"

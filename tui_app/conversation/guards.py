@@ -1,9 +1,10 @@
 """What holds for calls whatever the model still knows: the user's guards, and who wrote what they act on."""
 
 import asyncio
+import math
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -13,6 +14,7 @@ from tui_app.agent.approvals.guards import shown_path
 from tui_app.agent.approvals.programs import known_programs
 from tui_app.agent.approvals.reach import reach_of
 from tui_app.agent.approvals.rules import Action
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.origins import Origin, Origins, first_origin
 from tui_app.context.shell_line import producer, simple_commands
 from tui_app.context.tool_titles import call_title
@@ -20,7 +22,16 @@ from tui_app.context.user_text import own_words, sentences
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.repeats import handed_over
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.events import GuardBroken, GuardKind, GuardLifted, GuardOffered, GuardSet, Record, UserMessage
+from tui_app.events import (
+    AssistantMessage,
+    GuardBroken,
+    GuardKind,
+    GuardLifted,
+    GuardOffered,
+    GuardSet,
+    Record,
+    UserMessage,
+)
 from tui_app.session.store import SessionStore
 from tui_app.settings.rules import Refused, show
 
@@ -84,6 +95,12 @@ def checkable(
                 yield GuardSet(forbids="command", what=what, quote=quote, source=source)
 
 
+def _moment(history: SessionHistory, key: int) -> tuple[float, float]:
+    """When a message was written, as it compares with those of other sessions."""
+    record = history.store.record(history.session, key) if key else None
+    return (record.time if record is not None else 0.0, key)
+
+
 def _named_programs() -> set[str]:
     return {f"{name.split()[0]} " for name in known_programs()}
 
@@ -96,6 +113,8 @@ class Guards:
     approvals: Approvals
     wanted: tuple[GuardSet, ...] = ()
     """Those that the opening asks for."""
+    sent: Callable[[float], Iterable[tuple[SessionHistory, Ledger]]] = lambda _since: ()
+    """Views and deeds of the sub-agents that have done something since a time."""
     _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)
     """This session, behind those that were handed over to it, each with what is folded of it."""
 
@@ -143,16 +162,37 @@ class Guards:
         return guard is not None
 
     def untested(self, since: int) -> str:
-        """The words of a guard that wants tests, if changes behind a log number have had none; it is told."""
+        """The words of a guard that wants tests, if changes behind a log number have had none; it is told.
+
+        Those of sub-agents count from the last answer of the turn before on: what one does in the background
+        is for the turn that follows to check.
+        """
         wanted = [(seq, each) for seq, each in self.standing.items() if each.forbids == "tests"]
         for seq, guard in wanted[:1]:
-            paths = (
-                shown_path(each, self.approvals.folder) for each in self.history.ledger().untested(since)
-            )
+            paths = [shown_path(each, self.approvals.folder) for each in self._untested(since)]
             if files := tuple(each for each in paths if not each.startswith(("/", ".."))):
                 self.history.report(GuardBroken(guard=seq, words=guard.words, files=files))
                 return guard.words
         return ""
+
+    def _untested(self, since: int) -> Iterable[str]:
+        answers = self.history.store.newest(self.history.session, (AssistantMessage.TYPE,))
+        before = next((head.time for head in answers if head.seq <= since), 0.0)
+        own = self.history.ledger()
+        known = [(self.history, own), *self.sent(before)]
+        tests = {name for _, ledger in known for name in ledger.test_commands()}
+        tested = max(_moment(history, ledger.tested(tests)) for history, ledger in known)
+        changed = (
+            (path, history, key)
+            for history, ledger in known
+            for path, key in ledger.changed(since if ledger is own else 0).items()
+        )
+        begun = (before, math.inf)
+        return dict.fromkeys(
+            path
+            for path, history, key in changed
+            if (done := _moment(history, key)) > tested and (history is self.history or done > begun)
+        )
 
     def heard(self, record: Record) -> None:
         """Offer what a new prompt names, behind all that hears of the prompt, and read ahead."""

@@ -19,6 +19,7 @@ from tui_app.agent.prompts import PROMPTS
 from tui_app.agent.subagents import Action, Order
 from tui_app.context.compaction.agent_brief import agent_brief
 from tui_app.context.ledger.facts import live_text
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.message_marks import tasks_text
 from tui_app.conversation.agent_sessions import AgentSessions
 from tui_app.conversation.message_actions import SkillRow
@@ -258,6 +259,22 @@ class SubAgents:
             each.told = True
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
 
+    def ledgers(self, since: float) -> Iterator[tuple[SessionHistory, Ledger]]:
+        """Views and deeds of those that have done something since a time."""
+        store = self.history.store
+        for agent in self.every.values():
+            ours = bool(agent.session) and not agent.promoted
+            newest = next(store.newest(agent.session, (ToolResult.TYPE,)), None) if ours else None
+            if newest is not None and newest.time > since:
+                history = self.sessions.history(agent.session, agent.model, store, lambda _: None)
+                first = self._first_own(agent)
+                yield history, Ledger.from_items([each for each in history.everything() if each.key >= first])
+
+    def _first_own(self, agent: SubAgent) -> int:
+        """Log number of the first message of its own: those before are the same in this session."""
+        record = self.history.store.record(agent.session, 1)
+        return (record.data.forked_at if record and isinstance(record.data, SessionStart) else 0) or 1
+
     def resume(self) -> None:
         """List those of earlier visits; one that a killed program took with it has ended."""
         history, store = self.history, self.history.store
@@ -407,8 +424,7 @@ class SubAgents:
 
     def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
         """What writes its brief on any thread, once all is read that it takes."""
-        record = history.store.record(agent.session, 1)
-        since = record.data.forked_at if record and isinstance(record.data, SessionStart) else 0
+        since = self._first_own(agent)
         items = list(history.everything())
         if items and isinstance(items[-1].message, ModelResponse):
             items.pop()
@@ -417,7 +433,7 @@ class SubAgents:
 
         def write() -> str:
             told = agent_brief(
-                items, agent.said, session=agent.session, since=since or 1, count=history.counter.text
+                items, agent.said, session=agent.session, since=since, count=history.counter.text
             )
             return f"{head}\n\n{told}"
 

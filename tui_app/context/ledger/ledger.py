@@ -508,29 +508,30 @@ class Ledger:
             lambda: {name for name, run in self.runs().items() if any(map(_tells_tests, run.actions))},
         )
 
-    def untested(self, since: int) -> Sequence[str]:
-        """Files that were changed behind a log number, and behind the newest run of tests.
+    def tested(self, commands: Collection[str]) -> int:
+        """Number of the newest run of tests; 0 for none.
 
-        What has told of tests once is a run of tests whatever it prints.
+        Args:
+            commands: What has told of tests once, by its producer: it is a run of tests whatever it prints.
         """
-        tested = max(
-            (
-                action.key
-                for action in self.actions()
-                if _tells_tests(action)
-                or (
-                    isinstance(action.operation, Command)
-                    and action.outcome.state not in _NOT_RUN
-                    and producer(action.operation.line) in self.test_commands()
-                )
-            ),
-            default=0,
+        runs = (
+            action.key
+            for action in self.actions()
+            if _tells_tests(action)
+            or (
+                isinstance(action.operation, Command)
+                and action.outcome.state not in _NOT_RUN
+                and producer(action.operation.line) in commands
+            )
         )
-        return [
-            path
-            for path, trail in self.files().items()
-            if trail.is_changed and not trail.undone and max(trail.keys, default=0) > max(since, tested)
-        ]
+        return max(runs, default=0)
+
+    def changed(self, since: int) -> Mapping[str, int]:
+        """Files that were changed behind a log number, with the newest change of each."""
+        trails = ((path, trail, max(trail.keys, default=0)) for path, trail in self.files().items())
+        return {
+            path: key for path, trail, key in trails if trail.is_changed and not trail.undone and key > since
+        }
 
     def failures(self) -> Sequence[Action]:
         """Uses of other tools that failed and have not worked on the same target since, oldest first."""
