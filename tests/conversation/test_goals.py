@@ -165,3 +165,21 @@ async def test_esc_stops_a_check_and_the_goal_stands(
         assert opened.goals.standing is not None
         assert opened.goals.end("off")
         assert ends(opened) == ["goal off"]
+
+
+async def test_a_fork_cannot_end_the_goal_and_is_told_so(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    goal = GoalSet(text="Reach the quay.", check="false", most_turns=1)
+    asked = "Look for it."
+    fake_openai.add(tool("fork", task=asked), phrase="Reach the quay.")
+    fake_openai.add(tool("end_goal", reason="No quay is there."), Text("No quay is there."), phrase=asked)
+    fake_openai.add(Text("No quay."), phrase="has ended")
+    async with working(desk, fake_openai, **FREE, explore={}) as opened:
+        await done(opened.conversation, Pursue(goal))
+        (outer, inner, again) = fake_openai.journal[:3]
+        assert str(inner["messages"]).startswith(str(outer["messages"]).rstrip("]}"))
+        assert inner["tools"] == outer["tools"] == again["tools"]
+        assert "the goal is that of the assistant that sent you" in str(again["messages"][-1])
+        log = [record.data for record, _ in opened.store.records(opened.conversation.session)]
+        assert [each.outcome for each in log if isinstance(each, GoalEnded)] == ["turns"]
+        (agent,) = opened.conversation.agents.every.values()
+        assert standing_goal(opened.store, agent.session) is not None

@@ -163,7 +163,7 @@ class AgentSessions:
             compactions=compactions,
             tooling=tooling,
             extras=extras,
-            goals=Goals(history, tooling.command),
+            goals=Goals(history, tooling.command, is_copy=True),
             before=[ModeNotes(history, tooling.approvals)],
         )
         if order.fork:

@@ -27,6 +27,7 @@ from tui_app.tool_specs import END_GOAL
 USAGE = 'TEXT --check "COMMAND" (or --count N), and --turns N, --tokens N, --money X'
 MOST_TURNS = 20
 """Turns that a goal may take which has no budget of its own."""
+FOR_SENDER = "Not ended: the goal is that of the assistant that sent you. Say in your answer why not."
 _SHOWN = 4_000
 """Characters of the end of what a check prints that the model is shown and the log keeps."""
 _NUMBERS: Mapping[str, Callable[[str | int], float]] = {
@@ -114,6 +115,8 @@ class Goals:
     history: SessionHistory
     command: CommandTool | None
     """Runs the check under the rules, approvals and sandbox of commands; None in read-only mode."""
+    is_copy: bool = False
+    """Whether the goal is that of another session, which a fork of it cannot end."""
     _checking: "asyncio.Task[Ended | str] | None" = field(default=None, init=False)
 
     @property
@@ -206,6 +209,8 @@ class Goals:
         Args:
             reason: Why not; the user reads it.
         """
+        if self.is_copy:
+            return FOR_SENDER
         return "The goal is ended." if self.end("given up", " ".join(reason.split())) else "There is no goal."
 
 
