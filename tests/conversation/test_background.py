@@ -23,6 +23,7 @@ from tui_app.events import (
     Error,
     QuestionAsked,
     SessionBackground,
+    SubAgentEnd,
     ToolCall,
     ToolResult,
     UserMessage,
@@ -34,9 +35,9 @@ from tui_app.session.rewind_fork import fork_session
 
 
 @asynccontextmanager
-async def screen(desk: Desk, session: str = "") -> AsyncIterator[OpenSession]:
+async def screen(desk: Desk, session: str = "", **settings: object) -> AsyncIterator[OpenSession]:
     """A session as a screen opens it."""
-    opening = desk.opening(session=session, read_only=False)
+    opening = desk.opening(session=session, read_only=False, **settings)
     opened = open_session(replace(opening, attended=True, goes_on=True))
     try:
         await opened.prepare()
@@ -282,3 +283,68 @@ def test_a_process_that_is_no_session_in_the_background_is_sent_nothing(
         # Nor is one said to have ended that no signal ends.
         monkeypatch.setattr(background, "send", lambda _file, _number: True)
         assert stop([path], patience_s=0.0) == []
+
+
+ASKS = Tool((("ask_user", {"question": "Which harbour?"}),))
+
+
+async def asked_in(opened: OpenSession) -> QuestionAsked:
+    watching = opened.conversation.watch()
+    asked = (await until(watching, lambda data: isinstance(data, QuestionAsked))).data
+    assert isinstance(asked, QuestionAsked)
+    return asked
+
+
+async def test_a_question_of_a_sub_agent_in_the_background_breaks_nothing_off(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    hold = Signal()
+    send = ("fork", {"task": "Ask about it.", "background": True})
+    fake_openai.add(Tool((send,)), Tool((("list_files", {}),), hold=hold), Text("One file."))
+    fake_openai.add(ASKS, Text("Brest."), phrase="Ask about it.")
+    fake_openai.add(Tool((("agents", {"action": "wait"}),)), phrase="Wait for it.")
+    async with screen(desk, explore={}) as opened:
+        conversation, background = opened.conversation, opened.background
+        background.is_inside = True
+        asking = asyncio.create_task(asked_in(opened))
+        await asyncio.sleep(0)
+        conversation.submit(Prompt("what is there?"))
+        asked = await asking
+        assert asked.question == "fork-1 asks: Which harbour?"
+        hold.set()
+        await conversation.settle()
+        assert [each.text for each in log(opened) if isinstance(each, AssistantMessage)][-1] == "One file."
+        assert (background.step, background.question) == ("left", "")
+        # What is answered is not waited for any more, and what is waited for with `agents` is.
+        asking = asyncio.create_task(asked_in(opened))
+        await asyncio.sleep(0)
+        assert conversation.tooling.questions.reply(asked.id, "Brest")
+        await asyncio.gather(*(each.work for each in conversation.agents.every.values() if each.work))
+        fake_openai.add(ASKS, phrase="Ask again.")
+        await conversation.agents.tell(conversation.agents.every["fork-1"], "Ask again.")
+        await asking
+        conversation.submit(Prompt("Wait for it."))
+        await conversation.settle()
+        assert (background.step, background.question) == ("waiting", "fork-1 asks: Which harbour?")
+        assert opened.turns.is_left
+
+
+async def test_a_question_of_a_sub_agent_that_the_turn_waits_for_breaks_it_off(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = (("fork", {"task": "Ask about it."}), ("ls", {}))
+    fake_openai.add(Tool(calls))
+    both = Tool((("ask_user", {"question": "Which harbour?"}), ("run_command", {"command": "sleep 0.3"})))
+    fake_openai.add(tool("ls"), both, phrase="Ask about it.")
+    allowed = {"allow": ("run_command sleep",)}
+    async with screen(desk, explore={}, approvals=allowed) as opened:
+        opened.background.is_inside = True
+        opened.conversation.submit(Prompt("what is there?"))
+        await opened.conversation.settle()
+        assert opened.background.step == "waiting"
+        assert opened.background.question == "fork-1 asks: Which harbour?"
+        (end,) = [each for each in log(opened) if isinstance(each, SubAgentEnd)]
+        assert end.calls == 3, "the other call of its step has ended"
+        assert_valid(opened.conversation)

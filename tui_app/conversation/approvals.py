@@ -94,6 +94,11 @@ class CallsAhead:
         """How many know what to ask, and are not asked about yet."""
         return sum(place.turn is not None and place is not self._asked for place in self._places)
 
+    @property
+    def arrived(self) -> set[str]:
+        """Calls that are asked about, or wait to be."""
+        return {place.call for place in self._places if place.turn is not None}
+
     def restart(self) -> None:
         """Forget the calls of the run before."""
         if self._held:

@@ -504,7 +504,9 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         shell=shell,
         bus=bus,
     )
-    background = Background(history=history, queue=turns.queue, turns=turns, approvals=tooling.approvals)
+    background = Background(
+        history=history, queue=turns.queue, turns=turns, approvals=tooling.approvals, agents=agents
+    )
     bus.listen(background.track)
     conversation = Conversation(work_runner, hooks, tooling, agents)
     memory = MemoryGuard(

@@ -1,13 +1,17 @@
 """Leaving a session for another process to go on with, and taking up what was left."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from pydantic_ai.messages import ToolCallPart
 
 from tui_app.agent.turn import open_calls
 from tui_app.context.counting.attachments import PIPED
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.attachments import AttachedFile
 from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import GoOn, Prompt, Pursue, Shell, Work, WorkQueue, asked_command
 from tui_app.events import (
@@ -16,13 +20,16 @@ from tui_app.events import (
     BackgroundStep,
     LeftPrompt,
     QuestionAsked,
+    QuestionClosed,
     Record,
     ServerAsked,
     SessionBackground,
+    ToolCall,
     ToolResult,
 )
 from tui_app.session.background import newest_step, prompts_left
 from tui_app.text import words_of
+from tui_app.tool_specs import AGENTS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,23 +44,25 @@ class Background:
     queue: WorkQueue
     turns: Turns
     approvals: Approvals
+    agents: SubAgents
     is_inside: bool = False
     """Whether this process is the one in the background."""
     sends_held: bool = True
     """Whether it sends also what waits for the user; else that is left as it is."""
     _held: tuple[Work, ...] = ()
-    _asked: dict[str, str] = field(default_factory=dict)
-    """What waits for an answer, by the id of its call."""
-    _behind: int = 0
-    """Calls that wait behind the one that is asked about."""
+    question: str = ""
+    """What the turn was broken off for, which waits for an answer; empty for nothing."""
+    _asked: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """What waits for an answer, with its call, by its own id; a question of a server has no call."""
 
     def __post_init__(self) -> None:
-        self.turns.keeps = lambda call: call in self._asked or self.approvals.ahead.holds(call)
+        self.turns.keeps = lambda call: call in self._waiting or self.approvals.ahead.holds(call)
+        self.agents.moved = self._break_off_unattended
 
     @property
-    def question(self) -> str:
-        """What waits for an answer; empty for nothing."""
-        return next(iter(self._asked.values()), "")
+    def _waiting(self) -> set[str]:
+        """Calls that wait for an answer, or behind one that does."""
+        return {call for call, _ in self._asked.values() if call} | self.approvals.ahead.arrived
 
     @property
     def step(self) -> Literal["left", "waiting"]:
@@ -69,31 +78,51 @@ class Background:
     def stay(self) -> None:
         """Go on here after all."""
         self.queue.is_left = self.turns.leaving = self.approvals.is_left = False
+        self.question = ""
 
     def track(self, record: Record) -> None:
         """Follow what is asked; leave where nobody will answer."""
         match record.data:
-            case ApprovalRequested(tool_call_id=call, tool=tool, subject=subject):
-                self._behind = record.data.waiting
-                self._asked[call] = words_of(f"{tool} {subject}")
-            case QuestionAsked(tool_call_id=call, question=question, attended=True):
-                self._asked[call] = words_of(question)
-            case ServerAsked(id=call, message=message):
-                self._asked[call] = words_of(message)
+            case ApprovalRequested(id=id, tool_call_id=call, tool=tool, subject=subject):
+                self._asked[id] = (call, words_of(f"{tool} {subject}"))
+            case QuestionAsked(id=id, tool_call_id=call, question=question, attended=True):
+                self._asked[id] = (call, words_of(question))
+            case ServerAsked(id=id, message=message):
+                self._asked[id] = ("", words_of(message))
+            case QuestionClosed(id=id) if not self.turns.leaving:
+                self._asked.pop(id, None)
             case ApprovalDecided(tool_call_id=call) | ToolResult(tool_call_id=call):
-                self._asked.pop(call, None)
-                if not open_calls(self.history.newest()):
-                    self._asked.clear()
+                over = (call,) if open_calls(self.history.newest()) else (call, "")
+                self._asked = {id: each for id, each in self._asked.items() if each[0] not in over}
+            case ToolCall(name=AGENTS.name):
+                pass
             case _:
                 return
+        self._break_off_unattended()
+
+    def _break_off_unattended(self) -> None:
         if self.is_inside or self.turns.leaving:
             self._break_off()
 
     def _break_off(self) -> None:
-        """Leave the turn if all that is open of its step waits for an answer."""
-        if self._asked and len(open_calls(self.history.newest())) <= len(self._asked) + self._behind:
+        """Leave the turn if all that is open of its step waits for an answer, also through sub-agents."""
+        waiting, still_open = self._waiting, open_calls(self.history.newest())
+        behind = [found for call in still_open if (found := self._behind(call, waiting))]
+        servers = sum(not call for call, _ in self._asked.values())
+        if (behind or servers) and len(still_open) <= len(behind) + servers:
+            calls = {"", *(each for found in behind for each in found)}
+            self.question = next((told for call, told in self._asked.values() if call in calls), "")
             self.queue.is_left = self.approvals.is_left = True
             self.turns.break_off()
+
+    def _behind(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
+        """The calls that wait for an answer and without which a call does not end; none where it may."""
+        if call.tool_call_id in waiting:
+            return {call.tool_call_id}
+        begun = [each.open_calls for each in self.agents.awaited(call) if each.turns is not None]
+        if not all(calls and calls <= set(waiting) for calls in begun):
+            return ()
+        return {each for calls in begun for each in calls}
 
     def write_down(self, step: BackgroundStep) -> None:
         """Say in the log how the session is left, with what is still to be done."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
 
 from tui_app.agent.errors import describe_error
@@ -46,6 +46,7 @@ from tui_app.events import (
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.spec import ExploreSettings, explore_settings
 from tui_app.text import words_of
+from tui_app.tool_specs import AGENTS
 from tui_app.wires.library import OutermostCapability
 
 AT_ONCE = 4
@@ -113,6 +114,8 @@ class SubAgents:
     sessions: AgentSessions
     every: dict[str, SubAgent] = field(default_factory=dict)
     """By name, in the order in which they were sent."""
+    moved: Callable[[], None] = lambda: None
+    """Is called when one has a result, or has ended."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever one has ended."""
@@ -186,6 +189,14 @@ class SubAgents:
             return f"{agent.name} reads it after the present step."
         self._begin(agent)
         return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
+
+    def awaited(self, call: ToolCallPart) -> Sequence[SubAgent]:
+        """Those that work, and without which a call does not end."""
+        args = call.args_as_dict() if call.tool_name == AGENTS.name else {}
+        named = str(args.get("name") or "") if args.get("action") == "wait" else None
+        return [
+            each for each in self.working if each.order.call == call.tool_call_id or named in ("", each.name)
+        ]
 
     async def stop_agent(self, name: str) -> None:
         """End one at once, and wait until it has ended; what it has done stays."""
@@ -421,6 +432,7 @@ class SubAgents:
         agent.outcome, agent.brief = outcome, brief
         self.history.report(agent.ended)
         self._changed.set()
+        self.moved()
 
     def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
         """What writes its brief on any thread, once all is read that it takes."""
@@ -465,6 +477,7 @@ class SubAgents:
                 agent.calls[id] = SubAgentCall(name=name, args=args)
             case ToolResult(tool_call_id=id, text=text, outcome=outcome) if id in agent.calls:
                 agent.open_calls.discard(id)
+                self.moved()
                 agent.calls[id] = replace(
                     agent.calls[id], outcome=outcome, text=text[:RESULT_CHARS], chars=len(text)
                 )
