@@ -7,29 +7,35 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic_ai import ModelRetry
 
 from tests.conversation.driving import Desk, assert_valid, of, turn, until, view_bytes
 from tests.conversation.test_subagents import lay_agent, of_log, words
-from tests.servers.behaviours import HangMidStream, Text, Tool, tool
+from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.caching import CachingAnthropic
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
 from tests.servers.strict import WIRES, strict_server
 from tui_app.agent.subagents import Order
 from tui_app.conversation.approvals import Decision
-from tui_app.conversation.assembly import open_session
+from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
     ApprovalRequested,
+    CompactionStart,
     SessionStart,
     SubAgentEnd,
     SubAgentStart,
     SubAgentStep,
     TaskTold,
+    ToolArchived,
     ToolResult,
     TurnEnd,
 )
 from tui_app.session.management import delete_session
+from tui_app.session.preview import StatsReader
 from tui_app.session.search import search_sessions
+from tui_app.session.user_view import fold_user_view
 from tui_app.settings import Endpoint
 
 COPY = "You are a copy of the assistant above"
@@ -152,11 +158,12 @@ async def test_the_background(desk: Desk, fake_openai: FakeOpenAI) -> None:
         await asyncio.gather(*(each.work for each in agents.every.values() if each.work))
         assert [each.outcome for each in of_log(opened, SubAgentEnd)] == ["done", "done"]
         # The model is told in one line, and reads each brief with the tool.
-        fake_openai.add(Tool((("agents", {"action": "wait", "name": "explore-1"}),)), phrase="Go on.")
+        waits = Tool((("agents", {"action": "wait", "name": "explore-1"}),))
+        fake_openai.add(waits, phrase="Go on.")
         fake_openai.add(
             Tool((("agents", {"action": "send", "name": "explore-1", "text": "And now?"}),)), phrase="Blue"
         )
-        fake_openai.add(tool("agents", action="wait"), phrase="goes on")
+        fake_openai.add(waits, phrase="goes on")
         fake_openai.add(Text("All known."), phrase="Grey now")
         records = await turn(conversation, "Go on.")
         (told,) = of(records, TaskTold)
@@ -271,8 +278,8 @@ async def test_nobody_waits_for_one_that_will_not_end(desk: Desk, fake_openai: F
         agents = opened.conversation.agents
         # Stopped before its task has run at all.
         await agents.send(Order(call="a", task="Look down.", background=True))
-        await agents.stop_agent("explore-1")
-        assert agents.every["explore-1"].outcome == "stopped"
+        told = await agents.tend("stop", "explore-1", "")
+        assert told == "explore-1: stopped. It was stopped."
         # Two wait, and one brief comes.
         await agents.send(Order(call="b", task="Look up.", background=True))
         waits = (agents.tend("wait", "", "") for _ in range(2))
@@ -325,3 +332,115 @@ async def test_a_brief_says_who_declined_a_call(desk: Desk, fake_openai: FakeOpe
         assert "Do not try" not in str(opened.conversation.agents.history.ledger().prompts())
     finally:
         await opened.close()
+
+
+async def test_one_that_goes_on_is_at_work_again_and_keeps_its_limits(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(tool("explore", task="Look up."), Text("So."), Text("Go on."))
+    fake_openai.add(tool("ls"), Text("Blue."), phrase="for another assistant")
+    async with desk.session(explore={"max_steps": 4}) as opened:
+        conversation, agents = opened.conversation, opened.conversation.agents
+        await turn(conversation, "Send it.")
+        fake_openai.add(tool("ls"), HangMidStream(), phrase="And now?")
+        assert "goes on" in await agents.tend("send", "explore-1", "And now?")
+        await (await fake_openai.request(6)).paused.wait()
+        # Its row, the warning at leaving and figures see it.
+        (row,) = (
+            each for each in fold_user_view(opened.store.heads(conversation.session)).entries if each.calls
+        )
+        assert row.at_work
+        starts = of_log(opened, SubAgentStart)
+        assert [(each.task, each.again) for each in starts] == [("Look up.", False), ("And now?", True)]
+        assert StatsReader(opened.store.path, conversation.session).read().sub_agents == 1
+        await agents.stop_agent("explore-1")
+        # As if the program had been killed once it went on again.
+        session, step = conversation.session, of_log(opened, SubAgentStep)[0]
+        opened.store.append(session, starts[-1], None, time=1.0)
+        opened.store.append(session, step, None, time=1.0)
+    async with desk.session(explore={"max_steps": 4}, session=session) as opened:
+        agents, end = opened.conversation.agents, of_log(opened, SubAgentEnd)[-1]
+        assert (end.reason, end.steps, end.calls) == ("The program ended first.", 4, 3)
+        with pytest.raises(ModelRetry, match="explore-1 has used up its 4 steps"):
+            await agents.tend("send", "explore-1", "And again.")
+
+
+async def test_what_one_did_not_read_is_told(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    hold = Signal()
+    fake_openai.add(replace(tool("ls"), hold=hold), HangMidStream(), phrase="Look up.")
+    async with desk.session(explore={"max_steps": 1}) as opened:
+        agents = opened.conversation.agents
+        await agents.send(Order(call="a", task="Look up.", background=True))
+        await (await fake_openai.request(1)).paused.wait()
+        assert "after the present step" in await agents.tend("send", "explore-1", "And down.")
+        hold.set()
+        brief = await agents.tend("wait", "explore-1", "")
+        assert "It used up its 1 step. Not read: 1 message sent to it." in brief
+
+
+async def test_news_is_told_until_the_view_has_it_and_not_again(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Hello."), phrase="Good day")
+    fake_openai.add(Text("Blue."), phrase="Look up.")
+
+    async def news(opened: OpenSession, prompt: str) -> bool:
+        return bool(of(await turn(opened.conversation, prompt), TaskTold))
+
+    async with desk.session(explore={}) as opened:
+        agents, session = opened.conversation.agents, opened.conversation.session
+        await turn(opened.conversation, "Good day")
+        await agents.send(Order(call="a", task="Look up.", background=True))
+        await asyncio.gather(*(each.work for each in agents.every.values() if each.work))
+        fake_openai.add(error(401, "No such key."), phrase="One?")
+        assert await news(opened, "One?")
+        fake_openai.add(Text("I see."), phrase="Two?")
+        assert not await news(opened, "Two?")
+        assert str(fake_openai.journal[-1]).count("explore-1 done") == 1, "the prompt that failed has left it"
+    async with desk.session(explore={}, session=session) as opened:
+        agents = opened.conversation.agents
+        fake_openai.add(tool("agents", action="wait"), Text("Blue it is."), phrase="Three?")
+        assert not await news(opened, "Three?"), "it is kept over a resume"
+        assert "Blue. (unchecked)" in of_log(opened, ToolResult)[-1].text
+    async with desk.session(explore={}, session=session) as opened:
+        with pytest.raises(ModelRetry, match="every brief was read"):
+            await opened.conversation.agents.tend("wait", "", "")
+        asked = [each for each in opened.conversation.history.view.visible() if each.type == "user.message"]
+        opened.conversation.submit(Rewind(asked[-1].seq))
+        await opened.conversation.settle()
+        assert "Blue." in await opened.conversation.agents.tend("wait", "", "")
+
+
+async def test_a_policy_of_ones_own_costs_what_it_asks_and_compacts_only_what_goes_on(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    lay_agent(desk.cwd / ".plimsoll/agents", "mate", policy="reserve")
+    desk.server("local", fake_openai.base_url, window=32_000)
+    (desk.cwd / "long.txt").write_text("\n".join(f"{n} sea and sky" for n in range(1_500)))
+    for n in range(12):
+        (desk.cwd / f"{n}.txt").write_text(f"{n}: the tide comes in\n" * 40)
+    looks = Tool(tuple(("read_file", {"path": f"{n}.txt"}) for n in range(12)))
+    read = tool("read_file", path="long.txt", lines=1_500)
+    fake_openai.add(looks, Text("Seen."), phrase="You are mate")
+    fake_openai.add(Text("- #3: nothing", usage=(700, 7)), phrase="Write the notes on these results")
+    async with desk.session(explore={"max_steps": 99}) as opened:
+        agents, store = opened.conversation.agents, opened.store
+        named = opened.extras.project.agents.named("mate")
+        assert "Seen." in await agents.send(Order(call="a", task="Look.", agent=named))
+        child = agents.every["mate-1"].session
+
+        async def went_on(text: str, *kinds: type) -> list[Any]:
+            await agents.tend("send", "mate-1", text)
+            await agents.tend("wait", "mate-1", "")
+            return of([record for record, _ in store.records(child)], *kinds)
+
+        fake_openai.add(read, Tool(read.calls * 2), Text("Yes."), phrase="And now?")
+        (digest,) = await went_on("And now?", ToolArchived, CompactionStart)
+        assert (digest.STAGE, digest.input_tokens) == ("archive", 700)
+        end, steps = of_log(opened, SubAgentEnd)[-1], of_log(opened, SubAgentStep)
+        assert [step.input_tokens for step in steps].count(700) == 1
+        assert end.input_tokens == sum(step.input_tokens for step in steps)
+        # What it has read since leaves too little room for more.
+        fake_openai.add(Text("Yes."), phrase="Once more.")
+        assert await went_on("Once more.", CompactionStart)

@@ -155,6 +155,7 @@ class AgentSessions:
         compactor = Compactor(history, policy, host, settings.summary_timeout_s)
         closing.push_async_callback(compactor.aclose)
         compactions = Compactions(history, compactor, reviews)
+        closing.push_async_callback(compactions.stop_jobs)
         tooling = make_tooling(opening, history, folder, compactor, setup.tooling, name)
         own = replace(
             setup,
@@ -172,12 +173,12 @@ class AgentSessions:
         else:
             told = await asyncio.to_thread(self._instructions, sent)
             runner = own.agent_runner(told, (*sent.tools, ASK_USER.name) if sent is not None else ())
-        runner.manner = replace(runner.manner, max_steps=explore_settings(settings.explore).max_steps)
         turns = Turns(
             history=history,
             queue=WorkQueue(lambda _: None),
             models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, model),
             compactions=compactions,
+            compacts=False,
             runner=runner,
             workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
             may_read=extras.project.may_read,

@@ -460,6 +460,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     agents = SubAgents(sessions=sessions)
     host.agents = agents
     guards.sent = agents.ledgers
+    bus.listen(agents.note_told)
     runner = replace(setup, senders=agents, before=[*setup.before, AgentNews(agents)]).runner(own)
     models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
     extras.measure = models.measure

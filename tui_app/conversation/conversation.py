@@ -114,11 +114,8 @@ class WorkRunner:
         self.turns.models.cancel_loading()
         if self.shell.is_running:
             self.shell.cancel()
-        elif self.turns.prompt is not None:
-            self.turns.compactions.cancel_awaited(with_request=True)
-            self.turns.cancel_turn()
-        elif self.turns.goals is None or not self.turns.goals.cancel():
-            self.turns.compactions.cancel_job()
+        else:
+            self.turns.halt()
         self.turns.queue.announce()
 
     async def settle(self) -> None:

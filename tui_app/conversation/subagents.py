@@ -39,13 +39,17 @@ from tui_app.events import (
     SubAgentStart,
     SubAgentStep,
     TaskTold,
+    ToolArchived,
     ToolCall,
     ToolResult,
     TurnEnd,
+    UserMessage,
+    data_of,
 )
+from tui_app.records import picked
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.spec import ExploreSettings, explore_settings
-from tui_app.text import words_of
+from tui_app.text import count, words_of
 from tui_app.tool_specs import AGENTS
 from tui_app.wires.library import OutermostCapability
 
@@ -69,8 +73,16 @@ class SubAgent:
     outcome: SubAgentOutcome | None = None
     """How it has ended; None while it works."""
     brief: str = ""
-    told: bool = False
-    """Whether the model knows that it has ended."""
+    behind: bool = False
+    """Whether nobody waits for it: the model is told when it has ended."""
+    since: int = 0
+    """Log number of its newest start."""
+    told: list[int] = field(default_factory=list)
+    """Log numbers of what tells the model that it has ended; what has left the view tells nothing."""
+    read: list[int] = field(default_factory=list)
+    """Log numbers of results that hold its brief."""
+    claimed: bool = False
+    """Whether a call of the turn under way has its brief."""
     promoted: bool = False
     prompts: list[str] = field(default_factory=list)
     """What it is still to be told."""
@@ -81,14 +93,16 @@ class SubAgent:
     """Runs its turns while it works."""
     reason: str = ""
     """Why it was stopped, or has failed."""
+    halted: SubAgentOutcome | None = None
+    """How it ends, whatever its turn does."""
+    is_begun: bool = False
+    """Whether it was given its task."""
+    is_closing: bool = False
+    """Whether it reads nothing more, and its brief is written."""
     said: str = ""
     end: TurnEnd = field(default_factory=lambda: TurnEnd(outcome="done"))
     cut: bool = False
     """Whether the last of them is not whole."""
-    steps: int = 0
-    """Answers of its model since it was told something last."""
-    spent: int = 0
-    """Tokens of them, less what came from a cache."""
     step: SubAgentStep | None = None
     """The one under way, with its calls by id."""
     calls: dict[str, SubAgentCall] = field(default_factory=dict)
@@ -97,12 +111,18 @@ class SubAgent:
     def __post_init__(self) -> None:
         self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
 
-    def halt(self, reason: str) -> None:
+    def restart(self, since: int, *, behind: bool) -> None:
+        """Let it work, from a log number on."""
+        self.since, self.behind, self.claimed, self.is_closing = since, behind, False, False
+        self.outcome, self.halted, self.reason, self.said, self.brief = None, None, "", "", ""
+        self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
+
+    def halt(self, reason: str, outcome: SubAgentOutcome = "stopped") -> None:
         """Have it end at once; what it has done stays."""
-        self.reason = self.reason or reason
-        self.prompts.clear()
+        if self.halted is None:
+            self.reason, self.halted = reason, outcome
         if self.turns is not None:
-            self.turns.cancel_turn()
+            self.turns.halt()
         elif self.work is not None:
             self.work.cancel()
 
@@ -138,9 +158,9 @@ class SubAgents:
         if not order.task.strip():
             raise ModelRetry("The task is empty: say what to find out or do.")
         # Past the highest: some of them may have been deleted.
-        names = (name.rpartition("-") for name, each in self.every.items() if each.order.kind == order.kind)
-        number = 1 + max((int(last) for _, _, last in names), default=0)
-        agent = SubAgent(order, f"{order.kind}-{number}")
+        names = (name.rpartition("-") for name in self.every)
+        number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
+        agent = SubAgent(order, f"{order.kind}-{number}", behind=order.background)
         agent.prompts.append(self._first_prompt(order))
         self.every[agent.name] = agent
         self._begin(agent)
@@ -150,10 +170,9 @@ class SubAgents:
         try:
             await asyncio.shield(agent.work)
         except asyncio.CancelledError:
-            agent.halt("cancelled")
+            agent.halt("", "cancelled")
             await asyncio.wait([agent.work])
             raise
-        agent.told = True
         if agent.outcome == "failed":
             raise ToolFailed(f"The sub-agent failed: {agent.reason}")
         return agent.brief
@@ -173,7 +192,7 @@ class SubAgents:
                 return await self.tell(agent, text)
             case _ if agent is not None:
                 await self.stop_agent(agent.name)
-                return agent.brief
+                return self._claim(agent)
         raise ModelRetry(f"There is no action {action!r:.80}.")
 
     async def tell(self, agent: SubAgent, text: str) -> str:
@@ -182,11 +201,18 @@ class SubAgents:
             raise ModelRetry("The text is empty: say what to tell it.")
         if agent.promoted:
             raise ModelRetry(f"{agent.name} is a session of the user's own now.")
+        if agent.is_closing and agent.work is not None:
+            await asyncio.wait([agent.work])
+        if agent.outcome is not None and (used := self._used_up(agent)):
+            raise ModelRetry(f"{agent.name} has used up its {used}: read its brief, or send another.")
+        if not (agent.is_begun or agent.prompts):
+            agent.prompts.append(self._first_prompt(agent.order))
         agent.prompts.append(text)
         if agent.outcome is None:
             if agent.turns is not None:
                 agent.turns.steer()
             return f"{agent.name} reads it after the present step."
+        agent.behind = True
         self._begin(agent)
         return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
 
@@ -204,7 +230,6 @@ class SubAgents:
         if agent.outcome is None and agent.work is not None:
             agent.halt("It was stopped.")
             await self._over(agent)
-        agent.told = True
 
     async def stop_call(self, seq: int) -> None:
         """End the one that the call with a log number has sent."""
@@ -263,12 +288,30 @@ class SubAgents:
         return (live_text(each.name, words_of(each.order.task)) for each in self.working)
 
     def news(self) -> list[tuple[str, str]]:
-        """Those in the background that have ended since the model was told last."""
-        found = [each for each in self.every.values() if each.order.background and each.outcome]
-        new = [each for each in found if not each.told]
-        for each in new:
-            each.told = True
+        """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
+        ended = [each for each in self.every.values() if each.behind and each.outcome]
+        known = self._view() if ended else frozenset()
+        new = [each for each in ended if not (each.claimed or known & {*each.told, *each.read})]
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
+
+    def _view(self) -> frozenset[int]:
+        return frozenset(head.seq for head in self.history.view.each_held())
+
+    def note_told(self, record: Record) -> None:
+        """Note what the model is told of them."""
+        match record.data:
+            case TaskTold(ids=ids):
+                for agent in filter(None, map(self.every.get, ids)):
+                    agent.told.append(record.seq)
+            case ToolResult(name=AGENTS.name, text=text):
+                for agent in self.every.values():
+                    if agent.session and f"{agent.session}#" in text:
+                        agent.read.append(record.seq)
+            case TurnEnd():
+                for agent in self.every.values():
+                    agent.claimed = False
+            case _:
+                pass
 
     def ledgers(self, since: float) -> Iterator[tuple[SessionHistory, Ledger]]:
         """Views and deeds of those that have done something since a time."""
@@ -291,22 +334,48 @@ class SubAgents:
         history, store = self.history, self.history.store
         kinds = (SubAgentStart.TYPE, SubAgentEnd.TYPE, TaskTold.TYPE)
         known: set[str] = set()
-        for head in reversed(list(store.newest(history.session, kinds))):
-            if (record := store.record(history.session, head.seq)) is not None:
-                self._recall(record)
-                known.add(getattr(record.data, "session", ""))
+        for record in self._records(*kinds):
+            self._recall(record)
+            known.add(getattr(record.data, "session", ""))
         for session in set(store.children(history.session)) - known:
             # The program ended before it was written down who works there.
             store.delete(session)
             self.sessions.folder(session).remove()
+        if any(each.behind for each in self.every.values()):
+            for record in self._records(ToolCall.TYPE, ToolResult.TYPE, title=AGENTS.name):
+                self.note_told(record)
         for agent in self.working:
             agent.reason = ENDED
+            for head in store.newest(history.session, (SubAgentStep.TYPE,)):
+                if head.seq < agent.since:
+                    break
+                step = data_of(store.record(history.session, head.seq), SubAgentStep)
+                if step is not None and step.tool_call_id == agent.order.call:
+                    agent.ended = _with_step(agent.ended, step)
             own = self.sessions.history(agent.session, agent.model, store, lambda _: None)
             self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
         self._recalled.set()
 
+    def _records(self, *kinds: str, title: str = "") -> Iterator[Record]:
+        """Events of some kinds, the oldest first.
+
+        Args:
+            kinds: The kinds.
+            title: The tool that they are of; empty for any.
+        """
+        history, calls = self.history, set[str]()
+        for head in reversed(list(history.store.newest(history.session, kinds))):
+            if title and head.type == ToolCall.TYPE:
+                calls |= {*head.ids} if head.title.split()[:1] == [title] else set()
+            elif not title or calls & {*head.ids}:
+                record = history.store.record(history.session, head.seq)
+                if record is not None:
+                    yield record
+
     def _recall(self, record: Record) -> None:
         match record.data:
+            case SubAgentStart(name=name, again=True) if name in self.every:
+                self.every[name].restart(record.seq, behind=True)
             case SubAgentStart(session=session, name=name) as start if self._is_ours(session):
                 files = self.sessions.setup.extras.project.agents
                 order = Order(
@@ -317,16 +386,18 @@ class SubAgents:
                     background=start.background,
                 )
                 agent = self.every[name] = SubAgent(order, name, session, start.model)
+                agent.restart(record.seq, behind=start.background)
+                said = self.history.store.last_of(session, UserMessage.TYPE)
+                agent.is_begun = said is not None and said.seq >= self._first_own(agent)
                 promoted = self.history.store.last_of(session, SubAgentPromoted.TYPE)
                 agent.promoted = promoted is not None
             case SubAgentEnd(tool_call_id=call, outcome=outcome, brief=brief) as end:
-                for agent in self.every.values():
-                    if agent.order.call == call:
-                        agent.ended, agent.outcome, agent.brief = end, outcome, brief
-            case TaskTold(ids=ids):
-                for name in ids:
-                    if name in self.every:
-                        self.every[name].told = True
+                # Some servers give calls of different turns one id.
+                of_call = [each for each in self.every.values() if each.order.call == call]
+                for agent in sorted(of_call, key=lambda each: (each.outcome is None, each.since))[-1:]:
+                    agent.ended, agent.outcome, agent.brief = end, outcome, brief
+            case _:
+                self.note_told(record)
 
     def _is_ours(self, session: str) -> bool:
         """Whether a session is that of one of ours: the log of a fork names those of another session."""
@@ -347,80 +418,113 @@ class SubAgents:
         """The brief of one, or of the first that has ended and was not told of."""
         while True:
             ended = [each for each in self.every.values() if each.outcome is not None]
-            found = [each for each in ended if each is agent or (agent is None and not each.told)]
-            if found:
-                found[0].told = True
-                return found[0].brief or f"{found[0].name}: {found[0].outcome}. {found[0].reason}".strip()
+            known = self._view() if agent is None else frozenset()
+            new = (each for each in ended if each.behind and not (each.claimed or known & {*each.read}))
+            if (found := agent if agent in ended else next(new, None) if agent is None else None) is not None:
+                return self._claim(found)
             if agent is None and not self.working:
                 raise ModelRetry("No sub-agent works, and every brief was read.")
             self._changed.clear()
             await self._changed.wait()
 
+    def _claim(self, agent: SubAgent) -> str:
+        agent.claimed = True
+        where = f" Its messages are `{agent.session}#N`." if agent.session else ""
+        return agent.brief or f"{agent.name}: {agent.outcome}. {agent.reason}".strip() + where
+
     # One of them at work.
 
     def _begin(self, agent: SubAgent) -> None:
-        agent.outcome, agent.told, agent.reason, agent.steps, agent.spent = None, False, "", 0, 0
+        agent.restart(0, behind=agent.behind)
+        if agent.session:
+            start = self._start(agent, agent.prompts[0])
+            self.history.report(replace(start, again=True))
         agent.work = asyncio.create_task(self._work(agent), name=f"sub-agent {agent.name}")
+
+    def _start(self, agent: SubAgent, task: str) -> SubAgentStart:
+        order = agent.order
+        return SubAgentStart(
+            tool_call_id=order.call,
+            task=task,
+            model=agent.model,
+            max_steps=self._limits.max_steps,
+            agent=order.agent.name if order.agent is not None else "",
+            name=agent.name,
+            session=agent.session,
+            fork=order.fork,
+            background=order.background,
+        )
 
     async def _work(self, agent: SubAgent) -> None:
         started, brief = time.monotonic(), ""
         outcome: SubAgentOutcome = "failed"
         try:
             async with self._room, AsyncExitStack() as closing:
-                history = await self._open(agent, closing)
-                while agent.prompts and agent.turns is not None:
-                    await agent.turns.run_turn(Prompt(agent.prompts.pop(0)))
+                goes_on = agent.is_begun
+                turns = await self._open(agent, closing)
+                while agent.prompts and agent.halted is None and not self._used_up(agent):
+                    if goes_on:
+                        # Only one that goes on needs room: the brief of the others is made of their log.
+                        await turns.compactions.after_turn()
+                    left = self._limits.max_steps - agent.ended.steps
+                    turns.runner.manner = replace(turns.runner.manner, max_steps=max(1, left))
+                    agent.is_begun = goes_on = True
+                    await turns.run_turn(Prompt(agent.prompts.pop(0)))
                     if agent.end.outcome != "done":
                         break
                 outcome = self._outcome(agent)
-                if agent.reason != "cancelled":
-                    brief = await asyncio.to_thread(self._brief(agent, history, outcome))
+                self._close(agent)
+                if outcome != "cancelled":
+                    brief = await asyncio.to_thread(self._brief(agent, turns.history, outcome))
         except asyncio.CancelledError:
-            outcome = "cancelled" if agent.reason == "cancelled" else "stopped"
+            outcome = agent.halted or "stopped"
         except Exception as error:  # whatever a provider or a disk raises: the model goes on without it
             _log.exception("the sub-agent %s failed", agent.name)
             agent.reason = describe_error(error, model=agent.model).message
         finally:
+            self._close(agent)
             agent.turns = None
             agent.ended = replace(
                 agent.ended, duration_s=round(agent.ended.duration_s + time.monotonic() - started, 3)
             )
             self._ended(agent, outcome, brief)
-            if agent.prompts and outcome == "done":
-                # It was told more while its brief was written.
-                self._begin(agent)
 
-    async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> SessionHistory:
+    def _close(self, agent: SubAgent) -> None:
+        """Let it read nothing more; what it was sent and has not read is told."""
+        agent.is_closing = True
+        unread = agent.prompts[not agent.is_begun :]
+        if unread:
+            agent.reason = f"{agent.reason} Not read: {count(len(unread), 'message')} sent to it.".strip()
+            del agent.prompts[-len(unread) :]
+
+    async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> Turns:
         """Begin its session, or go on with it."""
         order, sessions = agent.order, self.sessions
         if not agent.session:
             agent.model = await sessions.model(order)
             agent.session = sessions.create(order, agent.name, agent.model)
-            self.history.append(
-                SubAgentStart(
-                    tool_call_id=order.call,
-                    task=order.task,
-                    model=agent.model,
-                    max_steps=self._limits.max_steps,
-                    agent=order.agent.name if order.agent is not None else "",
-                    name=agent.name,
-                    session=agent.session,
-                    fork=order.fork,
-                    background=order.background,
-                )
-            )
+            agent.since = self.history.append(self._start(agent, order.task)).seq
         heard = partial(self._heard, agent)
-        agent.turns = await sessions.open(order, agent.name, agent.session, agent.model, heard, closing)
-        return agent.turns.history
+        turns = await sessions.open(order, agent.name, agent.session, agent.model, heard, closing)
+        agent.turns = turns
+        return turns
+
+    def _used_up(self, agent: SubAgent) -> str:
+        """Which of its limits, over all that it was sent for, is reached; empty for none."""
+        most, done = self._limits, agent.ended
+        if done.steps >= most.max_steps:
+            return count(most.max_steps, "step")
+        return f"{most.max_tokens:,} tokens" if _fresh(done) > most.max_tokens else ""
 
     def _outcome(self, agent: SubAgent) -> SubAgentOutcome:
         """How its newest turn ended, in the words of a sub-agent."""
-        most = self._limits.max_steps
-        if agent.end.outcome == "failed" and agent.steps >= most:
-            agent.reason = f"It used up its {most} steps."
+        if agent.halted is not None:
+            return agent.halted
+        if (used := self._used_up(agent)) and (agent.end.outcome == "failed" or agent.prompts):
+            agent.reason = f"It used up its {used}."
             return "stopped"
         if agent.end.outcome == "cancelled":
-            return "cancelled" if agent.reason == "cancelled" else "stopped"
+            return "stopped"
         if agent.end.outcome == "done" and not agent.cut:
             return "done"
         agent.reason = agent.reason or "Its answer was cut off."
@@ -456,8 +560,6 @@ class SubAgents:
     def _heard(self, agent: SubAgent, record: Record) -> None:
         match record.data:
             case AssistantMessage() as said:
-                agent.steps += 1
-                agent.spent += said.input_tokens - said.cache_read_tokens + said.output_tokens
                 agent.said, agent.cut = said.text, said.interrupted
                 agent.calls, agent.open_calls = {}, set(said.call_ids)
                 agent.step = SubAgentStep(
@@ -470,9 +572,8 @@ class SubAgents:
                     cache_write_tokens=said.cache_write_tokens,
                     cost_usd=said.cost_usd,
                 )
-                most = self._limits.max_tokens
-                if agent.spent > most:
-                    agent.halt(f"It used up its {most:,} tokens.")
+                if _fresh(_with_step(agent.ended, agent.step)) > self._limits.max_tokens:
+                    agent.halt(f"It used up its {self._limits.max_tokens:,} tokens.")
             case ToolCall(tool_call_id=id, name=name, args=args):
                 agent.calls[id] = SubAgentCall(name=name, args=args)
             case ToolResult(tool_call_id=id, text=text, outcome=outcome) if id in agent.calls:
@@ -486,21 +587,12 @@ class SubAgents:
                 agent.open_calls.clear()
             case Error(message=message):
                 agent.reason = message
-            case CompactionComplete() as done:
-                agent.ended = replace(
-                    agent.ended, compactions=agent.ended.compactions + (done.outcome == "success")
-                )
-                if done.input_tokens:
-                    self._write(
-                        agent,
-                        SubAgentStep(
-                            tool_call_id=agent.order.call,
-                            model=done.model,
-                            input_tokens=done.input_tokens,
-                            output_tokens=done.output_tokens,
-                            cost_usd=done.cost_usd,
-                        ),
-                    )
+            case CompactionComplete() | ToolArchived() as paid:
+                is_compaction = isinstance(paid, CompactionComplete) and paid.outcome == "success"
+                agent.ended = replace(agent.ended, compactions=agent.ended.compactions + is_compaction)
+                if paid.input_tokens:
+                    figures = picked(paid, "model input_tokens output_tokens cost_usd")
+                    self._write(agent, SubAgentStep(tool_call_id=agent.order.call, **figures))
             case _:
                 return
         if agent.step is not None and not agent.open_calls:
@@ -509,19 +601,29 @@ class SubAgents:
             self._write(agent, replace(step, calls=calls))
 
     def _write(self, agent: SubAgent, step: SubAgentStep) -> None:
-        known = [cost for cost in (agent.ended.cost_usd, step.cost_usd) if cost is not None]
-        agent.ended = replace(
-            agent.ended,
-            steps=agent.ended.steps + 1,
-            calls=agent.ended.calls + len(step.calls),
-            input_tokens=agent.ended.input_tokens + step.input_tokens,
-            output_tokens=agent.ended.output_tokens + step.output_tokens,
-            cost_usd=sum(known) if known else None,
-        )
+        agent.ended = _with_step(agent.ended, step)
         if agent.turns is not None:
             usage = agent.turns.history.usage()
             step = replace(step, context_tokens=usage.total, window=usage.window.limit)
         self.history.append(step)
+
+
+def _with_step(ended: SubAgentEnd, step: SubAgentStep) -> SubAgentEnd:
+    known = [cost for cost in (ended.cost_usd, step.cost_usd) if cost is not None]
+    return replace(
+        ended,
+        steps=ended.steps + 1,
+        calls=ended.calls + len(step.calls),
+        input_tokens=ended.input_tokens + step.input_tokens,
+        output_tokens=ended.output_tokens + step.output_tokens,
+        cache_read_tokens=ended.cache_read_tokens + step.cache_read_tokens,
+        cost_usd=sum(known) if known else None,
+    )
+
+
+def _fresh(ended: SubAgentEnd) -> int:
+    """Tokens less what came from a cache."""
+    return ended.input_tokens - ended.cache_read_tokens + ended.output_tokens
 
 
 class AgentNews(OutermostCapability):

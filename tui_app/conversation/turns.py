@@ -100,6 +100,8 @@ class Turns:
     """Paused where a turn fails."""
     models: ModelSwitch
     compactions: Compactions
+    compacts: bool = True
+    """Whether what a policy wants compacted behind a turn is compacted at once."""
     runner: TurnRunner
     workspace: Workspace
     """Where attached files are read."""
@@ -183,7 +185,8 @@ class Turns:
         self._end(prompt, replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
             await self._may_stop(prompt, end, before)
-            await self.compactions.after_turn()
+            if self.compacts:
+                await self.compactions.after_turn()
 
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
         """Let hooks have the model go on after a turn, a few times in a row, or else a guard, or the goal."""
@@ -220,6 +223,14 @@ class Turns:
         """End the turn that is left where it is: nothing of it runs but what waits for an answer."""
         self.leaving = True
         self.runner.cancel()
+
+    def halt(self) -> None:
+        """Stop the turn under way, with what it waits for, or else what is done behind it."""
+        if self.prompt is not None:
+            self.compactions.cancel_awaited(with_request=True)
+            self.cancel_turn()
+        elif self.goals is None or not self.goals.cancel():
+            self.compactions.cancel_job()
 
     def cancel_turn(self) -> None:
         self.leaving = False

@@ -343,6 +343,8 @@ class SubAgentStart(Payload):
     """Whether it began with all that the session had sent to its model."""
     background: bool = False
     """Whether the turn goes on without its answer."""
+    again: bool = False
+    """Whether it had ended and goes on, with the task as what it was told."""
 
 
 @frozen(kw_only=True)
@@ -400,6 +402,7 @@ class SubAgentEnd(Payload):
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cache_read_tokens: int = 0
     cost_usd: float | None = None
     compactions: int = 0
     """How often its own context was compacted."""

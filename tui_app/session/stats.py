@@ -42,7 +42,7 @@ FIGURES: tuple[str, ...] = (
     "duration_s", "outcome",
     "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
     "hook", "to", "job", "cut", "context_tokens", "cache_hour", "messages", "messages_left", "total", "parts",
-    "broken",
+    "broken", "again",
 )  # fmt: skip
 """Fields of events that the figures are made of; none of them is long."""
 
@@ -335,7 +335,8 @@ class StatsFold:
             data: Its fields, at least those of ``FIGURES`` that it has.
         """
         self.last = seq
-        self._counts[kind] += 1
+        # A sub-agent that goes on is one.
+        self._counts[kind] += not data.get("again")
         self._count_request(kind)
         match kind:
             case AssistantMessage.TYPE | SubAgentStep.TYPE:

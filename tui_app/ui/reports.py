@@ -282,6 +282,9 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
     lines, ended, number = list[str](), False, 0
     for event in events:
         match event:
+            case SubAgentStart(again=True):
+                ended = False
+                lines.append(f"\nTold: {event.task}")
             case SubAgentStart():
                 who = f"Agent {event.agent}" if event.agent else event.name or "Sub-agent"
                 lines.append(f"{who} · {event.model} · at most {count(event.max_steps, 'step')}")
