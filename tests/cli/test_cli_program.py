@@ -184,6 +184,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
     ("diff", ("a1b2",), (("--message",), ("--model", "offline:extractive"), ("--json",))),
     ("stats", ("a1b2",), (("--json",),)),
     ("why", ("a1b2", "#7"), (("--json",),)),
+    ("agents", ("a1b2",), (("--json",),)),
     ("branch", ("a1b2",), (("--at", "3"), ("--name", "list them"), ("--json",))),
     ("merge", ("a1b2", "list"), (("--extract",), ("--dry-run",), ("--json",), ("--no-files",))),
     ("tree", ("a1b2",), (("--json",),)),

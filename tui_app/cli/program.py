@@ -52,6 +52,7 @@ COMMANDS: Mapping[str, str] = {
     "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
     "compact": "compact", "handoff": "handoff", "diff": "sessions", "simulate": "simulate", "audit": "audit",
     "branch": "branches", "merge": "branches", "tree": "branches", "worktrees": "worktrees",
+    "agents": "agents",
     "models": "models", "keys": "models", "doctor": "doctor",
     "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
     "config": "config", "trust": "config",

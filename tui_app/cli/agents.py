@@ -1,0 +1,52 @@
+"""``plimsoll agents``: the sub-agents that a session has sent."""
+
+import argparse
+
+from tui_app.cli.command import Command, Program
+from tui_app.cli.options import JSON, option
+from tui_app.cli.output import print_json, say, say_table
+from tui_app.cli.program import latest_session
+from tui_app.session.lock import holder_process
+from tui_app.session.sub_agents import read_sent_agents
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.text import one_line, price_text, tokens
+
+HEADS = ("name", "state", "steps", "tokens", "cost", "session", "task")
+_TASK_CELLS = 60
+
+
+def execute(program: Program, args: argparse.Namespace) -> None:
+    """Print those of one session; it is only read."""
+    with program.sessions() as store:
+        info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
+        lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
+        found = read_sent_agents(store, info.id, is_open=holder_process(lock) != 0)
+    if args.json:
+        print_json({"session": info.id, "agents": [each.to_json() for each in found]})
+    elif not found:
+        say(f"{info.id} has sent no sub-agents.")
+    else:
+        rows = (
+            (
+                each.name,
+                each.state,
+                str(each.steps),
+                tokens(each.input_tokens + each.output_tokens),
+                price_text(each.cost_usd, each.unpriced),
+                each.session,
+                one_line(each.task, _TASK_CELLS),
+            )
+            for each in found
+        )
+        say_table([HEADS, *rows], right=(2, 3, 4))
+
+
+COMMANDS = (
+    Command(
+        "agents",
+        "[ID]",
+        "List the sub-agents of a session.",
+        execute,
+        (option("id", "ID", "id of the session, or its beginning (default: the last one)", nargs="?"), JSON),
+    ),
+)
