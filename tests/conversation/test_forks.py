@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai import ModelRetry
+from pydantic_ai.exceptions import ToolFailed
 
 from tests.conversation.driving import Desk, assert_valid, of, turn, until, view_bytes
 from tests.conversation.test_subagents import lay_agent, of_log, words
@@ -362,7 +362,7 @@ async def test_one_that_goes_on_is_at_work_again_and_keeps_its_limits(
     async with desk.session(explore={"max_steps": 4}, session=session) as opened:
         agents, end = opened.conversation.agents, of_log(opened, SubAgentEnd)[-1]
         assert (end.reason, end.steps, end.calls) == ("The program ended first.", 4, 3)
-        with pytest.raises(ModelRetry, match="explore-1 has used up its 4 steps"):
+        with pytest.raises(ToolFailed, match="explore-1 has used up its 4 steps"):
             await agents.tend("send", "explore-1", "And again.")
 
 
@@ -404,7 +404,7 @@ async def test_news_is_told_until_the_view_has_it_and_not_again(desk: Desk, fake
         assert not await news(opened, "Three?"), "it is kept over a resume"
         assert "Blue. (unchecked)" in of_log(opened, ToolResult)[-1].text
     async with desk.session(explore={}, session=session) as opened:
-        with pytest.raises(ModelRetry, match="every brief was read"):
+        with pytest.raises(ToolFailed, match="every brief was read"):
             await opened.conversation.agents.tend("wait", "", "")
         asked = [each for each in opened.conversation.history.view.visible() if each.type == "user.message"]
         opened.conversation.submit(Rewind(asked[-1].seq))
@@ -444,3 +444,55 @@ async def test_a_policy_of_ones_own_costs_what_it_asks_and_compacts_only_what_go
         # What it has read since leaves too little room for more.
         fake_openai.add(Text("Yes."), phrase="Once more.")
         assert await went_on("Once more.", CompactionStart)
+
+
+async def test_what_cannot_be_done_with_sub_agents_costs_neither_turn_nor_sub_agent(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    wrong = [
+        ("agents", {"action": "send", "name": "nobody-9", "text": "Hello."}),
+        ("agents", {"action": "stop"}),
+        ("agents", {"action": "wait", "name": "x" * 5_000}),
+        ("agents", {"action": "wait"}),
+        ("fork", {"task": " \n"}),
+    ]
+    nested = (tool("fork", task=f"Look {n}.") for n in range(5))
+    fake_openai.add(*nested, Text("Done alone."), phrase="Send others.")
+    fake_openai.add(*(Tool((call,)) for call in wrong), phrase="Go.")
+    fake_openai.add(tool("fork", task="Send others."), Text("So be it."))
+    async with desk.session(explore={}) as opened:
+        records = await turn(opened.conversation, "Go.")
+        assert [each.outcome for each in of(records, TurnEnd)] == ["done"]
+        *told, brief = results(records)
+        assert told[0].startswith("There is no sub-agent 'nobody-9'. There are: none.")
+        assert max(map(len, told)) < 200
+        assert "Done alone." in brief
+        assert_valid(opened.conversation)
+
+
+async def test_questions_of_two_at_once_are_asked_one_after_the_other(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    tasks = ("Write one.", "Write two.")
+    fake_openai.add(Tool(tuple(("fork", {"task": task}) for task in tasks)), phrase="Send both.")
+    for task in tasks:
+        write = tool("write_file", path=f"{task[6:9]}.txt", content=task)
+        fake_openai.add(write, Text("Written."), phrase=f"{task}")
+    opened = open_session(replace(desk.opening(explore={}, read_only=False), attended=True))
+    try:
+        watching = opened.conversation.watch()
+        opened.conversation.submit(Prompt("Send both."))
+        names = set()
+        for answer in (Decision("no"), Decision("once")):
+            asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
+            while asked.id in names:
+                asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
+            names.add(asked.id)
+            assert opened.conversation.tooling.approvals.decide(asked.id, answer)
+        await opened.conversation.settle()
+        assert len([*desk.cwd.glob("one.txt"), *desk.cwd.glob("two.txt")]) == 1
+        assert_valid(opened.conversation)
+    finally:
+        await opened.close()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conversation.driving import Desk, done, of, turn, until, view_bytes
 from tests.conversation.test_branches import git
-from tests.servers.behaviours import Text, tool
+from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
 from tui_app.conversation.assembly import open_session
@@ -34,6 +34,7 @@ from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
 from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.rewind_fork import fork_session
+from tui_app.session.sub_agents import read_sent_agents
 from tui_app.session.user_view import UserView, fold_user_view
 from tui_app.settings.spec import SessionServer
 
@@ -252,3 +253,33 @@ async def test_branches_and_what_waits_are_on_the_server_too(
     store.delete(opening.session)
     assert {each.id for each in store.sessions(hidden=True)} == {made.fork.session, forked}
     store.close()
+
+
+async def test_sub_agents_work_in_sessions_of_the_server(
+    desk: Desk, fake_openai: FakeOpenAI, server: SessionServer
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    calls = [("fork", {"task": "Look up."}), ("explore", {"task": "Look down.", "background": True})]
+    fake_openai.add(Tool(tuple(calls)), phrase="Send both.")
+    fake_openai.add(tool("ls"), Text("Blue."), phrase="Look up.")
+    fake_openai.add(Text("Wet."), Text("Still wet."), phrase="Look down.")
+    fake_openai.add(Text("Both sent."), phrase="has ended")
+    async with desk.session(store=server.url, explore={}) as opened:
+        session, agents = opened.conversation.session, opened.conversation.agents
+        await turn(opened.conversation, "Send both.")
+        assert "Wet." in await agents.tend("wait", "explore-1", "")
+        children = {each.session for each in agents.every.values()}
+        assert set(opened.store.children(session)) == children
+    async with desk.session(store=server.url, explore={}, session=session) as opened:
+        agents = opened.conversation.agents
+        await agents.tend("send", "explore-1", "And now?")
+        assert "Still wet." in await agents.tend("wait", "explore-1", "")
+        child = await agents.promote("fork-1")
+        rows = {
+            each.name: (each.state, each.steps)
+            for each in read_sent_agents(opened.store, session, is_open=True)
+        }
+        assert rows == {"explore-1": ("done", 2), "fork-1": ("promoted", 2)}
+    async with desk.session(store=server.url, session=child) as opened:
+        fake_openai.add(Text("Here."), phrase="Still there?")
+        assert of(await turn(opened.conversation, "Still there?"), TurnEnd)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from pydantic_ai import ModelRetry, RunContext, Tool
+from pydantic_ai import RunContext, Tool
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 
@@ -44,7 +45,7 @@ class Senders(Protocol):
         """Its brief; what it is called where it works in the background.
 
         Raises:
-            ModelRetry: if there is no task, or it has failed; the text says why.
+            ToolFailed: if there is no task, or it has failed; the text says why.
         """
         ...
 
@@ -52,7 +53,7 @@ class Senders(Protocol):
         """See to those that were sent; what the model reads of it.
 
         Raises:
-            ModelRetry: if there is none of that name, or nothing to do.
+            ToolFailed: if there is none of that name, or nothing to do.
         """
         ...
 
@@ -76,7 +77,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
 
     async def sent(order: Order) -> str:
         if senders is None:
-            raise ModelRetry(NONE_HERE)
+            raise ToolFailed(NONE_HERE)
         return await senders.send(order)
 
     async def explore(ctx: RunContext[Any], task: str, background: bool = False) -> str:
@@ -111,7 +112,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
         try:
             named = files().wanted(agent, "agent")
         except Refused as refused:
-            raise ModelRetry(f"{refused}.") from refused
+            raise ToolFailed(f"{refused}.") from refused
         behind = background or named.background
         order = Order(call=ctx.tool_call_id or "", task=task, agent=named, fork=named.fork, background=behind)
         return await sent(order)
@@ -126,7 +127,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             text: What to send.
         """
         if senders is None:
-            raise ModelRetry(NONE_HERE)
+            raise ToolFailed(NONE_HERE)
         return await senders.tend(action, name, text)
 
     tools: list[Tool[Any]] = [

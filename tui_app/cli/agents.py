@@ -1,6 +1,7 @@
 """``plimsoll agents``: the sub-agents that a session has sent."""
 
 import argparse
+from pathlib import Path
 
 from tui_app.cli.command import Command, Program
 from tui_app.cli.options import JSON, option
@@ -20,7 +21,9 @@ def execute(program: Program, args: argparse.Namespace) -> None:
     with program.sessions() as store:
         info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
         lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
-        found = read_sent_agents(store, info.id, is_open=holder_process(lock) != 0)
+        # Who writes a session on a server only its own connection knows.
+        is_open = not isinstance(program.database, Path) or holder_process(lock) != 0
+        found = read_sent_agents(store, info.id, is_open=is_open)
     if args.json:
         print_json({"session": info.id, "agents": [each.to_json() for each in found]})
     elif not found:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models import ModelRequestContext
@@ -156,7 +156,7 @@ class SubAgents:
 
     async def send(self, order: Order) -> str:
         if not order.task.strip():
-            raise ModelRetry("The task is empty: say what to find out or do.")
+            raise ToolFailed("The task is empty: say what to find out or do.")
         # Past the highest: some of them may have been deleted.
         names = (name.rpartition("-") for name in self.every)
         number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
@@ -184,7 +184,7 @@ class SubAgents:
         agent = self.every.get(name)
         if agent is None and (name or action != "wait"):
             names = ", ".join(self.every) or "none"
-            raise ModelRetry(f"There is no sub-agent {name!r:.80}. There are: {names}.")
+            raise ToolFailed(f"There is no sub-agent {name!r:.80}. There are: {names}.")
         match action:
             case "wait":
                 return await self._wait(agent)
@@ -193,18 +193,18 @@ class SubAgents:
             case _ if agent is not None:
                 await self.stop_agent(agent.name)
                 return self._claim(agent)
-        raise ModelRetry(f"There is no action {action!r:.80}.")
+        raise ToolFailed(f"There is no action {action!r:.80}.")
 
     async def tell(self, agent: SubAgent, text: str) -> str:
         """Tell one more, after its step under way; one that has ended goes on."""
         if not text.strip():
-            raise ModelRetry("The text is empty: say what to tell it.")
+            raise ToolFailed("The text is empty: say what to tell it.")
         if agent.promoted:
-            raise ModelRetry(f"{agent.name} is a session of the user's own now.")
+            raise ToolFailed(f"{agent.name} is a session of the user's own now.")
         if agent.is_closing and agent.work is not None:
             await asyncio.wait([agent.work])
         if agent.outcome is not None and (used := self._used_up(agent)):
-            raise ModelRetry(f"{agent.name} has used up its {used}: read its brief, or send another.")
+            raise ToolFailed(f"{agent.name} has used up its {used}: read its brief, or send another.")
         if not (agent.is_begun or agent.prompts):
             agent.prompts.append(self._first_prompt(agent.order))
         agent.prompts.append(text)
@@ -423,7 +423,7 @@ class SubAgents:
             if (found := agent if agent in ended else next(new, None) if agent is None else None) is not None:
                 return self._claim(found)
             if agent is None and not self.working:
-                raise ModelRetry("No sub-agent works, and every brief was read.")
+                raise ToolFailed("No sub-agent works, and every brief was read.")
             self._changed.clear()
             await self._changed.wait()
 
@@ -534,8 +534,9 @@ class SubAgents:
         reason = agent.reason if outcome not in ("done", "cancelled") else ""
         agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
         agent.outcome, agent.brief = outcome, brief
-        self.history.report(agent.ended)
+        # First: whoever waits must hear of it also where the log takes no more.
         self._changed.set()
+        self.history.report(agent.ended)
         self.moved()
 
     def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
