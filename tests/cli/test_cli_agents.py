@@ -1,6 +1,5 @@
 """``plimsoll agents``: the sub-agents of a session in a shell."""
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -28,33 +27,29 @@ def test_those_of_a_session_with_what_each_has_used(plimsoll: Plimsoll, plimsoll
             write(SubAgentStart(task="Look\nup.", max_steps=9, **names, **more))
             return child
 
-        step: Callable[[str], SubAgentStep] = lambda call: SubAgentStep(  # noqa: E731
-            tool_call_id=call, model="m:x", input_tokens=900, output_tokens=100, cost_usd=0.25
-        )
         fork = sent("fork-1", "a", fork=True, background=True)
-        write(step("a"))
-        write(SubAgentEnd(tool_call_id="a", outcome="failed", reason="No such key."))
+        used = {"input_tokens": 900, "output_tokens": 100, "cost_usd": 0.25}
+        write(SubAgentEnd(tool_call_id="a", outcome="failed", reason="No such key.", steps=1, **used))
         own = sent("mate-1", "b")
-        write(step("b"))
-        write(SubAgentStep(tool_call_id="b", model="m:x", input_tokens=1))
-        write(SubAgentEnd(tool_call_id="b", outcome="done"))
+        write(SubAgentEnd(tool_call_id="b", outcome="done", steps=2, **used))
         store.append(own, SubAgentPromoted(name="mate-1"), None, time=1.0)
         lost = sent("explore-1", "c")
+        write(SubAgentStep(tool_call_id="c", model="m:x", **used))
         copy = fork_session(store, paths.sessions_dir, session, now=2.0).session
     found = plimsoll("agents", session[:6], "--json").json
     assert found["session"] == session
     rows = [(each["name"], each["state"], each["session"], each["steps"]) for each in found["agents"]]
     expected = [
-        ("explore-1", "stopped", lost, 0),
+        ("explore-1", "stopped", lost, 1),
         ("mate-1", "promoted", own, 2),
         ("fork-1", "failed", fork, 1),
     ]
     assert rows == expected
-    assert [each["cost_usd"] for each in found["agents"]] == [None, 0.25, 0.25]
+    assert [each["cost_usd"] for each in found["agents"]] == [0.25, 0.25, 0.25]
     assert [each["reason"] for each in found["agents"]] == ["The program ended first.", "", "No such key."]
     shown = [" ".join(line.split()) for line in plimsoll("agents", session).out.splitlines()]
     assert shown[0] == "name state steps tokens cost session task"
-    assert shown[2] == f"mate-1 promoted 2 1.0k at least $0.25 {own} Look up."
+    assert shown[2] == f"mate-1 promoted 2 1.0k $0.25 {own} Look up."
     # A fork of the session has taken over its log, and none of those who worked for it.
     assert plimsoll("agents", copy, "--json").json["agents"] == []
     assert plimsoll("agents", "--json").json["session"] == session

@@ -276,8 +276,7 @@ async def test_sub_agents_work_in_sessions_of_the_server(
         assert "Still wet." in await agents.tend("wait", "explore-1", "")
         child = await agents.promote("fork-1")
         rows = {
-            each.name: (each.state, each.steps)
-            for each in read_sent_agents(opened.store, session, is_open=True)
+            each.start.name: (each.state, each.sums.steps) for each in read_sent_agents(opened.store, session)
         }
         assert rows == {"explore-1": ("done", 2), "fork-1": ("promoted", 2)}
     async with desk.session(store=server.url, session=child) as opened:

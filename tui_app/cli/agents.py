@@ -1,6 +1,7 @@
 """``plimsoll agents``: the sub-agents that a session has sent."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from tui_app.cli.command import Command, Program
@@ -8,7 +9,7 @@ from tui_app.cli.options import JSON, option
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.cli.program import latest_session
 from tui_app.session.lock import holder_process
-from tui_app.session.sub_agents import read_sent_agents
+from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.text import one_line, price_text, tokens
 
@@ -23,7 +24,7 @@ def execute(program: Program, args: argparse.Namespace) -> None:
         lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
         # Who writes a session on a server only its own connection knows.
         is_open = not isinstance(program.database, Path) or holder_process(lock) != 0
-        found = read_sent_agents(store, info.id, is_open=is_open)
+        found = [_as_seen(each, is_open=is_open) for each in reversed(read_sent_agents(store, info.id))]
     if args.json:
         print_json({"session": info.id, "agents": [each.to_json() for each in found]})
     elif not found:
@@ -31,17 +32,24 @@ def execute(program: Program, args: argparse.Namespace) -> None:
     else:
         rows = (
             (
-                each.name,
+                each.start.name,
                 each.state,
-                str(each.steps),
-                tokens(each.input_tokens + each.output_tokens),
-                price_text(each.cost_usd, each.unpriced),
-                each.session,
-                one_line(each.task, _TASK_CELLS),
+                str(each.sums.steps),
+                tokens(each.sums.input_tokens + each.sums.output_tokens),
+                price_text(each.sums.cost_usd, each.sums.cost_usd is None and each.sums.steps),
+                each.start.session,
+                one_line(each.start.task, _TASK_CELLS),
             )
             for each in found
         )
         say_table([HEADS, *rows], right=(2, 3, 4))
+
+
+def _as_seen(agent: SentAgent, *, is_open: bool) -> SentAgent:
+    """One that a killed program took with it is listed as the next opening lists it."""
+    if is_open or not agent.is_at_work:
+        return agent
+    return replace(agent, is_at_work=False, sums=replace(agent.sums, outcome="stopped", reason=ENDED))
 
 
 COMMANDS = (

@@ -44,10 +44,9 @@ from tui_app.events import (
     ToolResult,
     TurnEnd,
     UserMessage,
-    data_of,
 )
 from tui_app.records import picked
-from tui_app.session.store import SessionNotFound
+from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
 from tui_app.settings.spec import ExploreSettings, explore_settings
 from tui_app.text import count, words_of
 from tui_app.tool_specs import AGENTS
@@ -57,7 +56,6 @@ AT_ONCE = 4
 """Sub-agents of one session that may work at the same time; more wait for their turn."""
 RESULT_CHARS = 400
 """Characters of a result that a step keeps: all of it is in the sub-agent's own log."""
-ENDED = "The program ended first."
 _log = logging.getLogger(__name__)
 
 
@@ -75,8 +73,6 @@ class SubAgent:
     brief: str = ""
     behind: bool = False
     """Whether nobody waits for it: the model is told when it has ended."""
-    since: int = 0
-    """Log number of its newest start."""
     told: list[int] = field(default_factory=list)
     """Log numbers of what tells the model that it has ended; what has left the view tells nothing."""
     read: list[int] = field(default_factory=list)
@@ -111,9 +107,9 @@ class SubAgent:
     def __post_init__(self) -> None:
         self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
 
-    def restart(self, since: int, *, behind: bool) -> None:
-        """Let it work, from a log number on."""
-        self.since, self.behind, self.claimed, self.is_closing = since, behind, False, False
+    def restart(self, *, behind: bool) -> None:
+        """Forget how it has ended."""
+        self.behind, self.claimed, self.is_closing = behind, False, False
         self.outcome, self.halted, self.reason, self.said, self.brief = None, None, "", "", ""
         self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
 
@@ -332,81 +328,42 @@ class SubAgents:
     def resume(self) -> None:
         """List those of earlier visits; one that a killed program took with it has ended."""
         history, store = self.history, self.history.store
-        kinds = (SubAgentStart.TYPE, SubAgentEnd.TYPE, TaskTold.TYPE)
-        known: set[str] = set()
-        for record in self._records(*kinds):
-            self._recall(record)
-            known.add(getattr(record.data, "session", ""))
-        for session in set(store.children(history.session)) - known:
+        for row in read_sent_agents(store, history.session):
+            self._recall(row)
+        for session in set(store.children(history.session)) - {each.session for each in self.every.values()}:
             # The program ended before it was written down who works there.
             store.delete(session)
             self.sessions.folder(session).remove()
-        if any(each.behind for each in self.every.values()):
-            for record in self._records(ToolCall.TYPE, ToolResult.TYPE, title=AGENTS.name):
-                self.note_told(record)
+        calls = set[str]()
+        kinds = (TaskTold.TYPE, ToolCall.TYPE, ToolResult.TYPE)
+        for head in reversed(list(store.newest(history.session, kinds)) if self.every else ()):
+            if head.type == ToolCall.TYPE:
+                calls |= {*head.ids} if head.title.split()[:1] == [AGENTS.name] else set()
+            elif head.type == TaskTold.TYPE or calls & {*head.ids}:
+                record = store.record(history.session, head.seq)
+                if record is not None:
+                    self.note_told(record)
         for agent in self.working:
             agent.reason = ENDED
-            for head in store.newest(history.session, (SubAgentStep.TYPE,)):
-                if head.seq < agent.since:
-                    break
-                step = data_of(store.record(history.session, head.seq), SubAgentStep)
-                if step is not None and step.tool_call_id == agent.order.call:
-                    agent.ended = _with_step(agent.ended, step)
             own = self.sessions.history(agent.session, agent.model, store, lambda _: None)
             self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
         self._recalled.set()
 
-    def _records(self, *kinds: str, title: str = "") -> Iterator[Record]:
-        """Events of some kinds, the oldest first.
-
-        Args:
-            kinds: The kinds.
-            title: The tool that they are of; empty for any.
-        """
-        history, calls = self.history, set[str]()
-        for head in reversed(list(history.store.newest(history.session, kinds))):
-            if title and head.type == ToolCall.TYPE:
-                calls |= {*head.ids} if head.title.split()[:1] == [title] else set()
-            elif not title or calls & {*head.ids}:
-                record = history.store.record(history.session, head.seq)
-                if record is not None:
-                    yield record
-
-    def _recall(self, record: Record) -> None:
-        match record.data:
-            case SubAgentStart(name=name, again=True) if name in self.every:
-                self.every[name].restart(record.seq, behind=True)
-            case SubAgentStart(session=session, name=name) as start if self._is_ours(session):
-                files = self.sessions.setup.extras.project.agents
-                order = Order(
-                    call=start.tool_call_id,
-                    task=start.task,
-                    agent=files.named(start.agent) if start.agent else None,
-                    fork=start.fork,
-                    background=start.background,
-                )
-                agent = self.every[name] = SubAgent(order, name, session, start.model)
-                agent.restart(record.seq, behind=start.background)
-                said = self.history.store.last_of(session, UserMessage.TYPE)
-                agent.is_begun = said is not None and said.seq >= self._first_own(agent)
-                promoted = self.history.store.last_of(session, SubAgentPromoted.TYPE)
-                agent.promoted = promoted is not None
-            case SubAgentEnd(tool_call_id=call, outcome=outcome, brief=brief) as end:
-                # Some servers give calls of different turns one id.
-                of_call = [each for each in self.every.values() if each.order.call == call]
-                for agent in sorted(of_call, key=lambda each: (each.outcome is None, each.since))[-1:]:
-                    agent.ended, agent.outcome, agent.brief = end, outcome, brief
-            case _:
-                self.note_told(record)
-
-    def _is_ours(self, session: str) -> bool:
-        """Whether a session is that of one of ours: the log of a fork names those of another session."""
-        try:
-            record = self.history.store.record(session, 1) if session else None
-        except SessionNotFound:
-            return False
-        start = record.data if record is not None else None
-        return isinstance(start, SessionStart) and start.parent == self.history.session
+    def _recall(self, row: SentAgent) -> None:
+        start, files = row.start, self.sessions.setup.extras.project.agents
+        order = Order(
+            call=start.tool_call_id,
+            task=start.task,
+            agent=files.named(start.agent) if start.agent else None,
+            fork=start.fork,
+            background=start.background,
+        )
+        agent = self.every[start.name] = SubAgent(order, start.name, start.session, start.model)
+        agent.restart(behind=row.is_behind)
+        agent.ended, agent.brief, agent.promoted = row.sums, row.sums.brief, row.is_promoted
+        agent.outcome = None if row.is_at_work else row.sums.outcome
+        said = self.history.store.last_of(start.session, UserMessage.TYPE)
+        agent.is_begun = said is not None and said.seq >= self._first_own(agent)
 
     def _first_prompt(self, order: Order) -> str:
         if not order.fork:
@@ -435,7 +392,7 @@ class SubAgents:
     # One of them at work.
 
     def _begin(self, agent: SubAgent) -> None:
-        agent.restart(0, behind=agent.behind)
+        agent.restart(behind=agent.behind)
         if agent.session:
             start = self._start(agent, agent.prompts[0])
             self.history.report(replace(start, again=True))
@@ -503,7 +460,7 @@ class SubAgents:
         if not agent.session:
             agent.model = await sessions.model(order)
             agent.session = sessions.create(order, agent.name, agent.model)
-            agent.since = self.history.append(self._start(agent, order.task)).seq
+            self.history.append(self._start(agent, order.task))
         heard = partial(self._heard, agent)
         turns = await sessions.open(order, agent.name, agent.session, agent.model, heard, closing)
         agent.turns = turns
@@ -573,7 +530,7 @@ class SubAgents:
                     cache_write_tokens=said.cache_write_tokens,
                     cost_usd=said.cost_usd,
                 )
-                if _fresh(_with_step(agent.ended, agent.step)) > self._limits.max_tokens:
+                if _fresh(with_step(agent.ended, agent.step)) > self._limits.max_tokens:
                     agent.halt(f"It used up its {self._limits.max_tokens:,} tokens.")
             case ToolCall(tool_call_id=id, name=name, args=args):
                 agent.calls[id] = SubAgentCall(name=name, args=args)
@@ -602,24 +559,11 @@ class SubAgents:
             self._write(agent, replace(step, calls=calls))
 
     def _write(self, agent: SubAgent, step: SubAgentStep) -> None:
-        agent.ended = _with_step(agent.ended, step)
+        agent.ended = with_step(agent.ended, step)
         if agent.turns is not None:
             usage = agent.turns.history.usage()
             step = replace(step, context_tokens=usage.total, window=usage.window.limit)
         self.history.append(step)
-
-
-def _with_step(ended: SubAgentEnd, step: SubAgentStep) -> SubAgentEnd:
-    known = [cost for cost in (ended.cost_usd, step.cost_usd) if cost is not None]
-    return replace(
-        ended,
-        steps=ended.steps + 1,
-        calls=ended.calls + len(step.calls),
-        input_tokens=ended.input_tokens + step.input_tokens,
-        output_tokens=ended.output_tokens + step.output_tokens,
-        cache_read_tokens=ended.cache_read_tokens + step.cache_read_tokens,
-        cost_usd=sum(known) if known else None,
-    )
 
 
 def _fresh(ended: SubAgentEnd) -> int:

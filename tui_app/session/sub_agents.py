@@ -1,101 +1,95 @@
 """The sub-agents of a session as its log has them: how each stands, and what it has used."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from tui_app.events import SessionStart, SubAgentEnd, SubAgentPromoted, SubAgentStart, SubAgentStep, data_of
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 from tui_app.session.store import SessionNotFound, SessionStore
 
-_KINDS = (SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE)
+ENDED = "The program ended first."
 
 
 @frozen(kw_only=True)
 class SentAgent:
     """One that a session has sent."""
 
-    name: str
-    state: str
-    """``at work``, how it has ended, or ``promoted``."""
-    session: str
-    """Id of the session that it works in; empty for one of a log that names none."""
-    task: str
-    model: str
-    fork: bool
-    background: bool
-    steps: int = 0
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float | None = None
-    unpriced: int = 0
-    """Steps whose price is not known."""
-    reason: str = ""
-    """Why it failed or was stopped."""
+    start: SubAgentStart
+    sums: SubAgentEnd
+    """How it has ended, and of all its steps."""
+    since: int
+    """Log number of its newest start."""
+    is_behind: bool
+    """Whether nobody waits for it."""
+    is_at_work: bool = True
+    """Whether its end is not in the log."""
+    is_promoted: bool = False
+
+    @property
+    def state(self) -> str:
+        return "promoted" if self.is_promoted else "at work" if self.is_at_work else self.sums.outcome
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {
+            **picked(self, "state"),
+            **picked(self.start, "name session task model fork background"),
+            **picked(self.sums, "steps calls input_tokens output_tokens cost_usd reason"),
+        }
 
 
-def read_sent_agents(store: SessionStore, session: str, *, is_open: bool) -> Sequence[SentAgent]:
-    """Those of one session, the newest first.
-
-    Args:
-        store: Holds the logs.
-        session: Id of the session.
-        is_open: Whether a process has it open: without one nothing works any more.
-    """
+def read_sent_agents(store: SessionStore, session: str) -> Sequence[SentAgent]:
+    """Those of one session, the oldest first; none of another session whose log a fork has taken over."""
     found: dict[str, SentAgent] = {}
-    names: dict[str, str] = {}
-    for head in reversed(list(store.newest(session, _KINDS))):
+    for head in reversed(list(store.newest(session, (SubAgentStart.TYPE, SubAgentEnd.TYPE)))):
         record = store.record(session, head.seq)
-        event = record.data if record is not None else None
-        match event:
+        match record.data if record is not None else None:
             case SubAgentStart(again=True, name=name) if name in found:
-                found[name] = replace(found[name], state="at work", reason="")
-            case SubAgentStart(tool_call_id=call):
-                name = names[call] = event.name or event.agent or "explore"
-                found[name] = SentAgent(
-                    name=name,
-                    state="at work",
-                    session=event.session,
-                    task=event.task,
-                    model=event.model,
-                    fork=event.fork,
-                    background=event.background,
-                )
-            case SubAgentStep(tool_call_id=call) if call in names:
-                row = found[names[call]]
-                known = [cost for cost in (row.cost_usd, event.cost_usd) if cost is not None]
-                found[row.name] = replace(
-                    row,
-                    steps=row.steps + 1,
-                    calls=row.calls + len(event.calls),
-                    input_tokens=row.input_tokens + event.input_tokens,
-                    output_tokens=row.output_tokens + event.output_tokens,
-                    cost_usd=sum(known) if known else None,
-                    unpriced=row.unpriced + (event.cost_usd is None),
-                )
-            case SubAgentEnd(tool_call_id=call) if call in names:
-                row = found[names[call]]
-                found[row.name] = replace(row, state=event.outcome, reason=event.reason)
+                found[name] = replace(found[name], since=head.seq, is_behind=True, is_at_work=True)
+            case SubAgentStart(tool_call_id=call, name=name, background=behind) as start:
+                if _is_sent_by(store, session, start.session):
+                    sums = SubAgentEnd(tool_call_id=call, outcome="done")
+                    found[name] = SentAgent(start=start, sums=sums, since=head.seq, is_behind=behind)
+            case SubAgentEnd(tool_call_id=call) as end:
+                # Some servers give calls of different turns one id.
+                of_call = [each for each in found.values() if each.start.tool_call_id == call]
+                for row in sorted(of_call, key=lambda each: (each.is_at_work, each.since))[-1:]:
+                    found[row.start.name] = replace(row, sums=end, is_at_work=False)
             case _:
                 pass
-    rows = (_as_now(store, session, each, is_open=is_open) for each in reversed(found.values()))
-    return [row for row in rows if row is not None]
+    return [_as_of_now(store, session, row) for row in found.values()]
 
 
-def _as_now(store: SessionStore, session: str, row: SentAgent, *, is_open: bool) -> SentAgent | None:
-    """None for one of another session, whose events a fork has taken over."""
-    if row.session:
-        try:
-            start = data_of(store.record(row.session, 1), SessionStart)
-        except SessionNotFound:
-            start = None
-        if start is None or start.parent != session:
-            return None
-        if store.last_of(row.session, SubAgentPromoted.TYPE) is not None:
-            return replace(row, state="promoted")
-    is_lost = row.state == "at work" and not is_open
-    return replace(row, state="stopped", reason="The program ended first.") if is_lost else row
+def _is_sent_by(store: SessionStore, session: str, child: str) -> bool:
+    try:
+        start = data_of(store.record(child, 1), SessionStart) if child else None
+    except SessionNotFound:
+        return False
+    return start is not None and start.parent == session
+
+
+def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
+    """With the steps behind which no end stands."""
+    sums = row.sums
+    for head in store.newest(session, (SubAgentStep.TYPE,)) if row.is_at_work else ():
+        if head.seq < row.since:
+            break
+        step = data_of(store.record(session, head.seq), SubAgentStep)
+        if step is not None and step.tool_call_id == row.start.tool_call_id:
+            sums = with_step(sums, step)
+    promoted = store.last_of(row.start.session, SubAgentPromoted.TYPE) is not None
+    return replace(row, sums=sums, is_promoted=promoted)
+
+
+def with_step(sums: SubAgentEnd, step: SubAgentStep) -> SubAgentEnd:
+    """Sums with one step more."""
+    known = [cost for cost in (sums.cost_usd, step.cost_usd) if cost is not None]
+    return replace(
+        sums,
+        steps=sums.steps + 1,
+        calls=sums.calls + len(step.calls),
+        input_tokens=sums.input_tokens + step.input_tokens,
+        output_tokens=sums.output_tokens + step.output_tokens,
+        cache_read_tokens=sums.cache_read_tokens + step.cache_read_tokens,
+        cost_usd=sum(known) if known else None,
+    )
