@@ -198,7 +198,7 @@ async def test_a_child_at_work_is_alive_told_stopped_and_outlives_a_rewind(
         await agents.stop_agent("fork-1")
         (end,) = of_log(opened, SubAgentEnd)
         assert (end.outcome, end.reason, end.calls) == ("stopped", "It was stopped.", 1)
-        assert agent.brief.startswith("fork-1 was stopped before it had an answer. It was stopped.")
+        assert agent.ended.brief.startswith("fork-1 was stopped before it had an answer. It was stopped.")
         assert not agents.working
 
 

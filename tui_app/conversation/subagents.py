@@ -45,7 +45,7 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
-from tui_app.records import picked
+from tui_app.records import like, picked
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
 from tui_app.settings.spec import ExploreSettings, explore_settings
 from tui_app.text import count, words_of
@@ -64,13 +64,10 @@ class SubAgent:
     """One that was sent."""
 
     order: Order
-    name: str
-    session: str = ""
-    """Id of the session that it works in; empty until it has begun."""
-    model: str = ""
+    start: SubAgentStart
+    """With no session until it has begun."""
     outcome: SubAgentOutcome | None = None
     """How it has ended; None while it works."""
-    brief: str = ""
     behind: bool = False
     """Whether nobody waits for it: the model is told when it has ended."""
     told: list[int] = field(default_factory=list)
@@ -104,13 +101,21 @@ class SubAgent:
     calls: dict[str, SubAgentCall] = field(default_factory=dict)
     open_calls: set[str] = field(default_factory=set)
 
+    @property
+    def name(self) -> str:
+        return self.start.name
+
+    @property
+    def session(self) -> str:
+        return self.start.session
+
     def __post_init__(self) -> None:
         self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
 
     def restart(self, *, behind: bool) -> None:
         """Forget how it has ended."""
         self.behind, self.claimed, self.is_closing = behind, False, False
-        self.outcome, self.halted, self.reason, self.said, self.brief = None, None, "", "", ""
+        self.outcome, self.halted, self.reason, self.said = None, None, "", ""
         self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
 
     def halt(self, reason: str, outcome: SubAgentOutcome = "stopped") -> None:
@@ -156,8 +161,17 @@ class SubAgents:
         # Past the highest: some of them may have been deleted.
         names = (name.rpartition("-") for name in self.every)
         number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
-        agent = SubAgent(order, f"{order.kind}-{number}", behind=order.background)
-        agent.prompts.append(self._first_prompt(order))
+        start = SubAgentStart(
+            tool_call_id=order.call,
+            task=order.task,
+            model="",
+            max_steps=self._limits.max_steps,
+            agent=order.agent.name if order.agent is not None else "",
+            name=f"{order.kind}-{number}",
+            fork=order.fork,
+            background=order.background,
+        )
+        agent = SubAgent(order, start, behind=order.background, prompts=[self._first_prompt(order)])
         self.every[agent.name] = agent
         self._begin(agent)
         if order.background:
@@ -171,25 +185,24 @@ class SubAgents:
             raise
         if agent.outcome == "failed":
             raise ToolFailed(f"The sub-agent failed: {agent.reason}")
-        return agent.brief
+        return agent.ended.brief
 
     async def tend(self, action: Action, name: str, text: str) -> str:
         if action == "list":
             lines = [f"{each.name}: {each.place}, {words_of(each.description)}" for each in self.rows()]
             return "\n".join(lines) or "No sub-agent was sent."
+        if action == "wait" and not name:
+            return await self._wait(None)
         agent = self.every.get(name)
-        if agent is None and (name or action != "wait"):
+        if agent is None:
             names = ", ".join(self.every) or "none"
             raise ToolFailed(f"There is no sub-agent {name!r:.80}. There are: {names}.")
-        match action:
-            case "wait":
-                return await self._wait(agent)
-            case "send" if agent is not None:
-                return await self.tell(agent, text)
-            case _ if agent is not None:
-                await self.stop_agent(agent.name)
-                return self._claim(agent)
-        raise ToolFailed(f"There is no action {action!r:.80}.")
+        if action == "wait":
+            return await self._wait(agent)
+        if action == "send":
+            return await self.tell(agent, text)
+        await self.stop_agent(name)
+        return self._claim(agent)
 
     async def tell(self, agent: SubAgent, text: str) -> str:
         """Tell one more, after its step under way; one that has ended goes on."""
@@ -255,8 +268,8 @@ class SubAgents:
                 each.order.task,
                 "promoted" if each.promoted else each.outcome or "at work",
                 "",
-                detail=f"{each.model}  {each.ended.headline()}  session {each.session}",
-                brief=each.brief,
+                detail=f"{each.start.model}  {each.ended.headline()}  session {each.session}",
+                brief=each.ended.brief,
             )
             for each in reversed(self.every.values())
         ]
@@ -316,7 +329,7 @@ class SubAgents:
             ours = bool(agent.session) and not agent.promoted
             newest = next(store.newest(agent.session, (ToolResult.TYPE,)), None) if ours else None
             if newest is not None and newest.time > since:
-                history = self.sessions.history(agent.session, agent.model, store, lambda _: None)
+                history = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
                 first = self._first_own(agent)
                 yield history, Ledger.from_items([each for each in history.everything() if each.key >= first])
 
@@ -345,7 +358,7 @@ class SubAgents:
                     self.note_told(record)
         for agent in self.working:
             agent.reason = ENDED
-            own = self.sessions.history(agent.session, agent.model, store, lambda _: None)
+            own = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
             self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
         self._recalled.set()
 
@@ -358,9 +371,9 @@ class SubAgents:
             fork=start.fork,
             background=start.background,
         )
-        agent = self.every[start.name] = SubAgent(order, start.name, start.session, start.model)
+        agent = self.every[start.name] = SubAgent(order, start)
         agent.restart(behind=row.is_behind)
-        agent.ended, agent.brief, agent.promoted = row.sums, row.sums.brief, row.is_promoted
+        agent.ended, agent.promoted = row.sums, row.is_promoted
         agent.outcome = None if row.is_at_work else row.sums.outcome
         said = self.history.store.last_of(start.session, UserMessage.TYPE)
         agent.is_begun = said is not None and said.seq >= self._first_own(agent)
@@ -387,30 +400,15 @@ class SubAgents:
     def _claim(self, agent: SubAgent) -> str:
         agent.claimed = True
         where = f" Its messages are `{agent.session}#N`." if agent.session else ""
-        return agent.brief or f"{agent.name}: {agent.outcome}. {agent.reason}".strip() + where
+        return agent.ended.brief or f"{agent.name}: {agent.outcome}. {agent.reason}".strip() + where
 
     # One of them at work.
 
     def _begin(self, agent: SubAgent) -> None:
         agent.restart(behind=agent.behind)
         if agent.session:
-            start = self._start(agent, agent.prompts[0])
-            self.history.report(replace(start, again=True))
+            self.history.report(replace(agent.start, task=agent.prompts[0], again=True))
         agent.work = asyncio.create_task(self._work(agent), name=f"sub-agent {agent.name}")
-
-    def _start(self, agent: SubAgent, task: str) -> SubAgentStart:
-        order = agent.order
-        return SubAgentStart(
-            tool_call_id=order.call,
-            task=task,
-            model=agent.model,
-            max_steps=self._limits.max_steps,
-            agent=order.agent.name if order.agent is not None else "",
-            name=agent.name,
-            session=agent.session,
-            fork=order.fork,
-            background=order.background,
-        )
 
     async def _work(self, agent: SubAgent) -> None:
         started, brief = time.monotonic(), ""
@@ -437,7 +435,7 @@ class SubAgents:
             outcome = agent.halted or "stopped"
         except Exception as error:  # whatever a provider or a disk raises: the model goes on without it
             _log.exception("the sub-agent %s failed", agent.name)
-            agent.reason = describe_error(error, model=agent.model).message
+            agent.reason = describe_error(error, model=agent.start.model).message
         finally:
             self._close(agent)
             agent.turns = None
@@ -458,11 +456,12 @@ class SubAgents:
         """Begin its session, or go on with it."""
         order, sessions = agent.order, self.sessions
         if not agent.session:
-            agent.model = await sessions.model(order)
-            agent.session = sessions.create(order, agent.name, agent.model)
-            self.history.append(self._start(agent, order.task))
+            model = await sessions.model(order)
+            session = sessions.create(order, agent.name, model)
+            agent.start = replace(agent.start, model=model, session=session)
+            self.history.append(agent.start)
         heard = partial(self._heard, agent)
-        turns = await sessions.open(order, agent.name, agent.session, agent.model, heard, closing)
+        turns = await sessions.open(order, agent.name, agent.session, agent.start.model, heard, closing)
         agent.turns = turns
         return turns
 
@@ -490,7 +489,7 @@ class SubAgents:
     def _ended(self, agent: SubAgent, outcome: SubAgentOutcome, brief: str) -> None:
         reason = agent.reason if outcome not in ("done", "cancelled") else ""
         agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
-        agent.outcome, agent.brief = outcome, brief
+        agent.outcome = outcome
         # First: whoever waits must hear of it also where the log takes no more.
         self._changed.set()
         self.history.report(agent.ended)
@@ -520,16 +519,7 @@ class SubAgents:
             case AssistantMessage() as said:
                 agent.said, agent.cut = said.text, said.interrupted
                 agent.calls, agent.open_calls = {}, set(said.call_ids)
-                agent.step = SubAgentStep(
-                    tool_call_id=agent.order.call,
-                    text=said.text,
-                    model=said.model,
-                    input_tokens=said.input_tokens,
-                    output_tokens=said.output_tokens,
-                    cache_read_tokens=said.cache_read_tokens,
-                    cache_write_tokens=said.cache_write_tokens,
-                    cost_usd=said.cost_usd,
-                )
+                agent.step = like(SubAgentStep, said, tool_call_id=agent.order.call)
                 if _fresh(with_step(agent.ended, agent.step)) > self._limits.max_tokens:
                     agent.halt(f"It used up its {self._limits.max_tokens:,} tokens.")
             case ToolCall(tool_call_id=id, name=name, args=args):
