@@ -2,13 +2,11 @@
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 
 from tui_app.cli.command import Command, Program
 from tui_app.cli.options import JSON, option
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.cli.program import latest_session
-from tui_app.session.lock import holder_process
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.text import one_line, price_text, tokens
@@ -22,8 +20,7 @@ def execute(program: Program, args: argparse.Namespace) -> None:
     with program.sessions() as store:
         info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
         lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
-        # Who writes a session on a server only its own connection knows.
-        is_open = not isinstance(program.database, Path) or holder_process(lock) != 0
+        is_open = bool(store.holder(info.id, lock))
         found = [_as_seen(each, is_open=is_open) for each in reversed(read_sent_agents(store, info.id))]
     if args.json:
         print_json({"session": info.id, "agents": [each.to_json() for each in found]})

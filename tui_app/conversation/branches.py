@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief
 from tui_app.context.message_marks import inbox_message, merged_brief, merged_text
 from tui_app.context.secrets import mask_secrets
 from tui_app.conversation.branch_files import FilesOfBranch, earlier_contents, files_of_branch
-from tui_app.conversation.handoff import brief_of_session, with_session
+from tui_app.conversation.handoff import brief_of_session
 from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of

@@ -1,7 +1,6 @@
 """Handing a session over: a brief is made of it, and a new session begins with that. The old one stays."""
 
 import asyncio
-import re
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import UnknownModel
 from tui_app.agent.turn import RetryRules
-from tui_app.context.binding.forms import SOURCES
+from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
@@ -119,7 +118,8 @@ async def _draft(
     settings, history, store = opening.settings, inspection.history, inspection.store
     source = store.info(history.session)
     said = any(is_prompt(item.message) for item in history.everything())
-    if not said and newest_event(store, source.id, Handoff) is None:
+    handed = newest_event(store, source.id, Handoff)
+    if not said and handed is None:
         raise HandoffRefused(NOTHING_SAID)
     if _is_answering(history):
         raise HandoffRefused(BUSY)
@@ -134,7 +134,7 @@ async def _draft(
             *goal_additions(store, source.id),
             *(each for each in inspection.extras.additions() if each.tool),
         ],
-        carried=_carried(handed) if (handed := newest_event(store, source.id, Handoff)) else "",
+        carried=with_session(brief_of(handed.text), handed.from_session) if handed is not None else "",
         heard=heard,
     )
     room = history.usage().window.effective // 2
@@ -157,30 +157,6 @@ async def brief_of_session(inspection: Inspection, opening: Opening, *, extract:
     brief = await writer.write(writers.choose("manual"), extract=extract)
     unknown = "" if extract else inspection.unknown.rstrip(".")
     return replace(brief, reason=unknown or brief.reason)
-
-
-_NUMBER = re.compile(r"#(\d+)")
-_PROMPT = re.compile(r"- #\d+(?=(?: \(latest\))?: )")
-"""How a line begins that holds a prompt, word for word."""
-
-
-def _carried(handed: Handoff) -> str:
-    """The brief that a session began with; its numbers bear the name of the session they are of."""
-    return with_session(brief_of(handed.text), handed.from_session)
-
-
-def with_session(text: str, session: str, above: int = 0) -> str:
-    """A brief whose log numbers above one bear the name of the session they are of."""
-
-    def named(numbers: str) -> str:
-        return _NUMBER.sub(lambda one: f"{session}{one[0]}" if int(one[1]) > above else one[0], numbers)
-
-    def line_of(line: str) -> str:
-        if found := _PROMPT.match(line):
-            return f"{named(found[0])}{line[found.end() :]}"
-        return SOURCES.sub(lambda form: form[0].replace(form[2], named(form[2]), 1), line)
-
-    return "\n".join(map(line_of, text.splitlines()))
 
 
 def _is_answering(history: SessionHistory) -> bool:

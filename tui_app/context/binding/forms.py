@@ -14,6 +14,8 @@ SOURCES = re.compile(
 """A form at the end of a statement, ours or a model's."""
 MARK = re.compile(r"\((?:unchecked|not in the log|unconfirmed|doubtful|open|done|in progress)\)")
 _HANDLE = re.compile(r"#(-?\d{1,9})(?:\s?[–—-]\s?#?(\d{1,9}))?")
+_PROMPT = re.compile(r"- #\d+(?=(?: \(latest\))?: )")
+"""How a line begins that holds a prompt, word for word."""
 _MOST_IN_RANGE = 30
 _STOPS = (".", "。", "!", "?", "…")
 
@@ -52,3 +54,17 @@ def numbers_only(notes: str) -> str:
         notes = notes.replace(f" {mark}", "")
     notes = SOURCES.sub(lambda form: f"({form[2]})", notes)
     return re.sub(rf" {MARK.pattern}(?=[ \t]*$)", "", notes, flags=re.MULTILINE)
+
+
+def with_session(text: str, session: str, above: int = 0) -> str:
+    """A brief whose log numbers above one bear the name of the session they are of."""
+
+    def named(numbers: str) -> str:
+        return re.sub(r"#(\d+)", lambda one: f"{session}{one[0]}" if int(one[1]) > above else one[0], numbers)
+
+    def line_of(line: str) -> str:
+        if found := _PROMPT.match(line):
+            return f"{named(found[0])}{line[found.end() :]}"
+        return SOURCES.sub(lambda form: form[0].replace(form[2], named(form[2]), 1), line)
+
+    return "\n".join(map(line_of, text.splitlines()))

@@ -1,11 +1,9 @@
 """What comes back of a sub-agent: its words, each line with its source, and what its log has beside them."""
 
-import re
 from collections.abc import Sequence
-from functools import partial
 
 from tui_app.context.binding.bind import Binder
-from tui_app.context.binding.forms import SOURCES
+from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.sections import Count, deeds_section
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.view import Item
@@ -29,14 +27,4 @@ def agent_brief(items: Sequence[Item], said: str, *, session: str, since: int, c
     own = Ledger.from_items([item for item in items if item.key >= since])
     bound = Binder.over(items).bind(words).text if words.strip() else ""
     deeds = deeds_section(own, _DEEDS_TOKENS, count, alive=()).text
-    named = partial(SOURCES.sub, partial(_named, session, since))
-    return "\n\n".join(filter(None, map(named, (bound, deeds))))
-
-
-def _named(session: str, since: int, form: re.Match[str]) -> str:
-    """A form in which the numbers of the sub-agent's own messages have the name of their session."""
-
-    def name(handle: re.Match[str]) -> str:
-        return f"{session}{handle[0]}" if int(handle[0][1:]) >= since else handle[0]
-
-    return form[0].replace(form[2], re.sub(r"#\d+", name, form[2]), 1)
+    return with_session("\n\n".join(filter(None, (bound, deeds))), session, since - 1)
