@@ -80,16 +80,16 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
     "agent": 8_460,  # calls of a turn that was left
-    "cli": 3_928,  # sessions in the background: attach, stop, run --background
-    "context": 12_120,  # one reader of shell lines, for rules too
-    "conversation": 8_499,  # sessions in the background: left at a safe point, taken up again
+    "cli": 3_968,  # the sub-agents of a session in a shell
+    "context": 12_131,  # one reader of shell lines, for rules too
+    "conversation": 8_576,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
-    "events": 1_213,  # sessions in the background
+    "events": 1_215,  # sessions in the background
     "memory": 779,
-    "session": 8_881,  # sessions in the background: state, process, signals; compactions of Goose
+    "session": 8_944,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_306,  # own tools can be switched off
-    "ui": 17_243,  # sessions in the background: left, listed, come back
+    "ui": 17_246,  # sessions in the background: left, listed, come back
     "web": 357,
     "the ground floor": 3_221,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_987,  # a refusal that names nothing is believed the second time
