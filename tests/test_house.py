@@ -87,7 +87,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_215,  # sessions in the background
     "memory": 779,
-    "session": 8_944,  # the sub-agents of a session, read off its log; compactions of Goose
+    "session": 8_943,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_306,  # own tools can be switched off
     "ui": 17_246,  # sessions in the background: left, listed, come back
     "web": 357,

@@ -6,6 +6,7 @@ from typing import Any
 
 from tui_app.events import SessionStart, SubAgentEnd, SubAgentPromoted, SubAgentStart, SubAgentStep, data_of
 from tui_app.records import frozen, picked
+from tui_app.session.model_state import newest_records
 from tui_app.session.store import SessionNotFound, SessionStore
 
 ENDED = "The program ended first."
@@ -41,15 +42,14 @@ class SentAgent:
 def read_sent_agents(store: SessionStore, session: str) -> Sequence[SentAgent]:
     """Those of one session, the oldest first; none of another session whose log a fork has taken over."""
     found: dict[str, SentAgent] = {}
-    for head in reversed(list(store.newest(session, (SubAgentStart.TYPE, SubAgentEnd.TYPE)))):
-        record = store.record(session, head.seq)
-        match record.data if record is not None else None:
+    for record in reversed([*newest_records(store, session, SubAgentStart, SubAgentEnd)]):
+        match record.data:
             case SubAgentStart(again=True, name=name) if name in found:
-                found[name] = replace(found[name], since=head.seq, is_behind=True, is_at_work=True)
+                found[name] = replace(found[name], since=record.seq, is_behind=True, is_at_work=True)
             case SubAgentStart(tool_call_id=call, name=name, background=behind) as start:
                 if _is_sent_by(store, session, start.session):
                     sums = SubAgentEnd(tool_call_id=call, outcome="done")
-                    found[name] = SentAgent(start=start, sums=sums, since=head.seq, is_behind=behind)
+                    found[name] = SentAgent(start=start, sums=sums, since=record.seq, is_behind=behind)
             case SubAgentEnd(tool_call_id=call) as end:
                 # Some servers give calls of different turns one id.
                 of_call = [each for each in found.values() if each.start.tool_call_id == call]
@@ -71,10 +71,10 @@ def _is_sent_by(store: SessionStore, session: str, child: str) -> bool:
 def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
     """With the steps behind which no end stands."""
     sums = row.sums
-    for head in store.newest(session, (SubAgentStep.TYPE,)) if row.is_at_work else ():
-        if head.seq < row.since:
+    for record in newest_records(store, session, SubAgentStep) if row.is_at_work else ():
+        if record.seq < row.since:
             break
-        step = data_of(store.record(session, head.seq), SubAgentStep)
+        step = data_of(record, SubAgentStep)
         if step is not None and step.tool_call_id == row.start.tool_call_id:
             sums = with_step(sums, step)
     promoted = store.last_of(row.start.session, SubAgentPromoted.TYPE) is not None
