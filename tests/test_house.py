@@ -81,17 +81,17 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 MOST_CODE = {
     "agent": 8_460,  # calls of a turn that was left
     "cli": 3_968,  # the sub-agents of a session in a shell
-    "context": 12_131,  # one reader of shell lines, for rules too
-    "conversation": 8_576,  # what sub-agents have used, said and asked is kept beyond their ends
+    "context": 12_101,  # one reader of shell lines, for rules too
+    "conversation": 8_563,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_215,  # sessions in the background
     "memory": 779,
-    "session": 8_943,  # the sub-agents of a session, read off its log; compactions of Goose
+    "session": 8_928,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_306,  # own tools can be switched off
     "ui": 17_246,  # sessions in the background: left, listed, come back
     "web": 357,
-    "the ground floor": 3_221,  # places that programs obey, hosts of rules, steps that errors offer
+    "the ground floor": 3_227,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_987,  # a refusal that names nothing is believed the second time
 }
 """Lines of code of each room at most."""

@@ -186,6 +186,19 @@ def _whole_percent(used: int, limit: int, marks: Iterable[float]) -> int:
     return used * 100 // limit if ahead else share
 
 
+@frozen
+class Overhead:
+    """What the size of a request is worked out from, besides its messages."""
+
+    window: ContextWindow
+    fixed: Breakdown = field(default_factory=Breakdown)
+    """What each request carries, instructions and tools, as counted without any factor."""
+    factor: float = 1.0
+    """Real tokens of the model per counted token."""
+    growth: Growth | None = None
+    """By how many of them a request grows with what is added; None while that is not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
     """What the next request would hold: the state of the gauge.

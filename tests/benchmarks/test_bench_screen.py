@@ -35,7 +35,7 @@ from tui_app.context.counting.encodings import NEAREST, TextCounter
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.paths import Paths
-from tui_app.usage import Breakdown, ContextWindow
+from tui_app.usage import ContextWindow, Overhead
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
@@ -268,7 +268,7 @@ def add_one(tally: Tally, counter: TokenCounter, number: int) -> float:
     request = ModelRequest(parts=[UserPromptPart(f"And what about the {words(number, 200)}?")])
     started = perf_counter()
     tally.add(MessageWeight(key=BENCH_GAUGE_MESSAGES + number, tokens=counter.message(request)))
-    usage = tally.usage(BENCH_GAUGE_WINDOW, Breakdown(), model="openai:scripted")
+    usage = tally.usage(Overhead(BENCH_GAUGE_WINDOW), model="openai:scripted")
     took = perf_counter() - started
     assert usage.messages == tally.messages
     return took

@@ -26,7 +26,7 @@ from tui_app.context.policy import PLIMSOLL
 from tui_app.context.view import Item, to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Fact
-from tui_app.usage import Breakdown
+from tui_app.usage import Overhead
 
 # Short ways to write a history down, for the tests of facts and summaries.
 
@@ -124,7 +124,7 @@ MESSAGES = st.lists(_MESSAGE, max_size=8)
 def viewed(messages: Sequence[ModelMessage], window: int = 20_000) -> ListHistory:
     view = ListHistory(plain_counter(), Heard())
     view.sync(messages)
-    view.fix(resolve_window(setting=window), Breakdown(), "m")
+    view.set_overhead(Overhead(resolve_window(setting=window)), "m")
     return view
 
 

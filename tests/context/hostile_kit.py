@@ -25,7 +25,7 @@ from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummaris
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
 from tui_app.session.sqlite_store import SqliteStore
-from tui_app.usage import Breakdown
+from tui_app.usage import Overhead
 
 WINDOW = 16_000
 TURNS = 24
@@ -209,7 +209,7 @@ def list_arena(provider: Provider) -> Arena:
     """On the list of somebody's own agent."""
     heard = Heard()
     history = ListHistory(plain_counter(), heard)
-    history.fix(resolve_window(setting=WINDOW), Breakdown(), "m")
+    history.set_overhead(Overhead(resolve_window(setting=WINDOW)), "m")
     add(history, TURNS)
     return arena(history, provider, heard)
 
@@ -224,6 +224,6 @@ def session_arena(provider: Provider, store: SqliteStore, path: Path) -> Arena:
             heard(record.data)
 
     history = opened(store, session, Records(), path)
-    history.fix(resolve_window(setting=WINDOW), Breakdown(), "a:b")
+    history.set_overhead(Overhead(resolve_window(setting=WINDOW)), "a:b")
     add(history, TURNS)
     return arena(history, provider, heard, path / session)

@@ -29,7 +29,7 @@ from tui_app.context.view import safe_cuts
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionStart, Truncation
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Overhead
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
@@ -199,7 +199,7 @@ async def test_case_l_a_commit_that_fails_leaves_the_view_as_it_was() -> None:
 
     view = Broken(plain_counter(), Heard())
     view.sync(long_conversation(20))
-    view.fix(resolve_window(setting=20_000), Breakdown(), "m")
+    view.set_overhead(Overhead(resolve_window(setting=20_000)), "m")
     before = as_bytes(live(view))
     assert (await compacted(view)).outcome == "failed"
     assert as_bytes(live(view)) == before
@@ -229,7 +229,7 @@ def _usage(tokens: int) -> object:
 async def test_case_n_a_smaller_window_is_compacted_into() -> None:
     view = viewed(long_conversation(20), window=100_000)
     assert PLIMSOLL.pressure(view.usage()) == "none"
-    view.fix(resolve_window(setting=6_000), Breakdown(), "small")
+    view.set_overhead(Overhead(resolve_window(setting=6_000)), "small")
     assert PLIMSOLL.pressure(view.usage()) == "blocking"
     compactor = Compactor(view, PLIMSOLL, PlainHost((Writer(),)))
     compactor.start("model_switch")

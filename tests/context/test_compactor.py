@@ -34,7 +34,7 @@ from tui_app.context.summaries.writer import (
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Overhead
 
 
 @dataclass
@@ -55,7 +55,7 @@ def bench(
     heard, writer = Heard(), writer or Writer()
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(turns))
-    history.fix(resolve_window(setting=window), Breakdown(), "m")
+    history.set_overhead(Overhead(resolve_window(setting=window)), "m")
     return Bench(heard, history, writer, Compactor(history, policy, PlainHost((writer,))))
 
 
@@ -240,7 +240,7 @@ async def test_files_that_cannot_be_written_fail_the_job() -> None:
     at = bench()
     full = FullDisk(plain_counter(), at.heard)
     full.sync(long_conversation(20))
-    full.fix(resolve_window(setting=20_000), Breakdown(), "m")
+    full.set_overhead(Overhead(resolve_window(setting=20_000)), "m")
     compactor = Compactor(full, PLIMSOLL, PlainHost((at.writer,)))
     compactor.start("manual")
     complete = await compactor.finish()
@@ -421,7 +421,7 @@ async def test_a_cancelled_job_is_not_started_again_at_once() -> None:
 def full(at: Bench, reserve: int) -> None:
     """Give the bench a window in which its view is above the blocking mark."""
     limit = round(at.history.usage().total / 0.96)
-    at.history.fix(ContextWindow(limit=limit, source="setting", reserve=reserve), Breakdown(), "m")
+    at.history.set_overhead(Overhead(ContextWindow(limit=limit, source="setting", reserve=reserve)), "m")
     assert PLIMSOLL.pressure(at.history.usage()) == "blocking"
 
 
@@ -499,7 +499,7 @@ async def test_another_window_is_another_case() -> None:
     at = bench(writer=Writer(gate=asyncio.Event()))
     at.compactor.start("background")
     at.compactor.cancel()
-    at.history.fix(resolve_window(setting=8_000), Breakdown(), "small")
+    at.history.set_overhead(Overhead(resolve_window(setting=8_000)), "small")
     assert at.compactor.wanted("blocking")
 
 
@@ -540,7 +540,7 @@ class Asked:
 def compactor(heard: Heard, writer: Writer, before: Asked) -> Compactor:
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(20))
-    history.fix(resolve_window(setting=20_000), Breakdown(), "m")
+    history.set_overhead(Overhead(resolve_window(setting=20_000)), "m")
 
     class Host(PlainHost):
         async def before(self, start: CompactionStart) -> str | Veto:
@@ -627,7 +627,7 @@ def session_of(view: ListHistory) -> Session:
 def view_and_plan(turns: int = 20, window: int = 20_000) -> tuple[ListHistory, Plan]:
     view = ListHistory(plain_counter())
     view.sync(long_conversation(turns))
-    view.fix(resolve_window(setting=window), Breakdown(system=100), "m")
+    view.set_overhead(Overhead(resolve_window(setting=window), Breakdown(system=100)), "m")
     plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="manual")
     assert isinstance(plan, Plan)
     return view, replace(plan, focus="files")
@@ -709,7 +709,7 @@ async def test_what_is_dense_in_tokens_is_cut_until_the_result_fits() -> None:
             *shell("make"),
         ]
     )
-    view.fix(resolve_window(setting=8_000), Breakdown(system=3_500), "m")
+    view.set_overhead(Overhead(resolve_window(setting=8_000), Breakdown(system=3_500)), "m")
     plan = plan_compaction(
         view.items(), view.usage(), lambda item: view.weigh(item).total, PLIMSOLL, trigger="model_switch"
     )

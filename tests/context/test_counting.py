@@ -52,7 +52,7 @@ from tui_app.context.policy import SLIDING_WINDOW, Recent
 from tui_app.context.requests.builder import usage_as_sent
 from tui_app.context.view import boundary_of, to_messages
 from tui_app.events import CompactionStart
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds, Overhead
 
 # Message counting: every part type, by category, once each.
 
@@ -472,32 +472,34 @@ def answer(key: int, count: int, reported: int) -> MessageWeight:
 
 
 def test_without_a_report_the_count_counts() -> None:
-    usage = tally(user(1, 100), user(2, 50)).usage(WINDOW, Breakdown(tools=30), model="m", factor=2.0)
+    usage = tally(user(1, 100), user(2, 50)).usage(
+        Overhead(WINDOW, Breakdown(tools=30), factor=2.0), model="m"
+    )
     assert (usage.total, usage.exact, usage.messages) == (360, False, 2)
     assert usage.parts.tools == 60
 
 
 def test_a_report_plus_what_came_after() -> None:
     counted = tally(user(1, 100), answer(2, 50, 400), user(3, 10))
-    usage = counted.usage(WINDOW, Breakdown(), model="m", factor=1.5)
+    usage = counted.usage(Overhead(WINDOW, Breakdown(), factor=1.5), model="m")
     assert usage.total == 415
     assert usage.unmeasured == 415 - 240
     assert not usage.exact
-    assert tally(user(1, 100), answer(2, 50, 400)).usage(WINDOW, Breakdown(), model="m").exact
-    assert counted.usage(WINDOW, Breakdown(), model="m", counter_exact=True).exact
+    assert tally(user(1, 100), answer(2, 50, 400)).usage(Overhead(WINDOW), model="m").exact
+    assert counted.usage(Overhead(WINDOW), model="m", counter_exact=True).exact
 
 
 def test_a_report_below_the_count_scales_the_parts() -> None:
-    usage = tally(user(1, 300), answer(2, 100, 200)).usage(WINDOW, Breakdown(), model="m")
+    usage = tally(user(1, 300), answer(2, 100, 200)).usage(Overhead(WINDOW), model="m")
     assert usage.total == 200
     assert (usage.parts.user, usage.parts.assistant, usage.unmeasured) == (150, 50, 0)
 
 
 def test_the_scale_of_single_messages_is_that_of_the_parts() -> None:
     view = (user(1, 300), answer(2, 100, 200))
-    assert tally(*view).usage(WINDOW, Breakdown(), model="m").scale == 0.5
-    assert tally(*view).usage(WINDOW, Breakdown(), model="n", factor=1.5).scale == 1.5
-    assert tally(user(1, 10), answer(2, 10, 90)).usage(WINDOW, Breakdown(), model="m").scale == 1.0
+    assert tally(*view).usage(Overhead(WINDOW), model="m").scale == 0.5
+    assert tally(*view).usage(Overhead(WINDOW, Breakdown(), factor=1.5), model="n").scale == 1.5
+    assert tally(user(1, 10), answer(2, 10, 90)).usage(Overhead(WINDOW), model="m").scale == 1.0
 
 
 def picture(key: int, count: int, said: int = 0) -> MessageWeight:
@@ -508,19 +510,19 @@ def picture(key: int, count: int, said: int = 0) -> MessageWeight:
 def test_pictures_keep_the_figure_of_their_vendor(growth: Growth | None) -> None:
     """The factor that text has taught says nothing of them, before the first report and behind each."""
     fixed = Breakdown(tools=100)
-    new = tally(picture(1, 1_000, 40)).usage(WINDOW, fixed, model="m", factor=1.5, growth=growth)
+    new = tally(picture(1, 1_000, 40)).usage(Overhead(WINDOW, fixed, factor=1.5, growth=growth), model="m")
     assert (new.parts.attachments, new.parts.user, new.total) == (1_000, 60, 1_210)
     counted = tally(user(1, 100), MessageWeight(2, Breakdown(assistant=50), 400, "m", 80), picture(3, 1_000))
-    behind = counted.usage(WINDOW, fixed, model="m", factor=1.5, growth=growth)
+    behind = counted.usage(Overhead(WINDOW, fixed, factor=1.5, growth=growth), model="m")
     assert behind.total == pytest.approx(1_400, abs=60)
     assert behind.parts.attachments == 1_000
     # A view that was rewritten: the picture and what was said stay, the text in front has gone.
     counted = tally(user(1, 2_000), picture(2, 1_000), answer(3, 50, 4_225), user(4, 10))
     counted.reset([picture(2, 1_000), user(4, 10)], trusted=(9).__le__, newest=counted.newest)
-    after = counted.usage(WINDOW, fixed, model="m", factor=1.5)
+    after = counted.usage(Overhead(WINDOW, fixed, factor=1.5), model="m")
     assert after.total == pytest.approx(1_165, abs=3)
     # A report below the count is below it for all that there is.
-    low = tally(picture(1, 900), answer(2, 100, 500)).usage(WINDOW, Breakdown(), model="m")
+    low = tally(picture(1, 900), answer(2, 100, 500)).usage(Overhead(WINDOW), model="m")
     assert (low.parts.attachments, low.parts.assistant, low.total) == (450, 50, 500)
 
 
@@ -536,22 +538,22 @@ def test_the_text_of_a_file_is_text(words: WordCounter) -> None:
 
 
 def test_the_report_of_another_model_does_not_count() -> None:
-    assert tally(user(1, 100), answer(2, 50, 900)).usage(WINDOW, Breakdown(), model="n").total == 150
+    assert tally(user(1, 100), answer(2, 50, 900)).usage(Overhead(WINDOW), model="n").total == 150
 
 
 def test_reports_from_before_a_rewrite_do_not_count() -> None:
     counted = Tally()
     view = [user(1, 100), answer(2, 50, 900), user(9, 10)]
     counted.reset(view, trusted=(3).__le__)
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 160
+    assert counted.usage(Overhead(WINDOW), model="m").total == 160
     counted.reset(view, trusted=(2).__le__)
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 910
+    assert counted.usage(Overhead(WINDOW), model="m").total == 910
     assert counted.messages == 3
 
 
 def test_a_report_far_below_the_count_is_not_believed() -> None:
     counted = tally(user(1, 4_000), answer(2, 10, 2_000))
-    usage = counted.usage(WINDOW, Breakdown(), model="m")
+    usage = counted.usage(Overhead(WINDOW), model="m")
     assert usage.total == 4_010
     assert not usage.exact
     assert is_silent_truncation(4_000, 2_000)
@@ -559,7 +561,7 @@ def test_a_report_far_below_the_count_is_not_believed() -> None:
 
 
 def test_an_empty_view_is_initial() -> None:
-    assert Tally().usage(WINDOW, Breakdown(system=5), model="m").is_initial
+    assert Tally().usage(Overhead(WINDOW, Breakdown(system=5)), model="m").is_initial
 
 
 def test_usage_as_json() -> None:
@@ -608,38 +610,40 @@ def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_droppe
     """What is smaller by our count is smaller on the gauge, whatever the provider counts."""
     fixed, long = Breakdown(tools=100), [user(1, 700), answer(2, 50, reported)]
     counted = tally(*long)
-    before = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    before = counted.usage(Overhead(WINDOW, fixed, factor=factor), model="m")
     assert before.total == pytest.approx(reported, abs=2)
     counted.reset([user(1, 400), answer(2, 50, reported)], trusted=(3).__le__, newest=counted.newest)
-    after = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    after = counted.usage(Overhead(WINDOW, fixed, factor=factor), model="m")
     assert after.total < before.total
     assert not after.exact
     counted.reset(long, trusted=(4).__le__, newest=counted.newest)
-    again = counted.usage(WINDOW, fixed, model="m", factor=factor)
+    again = counted.usage(Overhead(WINDOW, fixed, factor=factor), model="m")
     assert again.total == pytest.approx(reported, abs=3)
-    assert counted.usage(WINDOW, fixed, model="n", factor=factor).total == pytest.approx(850 * factor, abs=2)
+    assert counted.usage(Overhead(WINDOW, fixed, factor=factor), model="n").total == pytest.approx(
+        850 * factor, abs=2
+    )
 
 
 def test_a_low_report_of_a_small_view_says_little_of_a_large_one() -> None:
     counted = tally(user(1, 1_000), answer(2, 0, 300))
     counted.reset([user(1, 20_000)], trusted=(3).__le__, newest=counted.newest)
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 12_000
+    assert counted.usage(Overhead(WINDOW), model="m").total == 12_000
 
 
 def test_hidden_thoughts_are_not_multiplied_with_a_view_that_comes_back() -> None:
     counted = tally(user(1, 100), answer(2, 50, 5_000))
     counted.reset([user(1, 6_000)], trusted=(3).__le__, newest=counted.newest)
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 6_000 + 4_850
+    assert counted.usage(Overhead(WINDOW), model="m").total == 6_000 + 4_850
 
 
 def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
     counted = tally(user(1, 1_000), answer(2, 0, 800))
     counted.reset([user(1, 500)], trusted=(3).__le__, newest=counted.newest)
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 400
+    assert counted.usage(Overhead(WINDOW), model="m").total == 400
     counted.add(user(4, 100))
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 480
+    assert counted.usage(Overhead(WINDOW), model="m").total == 480
     counted.add(answer(5, 10, 450))
-    assert counted.usage(WINDOW, Breakdown(), model="m").total == 450
+    assert counted.usage(Overhead(WINDOW), model="m").total == 450
 
 
 def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
@@ -661,19 +665,19 @@ def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
     for left, size in ((turns[3:], told(100, 600, 30)), (turns[::2] + turns[1::4], told(150, 1_200, 30))):
         counted = tally(*turns)
         counted.reset(left, trusted=(9).__le__, newest=counted.newest)
-        before = counted.usage(WINDOW, fixed, model="m", factor=mean)
-        after = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+        before = counted.usage(Overhead(WINDOW, fixed, factor=mean), model="m")
+        after = counted.usage(Overhead(WINDOW, fixed, factor=mean, growth=growth), model="m")
         assert after.total == pytest.approx(size, rel=0.005)
         assert abs(after.total - size) < abs(before.total - size)
         assert sum(after.breakdown.values()) == after.total
     counted = tally(*turns, user(7, 40))
-    said = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+    said = counted.usage(Overhead(WINDOW, fixed, factor=mean, growth=growth), model="m")
     assert said.total == pytest.approx(told(190, 1_200, 60), rel=0.005), "the answer too, as it is sent back"
     for model, thought, beside in (("m", 120, 9), ("n", 0, 0)):
         thinks = MessageWeight(2, Breakdown(thinking=120, around=9), model=model)
         counted = tally(turns[0], thinks, *turns[2:])
         counted.reset(turns[3:], trusted=(9).__le__, newest=counted.newest)
-        known = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=growth)
+        known = counted.usage(Overhead(WINDOW, fixed, factor=mean, growth=growth), model="m")
         gone = told(150, 1_200, 60) - growth.of(Kinds(50 + 600 + thought, 600, 0, 0, thought, beside))
         assert known.total == pytest.approx(gone, abs=2), "another model's thoughts were sent to nobody"
     for strange in (4, 12):
@@ -683,15 +687,16 @@ def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
         counted = tally(turns[0], replace(turns[1], model="n"), *turns[2:5], last)
         counted.reset([*turns[3:5], last], trusted=(9).__le__, newest=counted.newest)
         without, known = (
-            counted.usage(WINDOW, fixed, model="m", factor=mean, growth=each).total for each in (None, growth)
+            counted.usage(Overhead(WINDOW, fixed, factor=mean, growth=each), model="m").total
+            for each in (None, growth)
         )
         size = told(100, 600, 30)
         assert known == pytest.approx(size, rel=0.03)
         assert abs(known - size) < abs(without - size)
     counted = tally(*turns, user(7, 40))
     counted.reset([user(8, 2)], trusted=(9).__le__, newest=counted.newest)
-    least = counted.usage(WINDOW, fixed, model="m", factor=mean).total / 1.3
-    wild = counted.usage(WINDOW, fixed, model="m", factor=mean, growth=Growth(4.0, 0.0, 40.0))
+    least = counted.usage(Overhead(WINDOW, fixed, factor=mean), model="m").total / 1.3
+    wild = counted.usage(Overhead(WINDOW, fixed, factor=mean, growth=Growth(4.0, 0.0, 40.0)), model="m")
     assert wild.total == pytest.approx(least, abs=3), "whatever was learnt, its share bounds it"
 
 

@@ -57,7 +57,7 @@ from tui_app.events import (
     Truncation,
     UsageInfo,
 )
-from tui_app.usage import Breakdown
+from tui_app.usage import Breakdown, Overhead
 
 # When the governor starts and waits, in real runs of pydantic-ai agents.
 
@@ -688,7 +688,7 @@ async def test_what_is_larger_than_a_minute_may_have_is_not_waited_for() -> None
 def view_of(turns: int, counter: TokenCounter | None = None) -> ListHistory:
     view = ListHistory(counter or plain_counter())
     view.sync([*long_conversation(turns), ModelRequest(parts=[UserPromptPart("Go on.")])])
-    view.fix(resolve_window(setting=10**9), Breakdown(), "m", 1.1)
+    view.set_overhead(Overhead(resolve_window(setting=10**9), Breakdown(), 1.1), "m")
     return view
 
 
@@ -698,7 +698,7 @@ def one_pass(view: ListHistory) -> None:
 
 
 def cut_pass(view: ListHistory) -> None:
-    view.fix(resolve_window(setting=view.usage().total // 2), Breakdown(), "m", 1.1)
+    view.set_overhead(Overhead(resolve_window(setting=view.usage().total // 2), Breakdown(), 1.1), "m")
     assert build(view, [], PLIMSOLL).truncation is not None
 
 

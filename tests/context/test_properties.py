@@ -29,7 +29,7 @@ from tui_app.context.truncator import truncate
 from tui_app.context.view import Item, choose_boundary, safe_cuts, sections, split_at, to_messages
 from tui_app.context.window_limits import ContextTooLarge
 from tui_app.context.windows import resolve_window
-from tui_app.usage import Breakdown, ContextWindow
+from tui_app.usage import Breakdown, ContextWindow, Overhead
 
 MANY = settings(max_examples=examples(400))
 WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])
@@ -38,7 +38,7 @@ WINDOWS = st.sampled_from([256, 512, 1_024, 2_048, 8_192, 128_000])
 def viewed(history: Sequence[ModelMessage], window: int, system: int = 0) -> ListHistory:
     view = ListHistory(TokenCounter(TextCounter("o200k_base")))
     view.sync(history)
-    view.fix(resolve_window(setting=window), Breakdown(system=system), "m")
+    view.set_overhead(Overhead(resolve_window(setting=window), Breakdown(system=system)), "m")
     return view
 
 
@@ -239,7 +239,7 @@ def test_a_stored_history_gives_the_same_bytes_every_time(history: list[ModelMes
 def test_pressure_is_exact_at_its_marks(limit: int, total: int) -> None:
     window = ContextWindow(limit=limit, source="setting")
     view = viewed([], 1)
-    view.fix(window, Breakdown(user=total), "m")
+    view.set_overhead(Overhead(window, Breakdown(user=total)), "m")
     pressure = PLIMSOLL.pressure(view.usage())
     if total == 0:
         assert pressure == "none"

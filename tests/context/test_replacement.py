@@ -65,7 +65,7 @@ from tui_app.context.policy import FORMS_MARKER as MARKER
 from tui_app.context.view import Item, cost_of, with_room
 from tui_app.events import CompactionComplete, Origin
 from tui_app.session.request_ledger import passages
-from tui_app.usage import Breakdown, ContextWindow
+from tui_app.usage import ContextWindow, Overhead
 
 # What stands in the place of what left.
 
@@ -254,7 +254,7 @@ async def files_restored(
 ) -> tuple[CompactionComplete, str]:
     view = ListHistory(plain_counter())
     view.sync([*begin, *long_conversation(30, size=400), *end])
-    view.fix(ContextWindow(limit=32_000, source="setting"), Breakdown(), "m")
+    view.set_overhead(Overhead(ContextWindow(limit=32_000, source="setting")), "m")
     before = view.usage().total
     compactor = Compactor(view, policy, disk)
     compactor.start("manual")
@@ -301,7 +301,7 @@ async def test_files_come_back_only_as_far_as_the_policy_has_room() -> None:
 def filled(turns: int = 20, limit: int = 32_000) -> ListHistory:
     view = ListHistory(plain_counter())
     view.sync(long_conversation(turns, size=400))
-    view.fix(ContextWindow(limit=limit, source="setting"), Breakdown(), "m")
+    view.set_overhead(Overhead(ContextWindow(limit=limit, source="setting")), "m")
     return view
 
 

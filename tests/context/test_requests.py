@@ -67,7 +67,7 @@ from tui_app.events import (
     payload_from_json,
     payload_to_json,
 )
-from tui_app.usage import Breakdown, ContextWindow
+from tui_app.usage import Breakdown, ContextWindow, Overhead
 
 # Building one request: what is left out, how far below the limit, and what is said about it.
 
@@ -84,7 +84,7 @@ def viewed(messages: Sequence[ModelMessage], window: int | ContextWindow, system
     view = ListHistory(plain_counter())
     view.sync(messages)
     resolved = resolve_window(setting=window) if isinstance(window, int) else window
-    view.fix(resolved, Breakdown(system=system), "m")
+    view.set_overhead(Overhead(resolved, Breakdown(system=system)), "m")
     return view
 
 

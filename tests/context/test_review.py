@@ -17,7 +17,7 @@ from tui_app.context.summaries.writer import SummaryTask
 from tui_app.context.view import to_messages
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionAwaited, CompactionComplete
-from tui_app.usage import Breakdown
+from tui_app.usage import Overhead
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
@@ -45,7 +45,7 @@ def compactor(writer: Writer | None = None, policy: Policy = PLIMSOLL) -> Compac
     heard = Heard()
     history = ListHistory(plain_counter(), heard)
     history.sync(long_conversation(40))
-    history.fix(resolve_window(setting=8_000), Breakdown(), "m")
+    history.set_overhead(Overhead(resolve_window(setting=8_000)), "m")
     wrote = writer or Writer()
     return Compactor(history, policy, PlainHost((wrote,)))
 

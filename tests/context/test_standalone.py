@@ -55,7 +55,7 @@ from tui_app.events import (
     Truncation,
     UsageInfo,
 )
-from tui_app.usage import Breakdown
+from tui_app.usage import Overhead
 
 # The governor in an agent that knows nothing of this program: one line, and nothing else.
 
@@ -709,7 +709,7 @@ def answered(text: str = "well", reported: int = 0) -> ModelResponse:
 def followed(*messages: ModelMessage) -> ListHistory:
     view = ListHistory(plain_counter(), Heard())
     view.sync(messages)
-    view.fix(resolve_window(setting=20_000), Breakdown(), "m")
+    view.set_overhead(Overhead(resolve_window(setting=20_000)), "m")
     return view
 
 

@@ -54,7 +54,7 @@ from tui_app.context.view import (
 )
 from tui_app.context.windows import resolve_window
 from tui_app.events import CompactionComplete, Payload
-from tui_app.usage import Breakdown
+from tui_app.usage import Breakdown, Overhead
 
 # Items, the sections they may be of, and the messages they become again.
 
@@ -213,7 +213,7 @@ def hidden(view: ListHistory) -> None:
 def view_of(messages: list[ModelMessage]) -> ListHistory:
     view = ListHistory(plain_counter())
     view.sync(messages)
-    view.fix(resolve_window(setting=8_000), Breakdown(system=50), "m")
+    view.set_overhead(Overhead(resolve_window(setting=8_000), Breakdown(system=50)), "m")
     return view
 
 

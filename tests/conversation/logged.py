@@ -20,7 +20,7 @@ from tui_app.conversation.session_history import Archive, SessionHistory
 from tui_app.events import AssistantMessage, Record, ToolResult, UserMessage
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
-from tui_app.usage import Breakdown, ContextWindow
+from tui_app.usage import Breakdown, ContextWindow, Overhead
 
 WINDOW = ContextWindow(limit=8_000, source="setting", reserve=500)
 FIXED = Breakdown(system=100, tools=200)
@@ -36,7 +36,7 @@ def opened(store: SqliteStore, session: str, records: list[Record], path: Path) 
         model="a:b",
     )
     history.load()
-    history.fix(WINDOW, FIXED, "a:b")
+    history.set_overhead(Overhead(WINDOW, FIXED), "a:b")
     return history
 
 

@@ -31,6 +31,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.sqlite_store import SqliteStore
+from tui_app.usage import Overhead
 
 
 def counted(history: SessionHistory) -> int:
@@ -80,7 +81,7 @@ def test_usage_after_each_step(history: SessionHistory) -> None:
 def test_factor_scales_what_is_counted(history: SessionHistory) -> None:
     filled(history)
     plain = history.usage().total
-    history.fix(WINDOW, FIXED, "a:b", 2.0)
+    history.set_overhead(Overhead(WINDOW, FIXED, 2.0), "a:b")
     assert history.usage().total == 2 * plain
     assert history.weigh(history.items()[0]).total * 0.5 == pytest.approx(
         history.counter.message(history.items()[0].message).total
@@ -97,7 +98,7 @@ def test_report_of_a_cut_request_is_not_believed(history: SessionHistory) -> Non
 def test_before_and_after_are_said_on_one_scale(history: SessionHistory, share: float) -> None:
     """The provider's figure in front of a rewrite and our count behind it made trimming look like growth."""
     filled(history)
-    history.fix(WINDOW, FIXED, "a:b", 1.3)
+    history.set_overhead(Overhead(WINDOW, FIXED, 1.3), "a:b")
     answer(history, "So it is.", reported=(round(counted(history) * share), 0))
     before = history.usage()
     assert before.exact
@@ -117,14 +118,14 @@ def test_before_and_after_are_said_on_one_scale(history: SessionHistory, share: 
     assert history.usage().total == pytest.approx(done.tokens_before, abs=3)
     assert back.data.tokens_before == done.tokens_after  # type: ignore[attr-defined]
     again = opened(history.store, history.session, [], history.archive.folder.path.parent)
-    again.fix(WINDOW, FIXED, "a:b", 1.3)
+    again.set_overhead(Overhead(WINDOW, FIXED, 1.3), "a:b")
     assert again.usage() == history.usage(), "the fold of the log is what was there"
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.37, 3.21])
 def test_commit_and_undo(history: SessionHistory, records: list[Record], factor: float) -> None:
     filled(history)
-    history.fix(WINDOW, FIXED, "a:b", factor)
+    history.set_overhead(Overhead(WINDOW, FIXED, factor), "a:b")
     items, before, json_before = list(history.items()), history.usage(), as_json(history)
     complete = history.commit(proposal(history, keep=3))
     assert complete.tokens_before == before.total
@@ -235,7 +236,7 @@ def test_newest_loads_only_the_end(history: SessionHistory, store: SqliteStore, 
 
 def test_gauge_is_shown_after_what_changes_it(history: SessionHistory, records: list[Record]) -> None:
     records.clear()
-    history.fix(WINDOW, FIXED, "a:b")
+    history.set_overhead(Overhead(WINDOW, FIXED), "a:b")
     assert records == []
     say(history, "Hello")
     shown = [record.data for record in records if isinstance(record.data, GaugeChanged)]

@@ -50,6 +50,7 @@ from tui_app.session.event_heads import MESSAGES, head_of
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.usage import Overhead
 
 SMALL = replace(
     PLIMSOLL,
@@ -371,7 +372,7 @@ class Session(RuleBasedStateMachine):
         """Another model goes on; what this one reported counts no more."""
         self.history.append(ModelChange(old=self.history.model, new=model))
         self.history.model = model
-        self.history.fix(WINDOW, FIXED, model)
+        self.history.set_overhead(Overhead(WINDOW, FIXED), model)
 
     @rule()
     def reopen(self) -> None:
@@ -465,7 +466,7 @@ class Session(RuleBasedStateMachine):
     def counts_are_those_of_a_full_recount(self) -> None:
         again = opened(self.store, self.session, [], Path(self.folder.name))
         again.model = self.history.model
-        again.fix(WINDOW, FIXED, again.model)
+        again.set_overhead(Overhead(WINDOW, FIXED), again.model)
         assert again.usage() == self.history.usage()
         counted = sum(again.counter.message(item.message).total for item in again.items())
         assert sum(weighed.tokens.total for weighed in self.history.view.weighed()) == counted

@@ -30,6 +30,7 @@ from tui_app.events import CompactionComplete, Record
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.user_view import fold_user_view
+from tui_app.usage import Overhead
 
 
 class Died(BaseException):
@@ -137,7 +138,7 @@ async def survives_dying(play: Play) -> bool:
     stays = [item for item in play.history.items() if item.key not in proposal.left]
     after = sorted(spoken([*(item.message for item in stays), proposal.message]))
     for place in range(100):
-        history.fix(play.history.usage().window, play.history.usage().parts, "offline")
+        history.set_overhead(Overhead(play.history.usage().window, play.history.usage().parts), "offline")
         with suppress(Died), failing_at(place, Died()):
             history.commit(proposal)
             return False  # the last place is behind everything

@@ -37,7 +37,7 @@ from tui_app.events import (
     ViewRewrite,
 )
 from tui_app.records import frozen
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth, Kinds
+from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Kinds, Overhead
 from tui_app.wires.answer_end import context_input
 
 
@@ -344,23 +344,8 @@ class History(Protocol):
         """Follow the messages that a run has added since the last request."""
         ...
 
-    def fix(
-        self,
-        window: ContextWindow,
-        fixed: Breakdown,
-        model: str,
-        factor: float = 1.0,
-        growth: Growth | None = None,
-    ) -> None:
-        """Set the window and the fixed tokens of every request to a model.
-
-        Args:
-            window: The model's window.
-            fixed: Counted tokens of instructions and tools.
-            model: Its name.
-            factor: Its real tokens per counted token.
-            growth: By how many of them a request grows with what is added, as far as that is known.
-        """
+    def set_overhead(self, overhead: Overhead, model: str) -> None:
+        """Set what every request to a model carries, and in which window."""
         ...
 
     def distrust(self) -> None:
@@ -408,6 +393,9 @@ def ignore(_happened: object) -> None:
     """A listener that ignores everything."""
 
 
+_NOT_MEASURED = Overhead(ContextWindow(limit=128_000, source="default"))
+
+
 @dataclass(slots=True)
 class ListHistory:
     """History of any pydantic-ai agent: the list of its messages, and nothing written to disk.
@@ -427,11 +415,8 @@ class ListHistory:
     """Whether a message is not to be sent; asked before every request."""
     _items: list[Item] = field(default_factory=list)
     _next: int = 1
-    _window: ContextWindow = field(default_factory=lambda: ContextWindow(limit=128_000, source="default"))
-    _fixed: Breakdown = field(default_factory=Breakdown)
+    _overhead: Overhead = _NOT_MEASURED
     _model: str = ""
-    _factor: float = 1.0
-    _growth: Growth | None = None
     _distrusted: bool = False
     _tally: Tally = field(default_factory=Tally)
     _counted_by_tokenizer: bool = False
@@ -469,20 +454,13 @@ class ListHistory:
 
     def weigh(self, item: Item) -> Breakdown:
         """Tokens of one message; the counter remembers it."""
-        return self.counter.message(item.message).scaled(self._factor)
+        return self.counter.message(item.message).scaled(self._overhead.factor)
 
     def usage(self) -> ContextUsage:
         """The estimate of the next request."""
         if self.counter.loaded != self._counted_by_tokenizer:
             self._recount()
-        return self._tally.usage(
-            self._window,
-            self._fixed,
-            model=self._model,
-            factor=self._factor,
-            growth=self._growth,
-            counter_exact=self.counter.exact,
-        )
+        return self._tally.usage(self._overhead, model=self._model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
@@ -534,17 +512,9 @@ class ListHistory:
         self._recount()
         self.listener(event)
 
-    def fix(
-        self,
-        window: ContextWindow,
-        fixed: Breakdown,
-        model: str,
-        factor: float = 1.0,
-        growth: Growth | None = None,
-    ) -> None:
+    def set_overhead(self, overhead: Overhead, model: str) -> None:
         """Set what every request carries."""
-        self._window, self._fixed, self._model = window, fixed, model
-        self._factor, self._growth = factor, growth
+        self._overhead, self._model = overhead, model
 
     def distrust(self) -> None:
         """Ignore the usage of the next answer."""

@@ -8,7 +8,7 @@ from pydantic_ai.models import Model
 
 from tui_app.context.windows import SMALLEST_WINDOW, Ceiling, LearntModels, answer_reserve, resolve_window
 from tui_app.records import frozen
-from tui_app.usage import ContextWindow
+from tui_app.usage import Breakdown, ContextWindow, Overhead
 from tui_app.wires.overflow import ContextOverflow
 
 _STEPS = (0.90, 0.80, 0.60, 0.50)
@@ -146,6 +146,11 @@ class Limits:
     def factor(self, model: Model) -> float:
         """Real tokens per counted token."""
         return self.learnt.factor(self.model_key(model))
+
+    def overhead(self, model: Model, fixed: Breakdown) -> Overhead:
+        """What each request to a model carries, and what is known of its window and tokenizer."""
+        growth = self.learnt.growth(self.model_key(model))
+        return Overhead(self.window(model), fixed, self.factor(model), growth)
 
     def observe(self, model: Model, counted: int, reported: int, *, plain: bool = True) -> float:
         """Learn from an answered request.

@@ -1,7 +1,7 @@
 """Looking at a session without opening it for writing: its view, measured for a model."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tui_app.agent.catalog import ModelShelf, listed_window
 from tui_app.agent.models import ModelNotReady
@@ -21,7 +21,7 @@ from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
-from tui_app.usage import Breakdown, ContextUsage
+from tui_app.usage import Breakdown, ContextUsage, Overhead
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Inspection:
 
     def measure(self, history: SessionHistory) -> None:
         """Tell another history of the session the same window and overhead."""
-        history.fix(self.usage().window, self.fixed, history.model, self.history.factor, self.history.growth)
+        history.set_overhead(replace(self.history.overhead, fixed=self.fixed), history.model)
 
     def close(self) -> None:
         self.store.close()
@@ -114,8 +114,7 @@ async def _measure(opening: Opening, history: SessionHistory, shelf: ModelShelf,
     except ModelNotReady as error:
         # Price lists know the window of many models that cannot be built.
         listed = resolve_window(setting=limits.setting, model=listed_window(history.model))
-        history.fix(listed, fixed, history.model)
+        history.set_overhead(Overhead(listed, fixed), history.model)
         return str(error)
-    growth = limits.learnt.growth(limits.model_key(model))
-    history.fix(limits.window(model), fixed, history.model, limits.factor(model), growth)
+    history.set_overhead(limits.overhead(model, fixed), history.model)
     return ""

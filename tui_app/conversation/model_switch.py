@@ -23,7 +23,7 @@ from tui_app.conversation.work import Switch
 from tui_app.events import EffortChange, ModelChange, Notice
 from tui_app.records import frozen
 from tui_app.settings.spec import EFFORTS
-from tui_app.usage import ContextUsage, ContextWindow
+from tui_app.usage import ContextUsage, ContextWindow, Overhead
 
 # What a change to another model would mean for a conversation, in numbers; nothing is changed.
 
@@ -173,7 +173,7 @@ class ModelSwitch:
         self.measure()
         if not history.window_known:
             assumed = resolve_window(setting=self.shelf.limits.setting)
-            history.fix(assumed, self.overhead.tokens(history.counter), history.model)
+            history.set_overhead(Overhead(assumed, self.overhead.tokens(history.counter)), history.model)
 
     async def current(self) -> Model:
         """The model that answers; what is counted from now on is counted by a real tokenizer.
@@ -205,8 +205,7 @@ class ModelSwitch:
         model, limits, history = self.shelf.built(self.history.model), self.shelf.limits, self.history
         if model is not None:
             carried = self.overhead.tokens(history.counter)
-            growth = limits.learnt.growth(limits.model_key(model))
-            history.fix(limits.window(model), carried, history.model, limits.factor(model), growth)
+            history.set_overhead(limits.overhead(model, carried), history.model)
 
     async def forecast(self, model: str) -> SwitchForecast:
         """What changing to another model would mean; nothing is changed.
@@ -269,19 +268,19 @@ class ModelSwitch:
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""
-        history, before = self.history, self.history.usage().window
-        factor, growth = history.factor, history.growth
+        history, before = self.history, self.history.overhead
         if fits(history.usage(), window):
             return True
         carried = self.overhead.tokens(history.counter)
-        history.fix(window, carried, history.model, max(factor, self.shelf.limits.factor(target)))
+        factor = max(before.factor, self.shelf.limits.factor(target))
+        history.set_overhead(Overhead(window, carried, factor), history.model)
         complete = await self.compactions.compact("model_switch")
         done = complete is not None and complete.outcome == "success"
         if done and fits(history.usage(), window):
             return True
         if done:
             self.compactions.restate(undo=True)
-        history.fix(before, carried, history.model, factor, growth)
+        history.set_overhead(replace(before, fixed=carried), history.model)
         return False
 
     async def load_tokenizer(self) -> None:

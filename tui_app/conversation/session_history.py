@@ -58,10 +58,10 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import CARRYING, LATER, MESSAGES, STAGES, Head, head_of, is_private
-from tui_app.session.model_state import Basis, excluded_in, known_of, newest_records, tally_of
+from tui_app.session.model_state import excluded_in, known_of, newest_records, tally_of
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
-from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Growth
+from tui_app.usage import Breakdown, ContextUsage, Overhead
 
 # The messages behind the heads of a view, read from the log when they are first needed.
 
@@ -314,7 +314,7 @@ class SessionHistory:
     window_known: bool = False
     withheld: frozenset[Path] = frozenset()
     secrets: Secrets = NO_SECRETS
-    _basis: Basis = field(default_factory=lambda: Basis(resolve_window()))
+    overhead: Overhead = field(default_factory=lambda: Overhead(resolve_window()))
     _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
     _distrusted: bool = False
@@ -330,7 +330,7 @@ class SessionHistory:
         self._rewritten()
         known = known_of(self.store, self.session)
         if known.window.limit > 0 and self.store.info(self.session).model == self.model:
-            self.window_known, self._basis = True, known.basis(self.view)
+            self.window_known, self.overhead = True, known.overhead(self.view)
 
     def newest(self) -> Sequence[ModelMessage]:
         """The visible messages from the last answer on; loads no others."""
@@ -353,12 +353,7 @@ class SessionHistory:
     @property
     def factor(self) -> float:
         """Real tokens of the current model per counted token."""
-        return self._basis.factor
-
-    @property
-    def growth(self) -> Growth | None:
-        """By how many of them a request grows with what is added, as far as that is known."""
-        return self._basis.growth
+        return self.overhead.factor
 
     def items(self) -> Sequence[Item]:
         if self._items is None:
@@ -430,23 +425,15 @@ class SessionHistory:
         return self.counter.message(item.message).scaled(self.factor)
 
     def usage(self) -> ContextUsage:
-        return self._basis.usage(self._tally, self.model, counter_exact=self.counter.exact)
+        return self._tally.usage(self.overhead, model=self.model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Nothing to do: everything a run adds is in the log before its next request."""
 
-    def fix(
-        self,
-        window: ContextWindow,
-        fixed: Breakdown,
-        model: str,
-        factor: float = 1.0,
-        growth: Growth | None = None,
-    ) -> None:
+    def set_overhead(self, overhead: Overhead, model: str) -> None:
         """Set what every request to the current model carries."""
-        basis = Basis(window, fixed, factor, growth)
-        if not self.window_known or basis != self._basis:
-            self.window_known, self._basis = True, basis
+        if not self.window_known or overhead != self.overhead:
+            self.window_known, self.overhead = True, overhead
             self.show_gauge()
 
     def distrust(self) -> None:
@@ -631,7 +618,7 @@ class SessionHistory:
         trial = self.view.copy()
         for head in heads:
             trial.apply(head)
-        return self._basis.usage(tally_of(trial), self.model)
+        return tally_of(trial).usage(self.overhead, model=self.model)
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if is_private(head):

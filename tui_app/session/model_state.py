@@ -33,34 +33,10 @@ from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView, in_ranges
 from tui_app.session.store import SessionStore
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, sum_breakdowns
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Overhead, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""
-
-
-@frozen
-class Basis:
-    """What the size of a request is worked out from, besides its messages."""
-
-    window: ContextWindow = UNKNOWN
-    fixed: Breakdown = field(default_factory=Breakdown)
-    """What each request carries, as counted without any factor."""
-    factor: float = 1.0
-    """Real tokens of the model per counted token."""
-    growth: Growth | None = None
-    """By how many of them a request grows with what is added; None while that is not known."""
-
-    def usage(self, tally: Tally, model: str, *, counter_exact: bool = False) -> ContextUsage:
-        """The estimate of the next request; for the arguments see :meth:`Tally.usage`."""
-        return tally.usage(
-            self.window,
-            self.fixed,
-            model=model,
-            factor=self.factor,
-            growth=self.growth,
-            counter_exact=counter_exact,
-        )
 
 
 def tally_of(view: AgentView) -> Tally:
@@ -89,14 +65,14 @@ class Known:
     goal: "Goal | None" = None
     """What the model works towards; None for nothing."""
 
-    def basis(self, view: AgentView) -> Basis:
+    def overhead(self, view: AgentView) -> Overhead:
         """What the size of the next request is worked out from, for a view."""
         carried = self.measured.carried if self.measured is not None else None
         if carried is None:
             fixed = fixed_part(view, self.measured)
         else:
             fixed = Breakdown(**{name: carried[name] for name in CATEGORIES if name in carried})
-        return Basis(self.window, fixed, self.factor, self.growth)
+        return Overhead(self.window, fixed, self.factor, self.growth)
 
     def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
         """The estimate of the next request, as the writer of the session makes it.
@@ -106,10 +82,10 @@ class Known:
             model: Its name.
             setting: Window the user has set, in tokens.
         """
-        basis = self.basis(view)
+        overhead = self.overhead(view)
         if setting:
-            basis = replace(basis, window=resolve_window(setting=setting))
-        return basis.usage(tally_of(view), model)
+            overhead = replace(overhead, window=resolve_window(setting=setting))
+        return tally_of(view).usage(overhead, model=model)
 
 
 def known_of(store: SessionStore, session: str) -> Known:

@@ -48,7 +48,7 @@ from tui_app.context.tool_results.results import results_of
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.view import Item, Rewrite, to_messages
 from tui_app.context.windows import resolve_window
-from tui_app.usage import Breakdown
+from tui_app.usage import Breakdown, Overhead
 
 
 def stages(cutoff: int, tokens: int, chars: int, lines: int) -> list[Stage]:
@@ -95,7 +95,7 @@ def after_writes(*, files: int, words_beside: int, share: float) -> StageRunner:
     messages += [words("tide " * words_beside), said("go on"), words("well"), said("and now?")]
     history.sync(messages)
     total = sum(history.weigh(item).total for item in history.items())
-    history.fix(resolve_window(setting=round(total / share)), Breakdown(), "scripted", 1.0)
+    history.set_overhead(Overhead(resolve_window(setting=round(total / share)), Breakdown(), 1.0), "scripted")
     disk = Disk(**{f"{number}.py": BODY for number in range(files)})
     around = StageHost(checksum=disk.checksum, contains=disk.contains)
     return StageRunner(policy=PLIMSOLL, history=history, count=len, around=around)
@@ -127,7 +127,7 @@ def reading(results: int, *, chars: int, policy: Policy, share: float = 0.85) ->
     history = ListHistory(plain_counter())
     read(history, 0, results, chars)
     total = sum(history.weigh(item).total for item in history.items())
-    history.fix(resolve_window(setting=round(total / share)), Breakdown(), "scripted", 1.0)
+    history.set_overhead(Overhead(resolve_window(setting=round(total / share)), Breakdown(), 1.0), "scripted")
     return StageRunner(policy=policy, history=history, count=len, around=StageHost())
 
 
@@ -211,7 +211,7 @@ async def test_one_long_result_is_cut_although_it_is_the_only_one(policy: Policy
     assert isinstance(history, ListHistory)
     history.sync([*to_messages(history.items()), said("and now?"), words("tide " * 100_000), said("go on")])
     total = sum(history.weigh(item).total for item in history.items())
-    history.fix(resolve_window(setting=round(total / 0.85)), Breakdown(), "scripted", 1.0)
+    history.set_overhead(Overhead(resolve_window(setting=round(total / 0.85)), Breakdown(), 1.0), "scripted")
     await relief.make_room()
     [part] = [part for item in history.items() for _, part in results_of(item)]
     assert str(part.content).startswith("0: xxx")
@@ -232,7 +232,7 @@ def reread(times: int, *, thinking: bool, cache: CacheRates | None = None) -> St
         messages += [said("look"), asked, result(f"r{number}", f"{number}: {BODY}"), words("seen")]
     history.sync([*messages, said("and now?")])
     total = sum(history.weigh(item).total for item in history.items())
-    history.fix(resolve_window(setting=round(total / 0.85)), Breakdown(), "scripted", 1.0)
+    history.set_overhead(Overhead(resolve_window(setting=round(total / 0.85)), Breakdown(), 1.0), "scripted")
     return StageRunner(policy=PLIMSOLL, history=history, count=len, around=StageHost(cache=lambda: cache))
 
 
@@ -254,7 +254,7 @@ async def test_what_is_superseded_makes_room_before_anything_is_archived(thinkin
 async def test_it_waits_where_it_costs_more_of_the_cache_than_it_saves() -> None:
     relief = reread(12, thinking=False, cache=CacheRates(kept=0.0, changed=1.0))
     wide = resolve_window(setting=1_000_000)
-    relief.history.fix(wide, Breakdown(), "scripted", 1.0)
+    relief.history.set_overhead(Overhead(wide, Breakdown(), 1.0), "scripted")
     relief.policy = replace(PLIMSOLL, stages=replace(PLIMSOLL.stages, superseded=Superseded()))
     before = relief.history.usage()
     await relief.make_room()

@@ -11,9 +11,9 @@ from tui_app.usage import (
     CATEGORIES,
     Breakdown,
     ContextUsage,
-    ContextWindow,
     Growth,
     Kinds,
+    Overhead,
     sum_breakdowns,
 )
 
@@ -203,26 +203,15 @@ class Tally:
         else:
             self._after = self._after + weighed.tokens
 
-    def usage(
-        self,
-        window: ContextWindow,
-        fixed: Breakdown,
-        *,
-        model: str,
-        factor: float = 1.0,
-        growth: Growth | None = None,
-        counter_exact: bool = False,
-    ) -> ContextUsage:
+    def usage(self, overhead: Overhead, *, model: str, counter_exact: bool = False) -> ContextUsage:
         """The one number behind gauge, triggers and reports.
 
         Args:
-            window: The model's context window.
-            fixed: Tokens of instructions and tool definitions, which every request carries.
-            model: The model the next request goes to.
-            factor: Real tokens of that model per counted token.
-            growth: By how many of them a request grows with what is added; None while that is not known.
+            overhead: What the next request carries, and in which window.
+            model: The model that it goes to.
             counter_exact: Whether counted tokens are those of the model's own tokenizer.
         """
+        window, fixed, factor, growth = overhead.window, overhead.fixed, overhead.factor, overhead.growth
         newest = self.newest
         before = newest.counted.plus(fixed.kinds)
         trusted = _is_trusted(newest, model, before.tokens, round(before.scaled(factor)), window.limit)

@@ -128,7 +128,7 @@ class Pipeline:
             behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
             version, messages = None, [*to_messages(self.history.kept()), *behind]
         self.history.sync(messages)
-        self._fix(request)
+        self._set_overhead(request)
         self.relief.arrivals()
         self.relief.share()
         if self.compactor is not None:
@@ -144,7 +144,7 @@ class Pipeline:
 
     def again(self, request: ModelRequestContext) -> ModelRequestContext:
         """Build another attempt from the view as it is now, or for another model."""
-        self._fix(request)
+        self._set_overhead(request)
         return self._outgoing(request)
 
     def formed(self, request: ModelRequestContext) -> ModelRequestContext:
@@ -195,7 +195,7 @@ class Pipeline:
         overflow = overflow_of_answer(response, self.limits.window(model).stated)
         if overflow is not None:
             self.limits.learn(model, overflow, meter.counted, plain=meter.plain)
-            self._fix(request)
+            self._set_overhead(request)
         elif meter.answered(request, response) and not self._warned:
             self._warned = True
             self.history.report(Notice(text=SILENT_TRUNCATION))
@@ -224,10 +224,10 @@ class Pipeline:
             said = SET_ABOVE_LIMIT if overflow.signal == PER_REQUEST else SET_TOO_LARGE
             text = said.format(limit=now.stated, model=request.model.model_name, set=was.stated)
             self.history.report(Notice(text=text))
-        self._fix(request)
+        self._set_overhead(request)
         if self._refused_by is not None:
             self.limits.end_retry(request.model)
-            self._fix(request)
+            self._set_overhead(request)
             window = self.history.usage().window
             requested = overflow.requested or self.history.usage().total
             raise ContextTooLarge(told.limit or window.stated, requested)
@@ -241,14 +241,13 @@ class Pipeline:
         if self.history.version != version:
             ctx.messages[:] = to_messages(self.history.kept())
 
-    def _fix(self, request: ModelRequestContext) -> None:
+    def _set_overhead(self, request: ModelRequestContext) -> None:
         """Tell the history what every request to this model carries."""
         model = self.model = unserved(request.model)
         if model.provider is not None:
             self.meter.count_as(self._adjusted(model).form.shown, model.model_name)
-        window, factor = self.limits.window(model), self.limits.factor(model)
-        growth = self.limits.learnt.growth(self.limits.model_key(model))
-        self.history.fix(window, self.meter.carried(request), model.model_name, factor, growth)
+        overhead = self.limits.overhead(model, self.meter.carried(request))
+        self.history.set_overhead(overhead, model.model_name)
 
     def _heavy(self, request: ModelRequestContext) -> str:
         """Name what fills most of the window before a word is said; empty where nothing does."""
