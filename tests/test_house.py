@@ -82,7 +82,7 @@ MOST_CODE = {
     "agent": 8_460,  # calls of a turn that was left
     "cli": 3_968,  # the sub-agents of a session in a shell
     "context": 12_101,  # one reader of shell lines, for rules too
-    "conversation": 8_563,  # what sub-agents have used, said and asked is kept beyond their ends
+    "conversation": 8_565,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_215,  # sessions in the background

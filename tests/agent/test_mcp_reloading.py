@@ -23,7 +23,7 @@ class Alone:
     def other_names(self) -> Collection[str]:
         return ()
 
-    def heard(self, status: McpStatus) -> None:
+    def on_status(self, status: McpStatus) -> None:
         pass
 
     def without(self, servers: object) -> None:

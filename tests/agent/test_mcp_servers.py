@@ -51,7 +51,7 @@ class Ours:
     def other_names(self) -> Collection[str]:
         return ("evil_echo",)
 
-    def heard(self, status: McpStatus) -> None:
+    def on_status(self, status: McpStatus) -> None:
         pass
 
     def without(self, servers: Sequence[McpStatus]) -> None:
@@ -366,7 +366,7 @@ async def test_a_server_that_sends_notifications_without_end_is_given_up(tmp_pat
     given_up = asyncio.Event()
 
     class Watching(Ours):
-        def heard(self, status: McpStatus) -> None:
+        def on_status(self, status: McpStatus) -> None:
             if status.state == "failed":
                 given_up.set()
 
@@ -387,7 +387,7 @@ async def test_a_list_that_has_changed_is_read_again(tmp_path: Path) -> None:
     grown, all_of_them = asyncio.Event(), list[McpServers]()
 
     class Watching(Ours):
-        def heard(self, status: McpStatus) -> None:
+        def on_status(self, status: McpStatus) -> None:
             if any(tool.name == "files_grown" for each in all_of_them for tool in each.statuses()[0].tools):
                 grown.set()
 

@@ -129,7 +129,7 @@ class Alone:
     def other_names(self) -> Sequence[str]:
         return ()
 
-    def heard(self, status: "McpStatus") -> None:
+    def on_status(self, status: "McpStatus") -> None:
         self.statuses.append(status)
 
     def without(self, servers: Sequence["McpStatus"]) -> None: ...

@@ -148,7 +148,7 @@ class AgentSessions:
         extras.history, extras.overhead = history, RequestOverhead()
         extras.overhead.servers = extras.servers.instructions
         extras.folders = FolderReader(history=history, project=extras.project)
-        bus.listen(extras.folders.heard)
+        bus.listen(extras.folders.on_record)
         extras.in_use = SkillsInUse(history, extras.project)
         reviews = Reviews(history.report)
         host = self.host(writers, reviews, extras)

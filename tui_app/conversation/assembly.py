@@ -396,7 +396,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     history.sync_files()
     files = SessionFiles(history, settings.session_files_mb << 20)
     files.tidy()
-    bus.listen(files.heard)
+    bus.listen(files.on_record)
     telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
     writers = SummaryWriters(
         history,
@@ -416,7 +416,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         resumed=bool(opening.session),
         report=history.report,
     )
-    bus.listen(hooks.heard)
+    bus.listen(hooks.on_record)
     extras = Extras(opening, history, bus)
     reviews = Reviews(history.report)
     host = _Host(writers.extractive(), writers, reviews, hooks, extras)
@@ -428,7 +428,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
     repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
     tooling.approvals.repeated = tooling.questions.repeated = repeats.about
     if opening.attended:
-        bus.listen(guards.heard)
+        bus.listen(guards.on_record)
     # From here on under the rules as the user changes them.
     judged, closed = tooling.approvals.judged, opening.paths.own_folders
     extras.project.may_read = file_gate(judged, opening.cwd, closed)

@@ -194,7 +194,7 @@ class Guards:
             if (done := _moment(history, key)) > tested and (history is self.history or done > begun)
         )
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Offer what a new prompt names, behind all that hears of the prompt, and read ahead."""
         if isinstance(record.data, UserMessage) and record.seq:
             loop = asyncio.get_running_loop()

@@ -351,14 +351,14 @@ class Hooks:
         runs = await self.run_hooks("stop", "", end)
         return next((run.said for run in runs if run.refuses), "")
 
-    def waits(self, trigger: str, event: Payload | Record) -> None:
+    def notify_waiting(self, trigger: str, event: Payload | Record) -> None:
         """Something waits for the user."""
         self._begin("waiting", trigger, event)
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
         return before_compaction(await self.run_hooks("preCompact", start.trigger, start))
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         match record.data:
             case CompactionComplete(trigger=trigger):
                 self._begin("postCompact", trigger, record)
@@ -367,9 +367,11 @@ class Hooks:
             case ApprovalRequested(id=id) | ServerAsked(id=id) if id not in self._waited:
                 # It is said again when more calls wait.
                 self._waited.add(id)
-                self.waits("approval" if isinstance(record.data, ApprovalRequested) else "question", record)
+                self.notify_waiting(
+                    "approval" if isinstance(record.data, ApprovalRequested) else "question", record
+                )
             case CompactionProposed():
-                self.waits("review", record)
+                self.notify_waiting("review", record)
 
     def started(self, start: Record) -> None:
         """Run what the user wants when a session is opened; ``start`` is the first event of its log."""

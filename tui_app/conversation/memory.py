@@ -216,7 +216,7 @@ class SessionMemory:
         info = self.history.store.info(self.history.session)
         return session_scope(self.boards, self.reader.database, info, self.cwd)
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
             return
@@ -465,5 +465,5 @@ def remembering_of(
         cwd=opening.cwd,
         settings=settings,
     )
-    bus.listen(remembering.heard)
+    bus.listen(remembering.on_record)
     return remembering

@@ -117,7 +117,7 @@ class ProjectContext:
         if explore_settings(opening.settings.explore).enabled:
             self.agents = find_agents(place, config, may_read, opening.policies)
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
             self.reload()
 
@@ -208,7 +208,7 @@ class FolderReader(OutermostCapability):
     _told: dict[int, str] | None = None
     """Log number and file of each message, those that were left behind included; None until it is read."""
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         """Note what a tool, or the user with a prompt, has read."""
         match record.data:
             case ToolCall(tool_call_id=call, name=name, args=args):
@@ -239,7 +239,7 @@ class FolderReader(OutermostCapability):
         if not folders.keys() - looked:
             return request_context
         known = [file.real for file in self.project.files if file.real]
-        told = {*self.told().values()}
+        told = {*self.in_view().values()}
         for file in await asyncio.to_thread(self._read, folders, known):
             if file.path in told:
                 continue
@@ -250,7 +250,7 @@ class FolderReader(OutermostCapability):
                 self.history.append(Notice(text=file.problem))
         return request_context
 
-    def told(self) -> dict[int, str]:
+    def in_view(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
         if self._told is None:
             records = self.history.newest_events(FolderInstructions)
@@ -266,7 +266,7 @@ class FolderReader(OutermostCapability):
 
     def additions(self) -> Sequence[Addition]:
         """Each file as it is now: what compactions keep of the messages they replace."""
-        told = {*self.told().values()} if self.project.follows else set()
+        told = {*self.in_view().values()} if self.project.follows else set()
         root = repository_root(self.project.cwd)
         found = self._read(dict.fromkeys(sorted((root / from_home(each)).parent for each in told)), ())
         return [Addition(f"Instructions of {each.path}", each.text) for each in found if each.path in told]

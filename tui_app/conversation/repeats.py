@@ -197,7 +197,7 @@ def _again(found: Repeat, call: ToolCallPart, result: Any) -> str:
     """How a command that was run once more has ended."""
     if found.kind != "command" or not isinstance(result, str):
         return ""
-    told = outcome_of(next(_commands(call)), result, "success").told()
+    told = outcome_of(next(_commands(call)), result, "success").describe()
     return "the same" if told == found.told else told
 
 

@@ -77,8 +77,8 @@ class Extras:
         if not opening.agent:
             self.project.reload()
             if bus is not None:
-                bus.listen(self.project.heard)
-                bus.listen(self.folders.heard)
+                bus.listen(self.project.on_record)
+                bus.listen(self.folders.on_record)
         self.left_out = "" if opening.trusted else opening.brought().notice
         self.defer_above, self.switches = defer_above(opening.settings.tools), opening.tools
         off = opening.settings.tools.get("off", ())
@@ -122,7 +122,7 @@ class Extras:
         page = FilesOnDisk(self.workspace, self.project.may_read).page(path)
         return None if page is None else self.masked(page)
 
-    def heard(self, status: McpStatus) -> None:
+    def on_status(self, status: McpStatus) -> None:
         if self.measure is None:
             return
         if status.state == "failed":
@@ -216,7 +216,7 @@ class Extras:
     def overview(self) -> Overview:
         """Everything there is, in plain values."""
         in_use = self.in_use.names()
-        told = dict.fromkeys(self.folders.told().values())
+        told = dict.fromkeys(self.folders.in_view().values())
         return Overview(
             servers=self.servers.statuses(),
             files=(
@@ -266,7 +266,7 @@ class Extras:
             if file.text
         ]
         skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
-        told = self.folders.told()
+        told = self.folders.in_view()
         seen = self.history.view.visible() if told else ()
         folders = [
             Share("memory", told[head.seq], round(sum(head.tokens.values()) * self.history.factor))

@@ -151,7 +151,7 @@ class SessionFiles:
         """Take away what a crash left, write what is missing, and keep to the limit. Never fails."""
         self._try(self.sweep, self.restore, self.keep_within)
 
-    def heard(self, record: Record) -> None:
+    def on_record(self, record: Record) -> None:
         if isinstance(record.data, CompactionComplete):
             self._try(self.keep_within)
         elif isinstance(record.data, _BACK):

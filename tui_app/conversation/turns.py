@@ -255,7 +255,7 @@ class Turns:
         """
         told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
         if told is not None and self.hooks is not None:
-            self.hooks.waits("budget", told)
+            self.hooks.notify_waiting("budget", told)
         if isinstance(told, Error):
             self.history.append(with_way_back(told, handed_back=True) if handed_back else told)
         elif told is not None:

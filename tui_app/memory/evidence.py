@@ -101,7 +101,7 @@ def evidence_of(items: Sequence[Item]) -> Evidence:
         typed=_by_key(ledger.prompts()),
         spoken=_by_key(ledger.words()),
         commands={run.command: _worked(run) for run in ledger.runs().values() if run.outcome.ok},
-        files={path: trail.told() for path, trail in ledger.files().items() if trail.is_changed},
+        files={path: trail.describe() for path, trail in ledger.files().items() if trail.is_changed},
     )
 
 
@@ -306,7 +306,7 @@ def _files(ledger: Ledger, folders: Sequence[str]) -> Iterator[Draft]:
     for trail in ledger.files().values():
         changes, path = sum(trail.counts.values()), _inside(trail.path, folders)
         if path and changes >= _PROVED and not trail.gone:
-            yield _draft("file", f"{path} · {trail.told()}", trail.key, 0.8 + 0.05 * min(changes, 8))
+            yield _draft("file", f"{path} · {trail.describe()}", trail.key, 0.8 + 0.05 * min(changes, 8))
 
 
 def _inside(path: str, folders: Sequence[str]) -> str:

@@ -87,7 +87,7 @@ class Wire:
     def __init__(self, server: SessionServer, *, read_only: bool) -> None:
         self.server = server
         self._read_only = read_only
-        with self.told():
+        with self.explaining():
             # The driver gives no code for it. In another language it is an error like any other.
             self._db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
 
@@ -112,7 +112,7 @@ class Wire:
         Raises:
             StorageError: if the server cannot be asked.
         """
-        with self.told():
+        with self.explaining():
             if self.alive:
                 try:
                     return work(self._db)
@@ -149,7 +149,7 @@ class Wire:
             pause = min(2 * pause, seconds / 30)
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def explaining(self) -> Iterator[None]:
         """Turn the driver's errors into explanations."""
         try:
             yield
@@ -442,7 +442,7 @@ class SideLine:
     def _opened(self) -> Wire:
         wire = Wire(self._server, read_only=False)
         try:
-            with wire.told():
+            with wire.explaining():
                 migrate(wire.db, self._server)
         except BaseException:
             wire.close()

@@ -261,7 +261,7 @@ class PostgresStore(SqlStore):
         self._hold: Hold | None = None
         self._wire = Wire(server, read_only=read_only)
         try:
-            with self._wire.told():
+            with self._wire.explaining():
                 version = (schema.check if read_only else schema.migrate)(self._wire.db, server)
         except BaseException:
             self._wire.close()
@@ -350,7 +350,7 @@ class PostgresStore(SqlStore):
                 return self._write(PostgresDb(db), session, events)
 
         if hold is None:
-            with self._wire.told():
+            with self._wire.explaining():
                 return write(self._living())
         records = self._held(hold, write, events)
         hold.last += len(records)
@@ -370,7 +370,7 @@ class PostgresStore(SqlStore):
         if session:
             return self._wire.ask(change)
         # Done twice, it would be two sessions.
-        with self._wire.told():
+        with self._wire.explaining():
             return change(self._living())
 
     def _announce(self, session: str) -> None:
@@ -387,7 +387,7 @@ class PostgresStore(SqlStore):
         """Write what only the holder of the lock may, also where the connection is lost over it."""
         if hold.lost is not None:
             raise hold.lost
-        with self._wire.told():
+        with self._wire.explaining():
             if hold.backend != self._wire.backend and self._regain(hold) != hold.last:
                 raise self._end(hold, Overtaken("this window, but unseen,"))
             try:
@@ -439,7 +439,7 @@ class PostgresFollower:
     def __init__(self, server: SessionServer, session: str) -> None:
         self._session = session
         self._wire = Wire(server, read_only=True)
-        with self._wire.told():
+        with self._wire.explaining():
             self._listen()
 
     def wait(self, timeout_s: float) -> bool:

@@ -8,7 +8,7 @@ from tui_app.context.ledger.ledger import Ledger
 
 
 def files(*groups: list[ModelMessage]) -> dict[str, str]:
-    return {path: trail.told() for path, trail in Ledger.from_items(history(*groups)).files().items()}
+    return {path: trail.describe() for path, trail in Ledger.from_items(history(*groups)).files().items()}
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ RED = shell("pytest -x", "E   ValueError: bad date in parse.py:12\n1 failed\nexi
 def test_every_run_of_a_command_is_kept_and_the_newest_counts() -> None:
     ledger = of(RED, shell("cd /w && pytest -x | tail -5", "12 passed"), shell("ls"), RED)
     run = ledger.runs()["pytest -x"]
-    assert [(action.key, action.outcome.told()) for action in run.actions] == [
+    assert [(action.key, action.outcome.describe()) for action in run.actions] == [
         (2, "exit 1, 1 failed"), (4, "12 passed"), (8, "exit 1, 1 failed"),
     ]  # fmt: skip
     assert run.is_open
@@ -151,7 +151,7 @@ def test_a_failed_edit_is_open_until_the_file_is_changed(later: list[ModelMessag
 
 def test_refused_and_interrupted_runs_are_no_failures() -> None:
     ledger = of(shell("rm -rf /", "", "denied"), shell("make", "", "interrupted"))
-    assert [(run.command, run.outcome.told()) for run in ledger.runs().values()] == [("make", "cut")]
+    assert [(run.command, run.outcome.describe()) for run in ledger.runs().values()] == [("make", "cut")]
     assert not any(run.is_open for run in ledger.runs().values())
 
 
@@ -238,7 +238,7 @@ def test_a_folder_that_only_some_calls_name_is_none_of_the_others() -> None:
 
     ledger = of(call("bash", {"command": "ls"}, "web"), edited, moved)
 
-    assert [(path, trail.told()) for path, trail in ledger.files().items()] == [
+    assert [(path, trail.describe()) for path, trail in ledger.files().items()] == [
         ("/w/web/a.js", "edited, moved to /w/web/b.js"), ("/w/web/b.js", "moved from /w/web/a.js"),
     ]  # fmt: skip
 
@@ -286,7 +286,7 @@ def test_calls_of_one_message_find_their_answers() -> None:
         UserPromptPart("Never delete a.py."),
     ]
     ledger = of([ModelResponse(parts=[TextPart("ok"), *calls]), ModelRequest(parts=answers)])
-    assert {path: trail.told() for path, trail in ledger.files().items()} == {
+    assert {path: trail.describe() for path, trail in ledger.files().items()} == {
         "b.py": "created", "a.py": "only read",
     }  # fmt: skip
     assert ledger.runs()["make"].outcome.exit == 2
@@ -390,8 +390,8 @@ def test_what_stays_in_a_list_is_not_told_twice_when_the_list_is_taken_up_again(
     )
     assert not carried.knows(kept[0].key)
     carried.grow([Item(100 + item.key, item.message) for item in kept])
-    assert {path: trail.told() for path, trail in carried.files().items()} == {
-        path: trail.told() for path, trail in Ledger.from_items(items).files().items()
+    assert {path: trail.describe() for path, trail in carried.files().items()} == {
+        path: trail.describe() for path, trail in Ledger.from_items(items).files().items()
     }
 
 

@@ -123,7 +123,7 @@ REPORTS = [
 @pytest.mark.parametrize(("line", "output", "state", "told"), REPORTS)
 def test_reports_by_their_form(line: str, output: str, state: str, told: str) -> None:
     outcome = outcome_of(Command(line), output, "success")
-    assert (outcome.state, outcome.told()) == (state, told)
+    assert (outcome.state, outcome.describe()) == (state, told)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
 )  # fmt: skip
 def test_ends_of_commands(line: str, output: str, told: str, state: str, said: str) -> None:
     outcome = outcome_of(Command(line), output, told)
-    assert (outcome.state, outcome.told()) == (state, said)
+    assert (outcome.state, outcome.describe()) == (state, said)
 
 
 @pytest.mark.parametrize(

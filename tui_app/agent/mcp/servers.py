@@ -36,7 +36,7 @@ class McpHost(Protocol):
 
     def other_names(self) -> Collection[str]: ...
 
-    def heard(self, status: McpStatus) -> None:
+    def on_status(self, status: McpStatus) -> None:
         """A server has become ready, has failed or was stopped."""
 
     def without(self, servers: Sequence[McpStatus]) -> None:
@@ -300,4 +300,4 @@ class McpServers:
             return
         if server.status.state == "ready":
             self.seen.note(server.settings, server.offer.tools)
-        self.host.heard(server.status)
+        self.host.on_status(server.status)

@@ -146,7 +146,7 @@ class NewStates:
 
     def _action(self, statement: Statement, action: Action) -> Iterator[State]:
         if action.outcome.state in DECLINED:
-            yield State(action.outcome.told(), f"action {action.key}", 9)
+            yield State(action.outcome.describe(), f"action {action.key}", 9)
             return
         match action.operation:
             case Command():
@@ -171,18 +171,18 @@ class NewStates:
         if run := self._runs.get((action.key, action.operation)):
             telling = run.is_open or run.outcome.counts or not is_look(run.command)
             yield self._run(statement, run, action) if telling else _looked(statement, action)
-        elif not action.outcome.told():
+        elif not action.outcome.describe():
             yield State(END_HIDDEN, f"end {action.key}", 1)
 
     def _file(self, trail: FileTrail) -> State:
-        told = trail.told().translate(_BRACKETS)
+        told = trail.describe().translate(_BRACKETS)
         return State(told, f"file {trail.path}", 3 if "deleted" in told or "undone" in told else 2)
 
     def _run(self, statement: Statement, run: Run, cited: Action | None) -> State:
         newest = run.outcome
-        told = newest.told()
-        if cited is not None and cited.key != run.key and cited.outcome.told() != told:
-            told = f"{cited.outcome.told()}; now {told}"
+        told = newest.describe()
+        if cited is not None and cited.key != run.key and cited.outcome.describe() != told:
+            told = f"{cited.outcome.describe()}; now {told}"
         if len(run.actions) > 1:
             told = f"{told}, run {len(run.actions)}×"
         looks = is_look(run.command)

@@ -194,7 +194,7 @@ def _run_entries(ledger: Ledger) -> Iterator[Entry]:
             continue
         if run.is_open:
             shown = mask_secrets(error_text(run)).replace(LINE_BREAK, " / ")
-            told = f", {run.outcome.told()}" if run.outcome.counts or run.outcome.exit else ""
+            told = f", {run.outcome.describe()}" if run.outcome.counts or run.outcome.exit else ""
             since = (
                 f"{SEPARATOR}run again since (#{run.hidden}), its end is hidden" if run.hidden else NO_SUCCESS
             )
@@ -212,7 +212,7 @@ def _solved(run: Run) -> str:
     if not failed or not run.outcome.ok:
         return ""
     lines = failed[-1].outcome.lines
-    return f", after {failed[-1].outcome.told()}" + (f": {mask_secrets(lines[0])}" if lines else "")
+    return f", after {failed[-1].outcome.describe()}" + (f": {mask_secrets(lines[0])}" if lines else "")
 
 
 def _file_entry(trail: FileTrail, rank: float) -> Entry:

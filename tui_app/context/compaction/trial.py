@@ -138,7 +138,7 @@ def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
     names = {posixpath.basename(path) for path in ledger.files()}
     for run in open_runs[-_MOST_RUNS:]:
         command, lines = _command(run), run.outcome.lines
-        said = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.told()
+        said = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.describe()
         asked = f"What does `{beginning(one_line(run.command), _SHORT)}` fail with?"
         yield TrialQuestion("error", asked, (command, said), run.key)
         place = next((name for name in names if name and any(name in line for line in lines)), "")
@@ -191,7 +191,7 @@ def _runs(ledger: Ledger) -> Iterator[TrialQuestion]:
     runs = [run for run in ledger.runs().values() if run.outcome.counts and not run.is_open]
     for run in runs[-_MOST_RUNS:]:
         asked = f"How did `{beginning(one_line(run.command), _SHORT)}` end?"
-        yield TrialQuestion("run", asked, (_command(run), run.outcome.told()), run.key)
+        yield TrialQuestion("run", asked, (_command(run), run.outcome.describe()), run.key)
 
 
 def _command(run: Run) -> str:

@@ -89,12 +89,12 @@ def _file_facts(ledger: Ledger) -> Iterator[Fact]:
 
 
 def file_told(trail: FileTrail) -> str:
-    return trail.told() if trail.is_changed else "read"
+    return trail.describe() if trail.is_changed else "read"
 
 
 def run_text(run: Run) -> str:
     """A run with how it ended last: ``pytest -x · exit 1, 1 failed``."""
-    return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{SEPARATOR}{run.outcome.told()}"
+    return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{SEPARATOR}{run.outcome.describe()}"
 
 
 _NEWEST_RUNS = 8
@@ -132,7 +132,7 @@ def _error_facts(ledger: Ledger) -> Iterator[Fact]:
 
 def error_text(run: Run) -> str:
     """A failed run with what it printed that tells most."""
-    lines = LINE_BREAK.join(run.outcome.lines) or run.outcome.told()
+    lines = LINE_BREAK.join(run.outcome.lines) or run.outcome.describe()
     return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{FAILED}{lines}"
 
 

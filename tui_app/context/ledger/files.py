@@ -64,7 +64,7 @@ class FileTrail:
         """The newest deed, or the newest reading of a file that was only read."""
         return (self.keys or self.reads)[-1]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Its state in words: ``created, edited 3×``."""
         if not self.is_changed:
             return "only read"

@@ -30,7 +30,7 @@ class Counts:
     def is_bad(self) -> bool:
         return self.failed > 0 or self.errors > 0
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """In words: ``3 failed, 12 passed``."""
         said = ((self.failed, "failed"), (self.errors, "errors"), (self.passed, "passed"))
         return ", ".join(
@@ -60,10 +60,10 @@ class Outcome:
     def ok(self) -> bool:
         return self.state == "ok"
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """As it stands behind a line: ``exit 2, 3 failed``."""
         said = [f"exit {self.exit}"] if self.exit else []
-        said += [self.counts.told()] if self.counts and self.counts.told() else []
+        said += [self.counts.describe()] if self.counts and self.counts.describe() else []
         if not said:
             said = [_TOLD.get(self.state, self.state)]
         return ", ".join(filter(None, said))

@@ -189,9 +189,9 @@ def _judged(
         return None
     if known.only_looks(wanted.line) and outcome.counts is None:
         return None
-    text = f"ran at {place}: {outcome.told()}"
+    text = f"ran at {place}: {outcome.describe()}"
     exact = wanted.line.strip() == done.line.strip()
-    return Repeat("command", key, text, action.id, past.session, outcome.told(), sure, exact)
+    return Repeat("command", key, text, action.id, past.session, outcome.describe(), sure, exact)
 
 
 def _writes(action: Action, known: Knowledge) -> str:
