@@ -1,8 +1,9 @@
 """What git says of a folder: its program is asked, and nothing of the repository's own is run.
 
 Hooks, monitors, pagers, programs that compare files or check signatures, and the filters of a repository's
-own configuration are switched off, nothing is fetched, and a repository that lies among the files of another
-one is none. A commit is the user's own: there the repository's configuration counts.
+own configuration are switched off, nothing is fetched, its files are those of its folder, and a repository
+that lies among the files of another one is none. A commit is the user's own: there the repository's
+configuration counts.
 """
 
 import os
@@ -26,13 +27,21 @@ _OFF = (
 )  # fmt: skip
 _OWN_WAY = ("--no-pager",)
 """The user's own commits: hooks would inherit whatever else is switched off."""
-_ADD = ("--literal-pathspecs", "add", "-A", "--pathspec-from-file=-", "--pathspec-file-nul")
+_FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_ADD = ("--literal-pathspecs", "add", "-A", *_FROM_INPUT)
 """A file may have a name that stands for others, such as ``*`` or ``:(top)``."""
-_FILTERS = ("config", "-z", "--includes", "--show-scope", "--name-only", "--get-regexp", r"^filter\..*\.")
+_ELSEWHERE = "core.worktree"
+_NAMED = (
+    "config", "-z", "--includes", "--show-scope", "--name-only", "--get-regexp",
+    rf"^(filter|hook)\..*\.|^{_ELSEWHERE}$",
+)  # fmt: skip
+"""What no setting switches off for all names, and where a repository says that its files are."""
 _OWN = frozenset({"local", "worktree"})
 """Where the configuration of a repository itself stands."""
 _STATUS = ("status", "--porcelain=v1", "--ignore-submodules")
 _TIMEOUT_S = 20.0
+_SUBMODULE = b"160000 "
+"""How git begins the row of a submodule."""
 NO_FILE = "000000"
 """How git writes that there is no file."""
 
@@ -74,7 +83,6 @@ class Git:
         *words: str,
         data: bytes | None = None,
         own: bool = False,
-        unset: Sequence[str] = (),
         timeout_s: float | None = _TIMEOUT_S,
         index: Path | None = None,
     ) -> bytes:
@@ -84,30 +92,50 @@ class Git:
             words: What follows ``git``.
             data: What it reads.
             own: Whether hooks and filters of the repository run, as they do for the user's own commits.
-            unset: Names of settings that do not count.
             timeout_s: Seconds that it may take; the user's own commits take what they take.
             index: File to use in the place of the checkout's own index.
 
         Raises:
             GitFailed: if it is not there, refuses, or takes too long.
         """
-        path = search_path(self.env.get("PATH", ""), repository_root(self.folder))
-        env = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
-        env |= {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8"}
-        env |= {} if own else {"GIT_NO_LAZY_FETCH": "1", "GIT_CONFIG_COUNT": f"{len(unset)}"}
+        env = {} if own else self._without_own_settings()
         env |= {"GIT_INDEX_FILE": str(index)} if index is not None else {}
-        for number, name in enumerate(unset):
+        off = _OWN_WAY if own else _OFF
+        return self._run((*off, *words), env, data or b"", None if own else timeout_s)
+
+    def _without_own_settings(self) -> dict[str, str]:
+        """What makes git ignore what the repository itself names; an empty value is none, or no."""
+        try:
+            told = self._run((*_OFF, *_NAMED), {}, b"", _TIMEOUT_S).decode("utf-8", "surrogateescape")
+        except GitFailed:  # it names nothing
+            told = ""
+        rows = told.split("\0")
+        named = {name for scope, name in zip(rows[::2], rows[1::2], strict=False) if scope in _OWN}
+        env = {"GIT_NO_LAZY_FETCH": "1"}
+        if _ELSEWHERE in named:
+            env["GIT_WORK_TREE"] = str(repository_root(self.folder))
+            named.remove(_ELSEWHERE)
+        off = {f"{name.rpartition('.')[0]}.enabled" if name.startswith("hook.") else name for name in named}
+        for number, name in enumerate(off):
             # Not on the command line: a name may have an equals sign in it.
             env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
+        return {**env, "GIT_CONFIG_COUNT": f"{len(off)}"}
+
+    def _run(
+        self, words: Sequence[str], more: Mapping[str, str], data: bytes, timeout_s: float | None
+    ) -> bytes:
+        path = search_path(self.env.get("PATH", ""), repository_root(self.folder))
+        env = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
+        env |= {"PATH": path, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "LC_ALL": "C.UTF-8", **more}
         try:
             done = subprocess.run(
-                ("git", *(_OWN_WAY if own else _OFF), *words),
+                ("git", *words),
                 cwd=self.folder,
                 env=env,
-                input=data if data is not None else b"",
+                input=data,
                 capture_output=True,
                 check=False,
-                timeout=None if own else timeout_s,
+                timeout=timeout_s,
             )
         except FileNotFoundError:
             raise GitFailed("git is not installed.") from None
@@ -124,7 +152,7 @@ class Git:
         Raises:
             GitFailed: if it is no repository, or git refuses.
         """
-        return self._compared(*words, timeout_s=None)
+        return self.ask(*words, timeout_s=None)
 
     def snapshot(self) -> str:
         """Keep the files of the checkout, those not committed included, as a tree; nothing changes there.
@@ -140,7 +168,14 @@ class Git:
             if (self.folder / own).exists():
                 # With its time: git looks again at files that are as young as their index.
                 shutil.copy2(self.folder / own, index)
-            self._compared("add", "-A", ":/", timeout_s=None, index=index)
+            # Of submodules their commit alone: git would run in them, with their settings, to see changes.
+            listed = self.ask("ls-files", "--stage", "-z", ":/", index=index).split(b"\0")
+            inner = [row.partition(b"\t")[2] for row in listed if row.startswith(_SUBMODULE)]
+            wanted = b"\0".join([b":/", *(b":(exclude,literal)" + path for path in inner)])
+            self.ask("add", "-A", *_FROM_INPUT, data=wanted, timeout_s=None, index=index)
+            self.ask(
+                "update-index", "--add", "--remove", "-z", "--stdin", data=b"\0".join(inner), index=index
+            )
             return self.ask("write-tree", index=index).decode().strip()
 
     def changes(self, old: str, new: str) -> Sequence[TreeChange]:
@@ -160,7 +195,7 @@ class Git:
     def content(self, tree: str, path: str) -> bytes | None:
         """What a file of a tree holds in a checkout; None where the tree does not have it."""
         try:
-            return self._compared("cat-file", "--filters", f"{tree}:./{path}")
+            return self.ask("cat-file", "--filters", f"{tree}:./{path}")
         except GitFailed:
             return None
 
@@ -175,24 +210,13 @@ class Git:
             except GitFailed:
                 return None
 
-    def _compared(
-        self, *words: str, timeout_s: float | None = _TIMEOUT_S, index: Path | None = None
-    ) -> bytes:
-        """What git prints that reads or writes files: without filters that the repository itself names."""
-        try:
-            told = self.ask(*_FILTERS).decode("utf-8", "surrogateescape").split("\0")
-        except GitFailed:  # there is none
-            told = []
-        names = [name for scope, name in zip(told[::2], told[1::2], strict=False) if scope in _OWN]
-        return self.ask(*words, unset=names, timeout_s=timeout_s, index=index)
-
     def status(self) -> Sequence[FileStatus]:
         """The files under the folder that differ from the last commit, new ones included.
 
         Raises:
             GitFailed: if it is no repository, or git does not answer.
         """
-        told = self._compared(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
+        told = self.ask(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "replace").strip("\n")
         rows = [row for row in told.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
         return [
@@ -203,7 +227,7 @@ class Git:
     def is_dirty(self) -> bool:
         """Whether anything in the repository differs from the last commit; False where git does not say."""
         try:
-            return bool(self._compared(*_STATUS))
+            return bool(self.ask(*_STATUS))
         except GitFailed:
             return False
 

@@ -1,6 +1,7 @@
 """git is asked by the program itself about a repository whose settings name programs: none of them runs."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tui_app.git import Git, GitFailed
+from tui_app.worktrees import Worktrees
 
 QUESTIONS: dict[str, Callable[[Git], object]] = {
     "status": Git.status,
@@ -47,9 +49,31 @@ def spied_on(folder: Path, spy: Path) -> None:
     git(folder, "config", "remote.origin.url", f"ext::touch {spy}-url")
 
 
+HOOKED = """#!/bin/sh
+# git of 2026: hooks are settings, too. Those that only read have none.
+case " $* " in *" config "*|*" rev-parse "*) exec {git} "$@" ;; esac
+{git} config --get-regexp '^hook[.].*[.]command$' | while read -r name command; do
+    [ "$({git} config --type=bool "${{name%.command}}.enabled")" = false ] || sh -c "$command"
+done
+exec {git} "$@"
+"""
+
+
+def configured_hooks(folder: Path, repository: Path, spy: Path) -> dict[str, str]:
+    """The environment of a git that runs hooks which a repository's settings name."""
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / "git").write_text(HOOKED.format(git=shutil.which("git")))
+    (programs / "git").chmod(0o755)
+    for event in ("reference-transaction", "post-checkout", "post-index-change"):
+        git(repository, "config", f"hook.on-{event}.event", event)
+        git(repository, "config", f"hook.on-{event}.command", f"touch '{spy}'")
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """One with a submodule, changes in both, and an object that is to be had elsewhere."""
+    """One with a submodule, and changes in both."""
     library, work = tmp_path / "library", tmp_path / "work"
     for folder in (library, work):
         folder.mkdir()
@@ -67,22 +91,83 @@ def repository(tmp_path: Path) -> Path:
     git(work, "add", "lib", "a.txt")
     for folder in (work, work / "lib"):
         (folder / "a.txt").write_text("three\n")
-    blob = git(work, "rev-parse", "HEAD:missing.txt")
-    lost = work / ".git/objects" / blob[:2] / blob[2:]
+    return work
+
+
+def lose_a_file(repository: Path) -> None:
+    """Take an object away that is to be had elsewhere."""
+    blob = git(repository, "rev-parse", "HEAD:missing.txt")
+    lost = repository / ".git/objects" / blob[:2] / blob[2:]
     lost.chmod(0o600)
     lost.unlink()
-    return work
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_git_runs_nothing_that_settings_of_a_repository_or_its_submodule_name(
     repository: Path, tmp_path: Path, question: str
 ) -> None:
+    lose_a_file(repository)
     for folder in (repository, repository / "lib"):
         spied_on(folder, tmp_path / f"ran-{folder.name}")
     with suppress(GitFailed):
         QUESTIONS[question](Git(repository, dict(os.environ)))
     assert not list(tmp_path.rglob("ran-*"))
+
+
+def trees(asked: Git) -> Worktrees:
+    return Worktrees.around(asked.folder, asked.env)
+
+
+CHANGES: dict[str, Callable[[Git], object]] = {
+    "snapshot": Git.snapshot,
+    "again": lambda git: (git.snapshot(), git.snapshot()),
+    "content": lambda git: git.content(git.snapshot(), "a.txt"),
+    "made": lambda git: trees(git).enter("new"),
+    "listed": lambda git: (trees(git).enter("new"), trees(git).all()),
+    "removed": lambda git: trees(git).branch_off("new", git.snapshot(), ()),
+    "base": lambda git: trees(git).keep_base(trees(git).enter("new")),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_nothing_of_theirs_runs_where_worktrees_are_made_and_files_kept(
+    repository: Path, tmp_path: Path, change: str
+) -> None:
+    """The filters of the submodule have names that the repository does not know; its index is new."""
+    lib = repository / "lib"
+    for folder in (repository, lib):
+        spied_on(folder, tmp_path / f"ran-{folder.name}")
+    for name in ("clean", "smudge", "process"):
+        git(lib, "config", f"filter.other.{name}", git(lib, "config", f"filter.ink.{name}"))
+    (lib / ".gitattributes").write_text("*.txt filter=other\n")
+    env = configured_hooks(tmp_path, repository, tmp_path / "ran-hook")
+    CHANGES[change](Git(repository, env))
+    assert not list(tmp_path.rglob("ran-*"))
+
+
+def test_what_a_submodule_has_checked_out_is_kept_with_the_files(repository: Path) -> None:
+    asked = Git(repository, dict(os.environ))
+    git(repository / "lib", "commit", "-qam", "third")
+    (repository / "docs").mkdir()
+    for folder in (repository, repository / "docs"):
+        kept = Git(folder, dict(os.environ)).snapshot()
+        assert asked.ask("rev-parse", f"{kept}:lib").decode().strip() == git(
+            repository / "lib", "rev-parse", "HEAD"
+        )
+        assert asked.ask("show", f"{kept}:a.txt") == b"three\n"
+
+
+def test_the_files_of_a_repository_are_those_of_its_folder(repository: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "diary.txt").write_text("mine\n")
+    git(repository, "config", "core.worktree", str(home))
+    asked = Git(repository, dict(os.environ))
+    assert "a.txt" in {each.path for each in asked.status()}
+    assert asked.is_dirty()
+    made = trees(asked).branch_off("new", asked.snapshot(), ())
+    assert {each.name for each in made.iterdir()} == {each.name for each in repository.iterdir()}
+    assert not list(made.rglob("diary.txt"))
 
 
 def test_git_still_tells_of_a_submodule(repository: Path) -> None:
