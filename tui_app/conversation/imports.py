@@ -24,7 +24,7 @@ from tui_app.records import frozen, like
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
-from tui_app.session.rewind_fork import mode_since
+from tui_app.session.rewind_fork import mode_since, nothing_left
 from tui_app.session.sql_store import count_messages
 from tui_app.session.store import SessionStore
 
@@ -172,8 +172,8 @@ def import_session(
             )
             for event in imported.events
         ]
-        # A file may come from anybody: no mode in it lets a tool act here.
-        kept = mode_since("ask", events, ended)
+        # A file may come from anybody: no mode in it lets a tool act here, and no prompt that waits is sent.
+        kept = [*mode_since("ask", events, ended), *nothing_left(events, ended)]
     else:
         events = count_events(imported.events, model=imported.model, watch=watch)
         undone = undo_compactions(events, ended)

@@ -90,11 +90,7 @@ def fork_session(
     if at is not None:
         events += _excluded_since(store, info.id, events, at, now)
         events += mode_since(chosen_mode(store, info.id), events, now)
-    # What was left in the background was left there alone.
-    steps = [data.step for data, _, _ in events if isinstance(data, SessionBackground)]
-    events += (
-        [(SessionBackground(step="attached"), None, now)] if steps[-1:] not in ([], ["attached"]) else []
-    )
+    events += nothing_left(events, now)
     title = agent or title or (f"Fork of {info.title}" if info.title else "")
     # The model that answered at the end of what is taken over.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
@@ -145,6 +141,13 @@ def mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
     changes = [data.new for data, _, _ in taken if isinstance(data, ModeChange)]
     old: Mode = changes[-1] if changes else "ask"
     return [(ModeChange(old=old, new=mode), None, now)] if old != mode else []
+
+
+def nothing_left(taken: Sequence[Event], now: float) -> list[Event]:
+    """What says that nothing goes on in a session whose events are from another one that was left."""
+    steps = [data.step for data, _, _ in taken if isinstance(data, SessionBackground)]
+    left = steps[-1:] not in ([], ["attached"])
+    return [(SessionBackground(step="attached"), None, now)] if left else []
 
 
 # Prompts that a conversation can go back to, and what would leave with each.
