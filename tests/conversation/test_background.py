@@ -259,6 +259,24 @@ async def test_prompts_that_are_held_are_not_sent_beside_another_one(
         assert [each.text for each in log(opened) if isinstance(each, UserMessage)] == ["second", "third"]
 
 
+async def test_a_command_in_a_log_that_others_may_write_waits_for_the_user(desk: Desk) -> None:
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.turns.queue.restore(Shell("echo tide >> made.txt"), paused=False)
+        opened.background.write_down("left")
+        session = opened.conversation.session
+    opened = open_session(replace(desk.opening(session=session), attended=True, goes_on=True))
+    opened.background.is_shared = True
+    await opened.prepare()
+    await opened.conversation.settle()
+    assert not (desk.cwd / "made.txt").exists()
+    assert opened.turns.queue.held_back == (Shell("echo tide >> made.txt"),)
+    opened.conversation.resume_queue()
+    await opened.conversation.settle()
+    assert (desk.cwd / "made.txt").exists()
+    await opened.close()
+
+
 async def test_a_command_that_ran_before_a_kill_is_not_offered_again(desk: Desk) -> None:
     async with screen(desk) as opened:
         opened.background.is_inside = True

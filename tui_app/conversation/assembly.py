@@ -79,7 +79,7 @@ from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_polic
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
-from tui_app.settings.spec import cache_settings
+from tui_app.settings.spec import SessionServer, cache_settings
 
 _log = logging.getLogger(__name__)
 
@@ -506,7 +506,12 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         bus=bus,
     )
     background = Background(
-        history=history, queue=turns.queue, turns=turns, approvals=tooling.approvals, agents=agents
+        history=history,
+        queue=turns.queue,
+        turns=turns,
+        approvals=tooling.approvals,
+        agents=agents,
+        is_shared=isinstance(opening.database, SessionServer),
     )
     bus.listen(background.track)
     conversation = Conversation(work_runner, hooks, tooling, agents)

@@ -49,6 +49,8 @@ class Background:
     """Whether this process is the one in the background."""
     sends_held: bool = True
     """Whether it sends also what waits for the user; else that is left as it is."""
+    is_shared: bool = False
+    """Whether others may write the log: then a command of the user's in it waits until the user sends it."""
     _held: tuple[Work, ...] = ()
     question: str = ""
     """What the turn was broken off for, which waits for an answer; empty for nothing."""
@@ -150,7 +152,9 @@ class Background:
         work: list[Work] = []
         held: list[Work] = []
         for prompt in prompts_left(self.history.store, self.history.session, seq, left):
-            (held if is_stopped or prompt.held else work).append(_work(prompt))
+            each = _work(prompt)
+            unsure = prompt.held or (self.is_shared and isinstance(each, Shell))
+            (held if is_stopped or unsure else work).append(each)
         if turn := left.turn and is_newest:
             (held if is_stopped else work).insert(0, GoOn())
         if not self.sends_held:
