@@ -3,9 +3,9 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +256,50 @@ async def test_a_required_sandbox_that_is_missing_keeps_servers_from_starting(be
         assert await bench.edit(found, "a.py", "wrong") == ""
         assert not bench.started
         assert "require a sandbox" in found.statuses()[0]
+
+
+@pytest.mark.parametrize(("name", "file", "runs"), [
+    ("ruff", "a.py", True), ("pyright-langserver", "a.py", False), ("taplo", "a.toml", False),
+])  # fmt: skip
+async def test_what_would_run_or_fetch_what_files_name_needs_a_sandbox_or_the_user(
+    bench: Bench, name: str, file: str, runs: bool
+) -> None:
+    program = bench.root.parent / "programs" / name
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec {bench.line('good')}\n")
+    program.chmod(0o755)
+    async with bench.using() as found:
+        found.finder = replace(found.finder, search=str(program.parent), chosen={})
+        told = await bench.edit(found, file, "wrong")
+        assert bool(told) is bool(bench.started) is runs
+        assert runs or "no sandbox keeps it in" in found.statuses()[0]
+
+
+@pytest.mark.bubblewrap
+async def test_a_server_has_no_network_where_commands_have_one(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    networks: list[bool] = []
+    words = Confinement.words
+
+    def heard(kept: Confinement, command: Sequence[str]) -> tuple[str, ...]:
+        networks.append(kept.network)
+        return words(kept, command)
+
+    monkeypatch.setattr(Confinement, "words", heard)
+    kept = Confinement(
+        workspace=bench.root.resolve(),
+        home=Path.home().resolve(),
+        search="/usr/bin:/bin",
+        temporary=tmp_path / "temporary",
+        network=True,
+        sandbox=find_sandbox(),
+    )
+    bench.kept, bench.pids = lambda: kept, bench.root / "pids"
+    async with bench.using() as found:
+        assert "a wrong" in await bench.edit(found, "a.py", "a wrong")
+        bench.pids = tmp_path / "none"
+    assert networks == [False]
 
 
 @pytest.mark.bubblewrap

@@ -29,6 +29,7 @@ class LanguageServer:
     source: str
     group: str = ""
     inert: str = ""
+    fetches: str = ""
 
 
 @frozen(kw_only=True)
@@ -41,6 +42,13 @@ class Installed:
     """Top of the project that the file belongs to."""
     programs: tuple[str, ...] = ()
     """The project's own folders of programs, for its ``PATH``."""
+    is_named: bool = False
+    """Whether the user has given its command."""
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether it would run or load what files name that the model may write unasked."""
+        return not self.is_named and (not self.server.inert or bool(self.server.fetches))
 
     @property
     def key(self) -> tuple[str, Path]:
@@ -81,7 +89,10 @@ class ServerFinder:
             root = self._root(file, server.roots)
             programs = self._programs(root)
             if words := self._words(server, programs):
-                found.append(Installed(server=server, words=words, root=root, programs=programs))
+                named = server.name in self.chosen
+                found.append(
+                    Installed(server=server, words=words, root=root, programs=programs, is_named=named)
+                )
                 groups |= {server.group} - {""}
         return found
 

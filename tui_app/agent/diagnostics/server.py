@@ -189,9 +189,15 @@ class RunningServer:
         if (kept := self.confinement()) is not None and kept.is_kept_in:
             # What the program needs of a covered home is in sight, as for programs of the PATH.
             search = os.pathsep.join((kept.search, str(Path(self.installed.words[0]).parent)))
-            return replace(kept, search=search).found().words(self.installed.words)
+            # Nobody is asked about what it sends: it has no network, also where commands have one.
+            return replace(kept, search=search, network=False).found().words(self.installed.words)
         if self.required:
             raise ServerGone(f'the settings require a sandbox (sandbox = "require"). {INSTALL}')
+        if self.installed.needs_sandbox:
+            named = f"Or name its command in the setting language_servers.{self.name}."
+            raise ServerGone(
+                f"it may run or fetch what files name, and no sandbox keeps it in. {INSTALL} {named}"
+            )
         return parented(self.installed.words)
 
     async def _lose(self, why: str) -> None:
