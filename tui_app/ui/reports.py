@@ -185,15 +185,17 @@ def _session(stats: SessionStats) -> Iterable[str]:
     failed = f", {stats.tool_failures:,} failed" if stats.tool_failures else ""
     calls = count(stats.tool_calls, "tool call")
     yield f"{count(stats.turns, 'turn')}, {count(stats.requests, 'request')}, {calls}{failed}"
+    if stats.sub_agents:
+        yield count(stats.sub_agents, "sub-agent")
+    if stats.unpriced and not stats.cost_usd:
+        yield "cost unknown"
+        return
     answers = sum(row.unpriced for row in stats.models)
     rest = stats.unpriced - answers
     unknown = f", {count(answers, 'answer')} of unknown price" if answers else ""
     unknown += f", {count(rest, 'other request')} of unknown price" if rest else ""
-    if stats.sub_agents:
-        yield count(stats.sub_agents, "sub-agent")
     others = " and ".join(("summaries", *(row.purpose for row in stats.sides)))
-    known = stats.cost_usd or not stats.unpriced
-    yield f"{cost(stats.cost_usd) if known else 'cost unknown'} with {others}{unknown}"
+    yield f"{cost(stats.cost_usd)} with {others}{unknown}"
 
 
 def _models(stats: SessionStats) -> Iterable[str]:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_app.events import ApprovalRequested, AssistantMessage
+from tui_app.session.receipts import Receipt
 from tui_app.session.stats import Costs, ModelRow, SessionStats
 from tui_app.session.user_view import Body, Entry
 from tui_app.ui.approvals import (
@@ -24,6 +25,7 @@ from tui_app.ui.approvals import (
 )
 from tui_app.ui.copies import copied, fenced, without_markup
 from tui_app.ui.dialogs.message import PinRow, PinsScreen
+from tui_app.ui.receipt_words import total_text
 from tui_app.ui.reports import sections
 from tui_app.ui.tables import Table
 from tui_app.ui.text import (
@@ -235,7 +237,7 @@ def test_a_request_of_unknown_size_is_no_request_of_nothing() -> None:
 def test_a_price_that_nobody_knows_is_no_zero() -> None:
     row = ModelRow(model="m", answers=11, input_tokens=0, output_tokens=40, unpriced=11)
     said = lines(SessionStats(models=(row,)))
-    assert "cost unknown with summaries, 11 answers of unknown price" in said
+    assert "cost unknown" in said
     assert not any("$0.00" in line for line in said)
     [figures] = [line.split() for line in said if line.startswith("m ")]
     assert figures == ["m", "11", "?", "0", "40", "?"]
@@ -243,6 +245,14 @@ def test_a_price_that_nobody_knows_is_no_zero() -> None:
     assert "$0.00 with summaries" in free
     some = lines(SessionStats(models=(replace(row, unpriced=2, cost_usd=0.5),)))
     assert "$0.50 with summaries, 2 answers of unknown price" in some
+
+
+def test_requests_of_unknown_price_are_said_once() -> None:
+    unpriced = Receipt(seq=1, asked=0, time=0.0, kind="answer", title="tides", model="m")
+    assert total_text([unpriced] * 2).startswith("2 requests · cost unknown · 0%")
+    some = total_text([unpriced, replace(unpriced, cost_usd=0.5)])
+    assert some.startswith("2 requests · $0.50 · 1 of unknown price · 0%")
+    assert total_text([replace(unpriced, cost_usd=0.0)]).startswith("1 request · $0.00 · 0%")
 
 
 def test_whose_price_is_not_known_is_said() -> None:
