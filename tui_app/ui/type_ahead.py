@@ -203,6 +203,10 @@ class StrayKeys:
         self.text += letter
         self._quiet_since = self._clock()
 
+    def is_writing(self, shortcuts: Collection[str] = ()) -> bool:
+        """Whether a letter goes on with what was written; shortcuts pressed too early are no writing."""
+        return not set(self.text) <= {*shortcuts}
+
     def catch(self, event: events.Key, shortcuts: Collection[str] = ()) -> bool:
         """Whether a key was not meant for the dialog.
 
@@ -210,15 +214,15 @@ class StrayKeys:
         keys that choose are from the moment on when no key came for a while.
         """
         now = self._clock()
-        if event.key in shortcuts and now - self._quiet_since >= QUIET_S and set(self.text) <= {*shortcuts}:
-            # Pressed too early before, it was no writing.
+        quiet = now - self._quiet_since >= QUIET_S
+        if event.key in shortcuts and quiet and not self.is_writing(shortcuts):
             self.text = ""
             return False
         if event.is_printable and event.character:
             self.text += event.character
         elif event.key == "backspace":
             self.text = self.text[:-1]
-        elif event.key not in _CHOOSING or now - self._quiet_since >= QUIET_S:
+        elif event.key not in _CHOOSING or quiet:
             return False
         elif event.key == "enter":
             self.text += "\n"

@@ -12,6 +12,7 @@ from tui_app.events import ApprovalRequested, QuestionAsked
 from tui_app.ui import approvals as approval_box
 from tui_app.ui import type_ahead
 from tui_app.ui.chat import pane as chat_pane
+from tui_app.ui.dialogs.questions import ConfirmDialog
 
 TRIES = 25
 APPROVAL = ApprovalRequested(
@@ -62,3 +63,24 @@ async def test_what_is_typed_while_a_question_comes_up_is_written_in_order(
             deck.editor.clear_draft()
             deck.editor.focus()
             await deck.settle()
+
+
+async def test_a_question_that_is_written_into_offers_no_letter_and_shows_where_letters_go(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        said = list[bool | None]()
+        await deck.app.push_screen(ConfirmDialog("Trust it?", verb="Trust", keep="Not now"), said.append)
+        assert "y trust" in deck.text
+        await deck.press(*"why")
+        assert "y trust" not in deck.text
+        for words in ("left/right choose", "enter answer", "esc not now", "prompt: why"):
+            assert words in deck.text, words
+        await deck.press("backspace", "backspace", "backspace")
+        assert "y trust" in deck.text
+        assert "prompt:" not in deck.text
+        await deck.press("w", "left", "enter")
+        assert said == [True]
+        assert deck.editor.text == "w"

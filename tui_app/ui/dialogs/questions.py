@@ -4,7 +4,7 @@ The user may still be writing when it comes up, or begin to. So a letter answers
 keys, with nothing written, and when no other follows it at once; what is written goes on where it began.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual import events, on
@@ -53,11 +53,17 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
 
     def on_mount(self) -> None:
         """Start on the safe answer."""
-        self.key_row.hints = (
-            Hint("y", self._verb.lower(), 0, "screen.answer(True)"),
-            Hint("n/esc", self._keep.lower(), 0, "screen.answer(False)"),
-        )
+        self._show_keys()
         self.query_one("#confirm-keep").focus()
+
+    def _show_keys(self, answers: Collection[str] = ()) -> None:
+        """Offer no letter while letters go on with what the user writes, and show where they go."""
+        writes = self.stray.is_writing(answers)
+        choose = Hint("left/right", "choose", 0, "screen.other"), Hint("enter", "answer")
+        yes = Hint("y", self._verb.lower(), 0, "screen.answer(True)")
+        leave = Hint("esc" if writes else "n/esc", self._keep.lower(), 0, "screen.answer(False)")
+        self.key_row.hints = (*(choose if writes else (yes,)), leave)
+        self.key_row.said = f"prompt: {one_line(self.typed, _WRITTEN_CELLS)}" if writes else ""
 
     def on_key(self, event: events.Key) -> None:
         """Let only those keys through to the answers that are meant for them."""
@@ -73,6 +79,7 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         answers = [key for key, each in bound if each.binding.id in ("confirm.yes", "confirm.no")]
         if self.stray.catch(event, answers):
             event.stop()
+        self._show_keys(answers)
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
@@ -104,6 +111,7 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         self.action_answer(False)
 
 
+_WRITTEN_CELLS = 24
 _AROUND = 9
 """Rows of the question's dialog beside the question."""
 
