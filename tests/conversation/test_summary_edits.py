@@ -28,7 +28,7 @@ from tui_app.context.requests.builder import build, sendable
 from tui_app.context.view import to_messages
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore
+from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore, VerifySummary
 from tui_app.events import (
     NOT_IN_LOG,
     UNCHECKED,
@@ -147,6 +147,14 @@ async def test_a_refused_edit_changes_nothing_and_says_why(desk: Desk, fake_open
         assert passing == [True] * 5, "each answers a key"
         await done(conversation, Restate(undo=True), EditSummary(number, "late"))
         assert any(each.startswith(f"#{number} is not a summary") for each in told)
+
+
+async def test_without_a_summary_there_is_none_to_check(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    async with filled(desk, fake_openai) as opened:
+        told: list[str] = []
+        opened.bus.listen(lambda record: told.append(getattr(record.data, "text", "")))
+        await done(opened.conversation, VerifySummary())
+        assert told[-1] == "The model sees no summary now. /compact writes one."
 
 
 async def test_a_fact_comes_back_word_for_word_and_is_carried_on(

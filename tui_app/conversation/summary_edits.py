@@ -18,7 +18,8 @@ from tui_app.events import CompactionComplete, CompactionEdited, Fact
 from tui_app.records import frozen
 from tui_app.session.event_heads import LATER, head_of
 
-NOT_SHOWN = "#{} is not a summary that the model sees now, so it cannot be edited."
+NOT_SHOWN = "#{} is not a summary that the model sees now."
+NONE_SHOWN = "The model sees no summary now. /compact writes one."
 SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
 EMPTY = "The summary is empty. /undo undoes the compaction instead."
 UNCHANGED = "Nothing to change: the summary says that already."
@@ -150,7 +151,7 @@ class SummaryEdits:
         return True
 
     def _summary(self, compaction: int) -> "_VisibleSummary | str":
-        """A summary that can be edited, or why it cannot."""
+        """A summary that can be checked and edited, or why it cannot."""
         history = self.history
         number = compaction or (history.view.compactions[-1] if history.view.compactions else 0)
         item = next((item for item in history.items() if item.key == number), None)
@@ -158,7 +159,7 @@ class SummaryEdits:
         edits = history.view.edits.get(number)
         done = self._event(edits[-1].form[0] if edits else number)
         if item is None or done is None or number not in history.view.compactions:
-            return NOT_SHOWN.format(number)
+            return NOT_SHOWN.format(number) if number else NONE_SHOWN
         earlier = editable(item.message)
         if earlier is None:
             return SEALED
