@@ -233,7 +233,7 @@ async def test_agents_are_listed_and_ask_like_the_model(
         await deck.says("All written.")
         assert (served.cwd / "log.txt").read_text() == "calm"
         await deck.send("/status")
-        await deck.says("Agents     mate")
+        await deck.says("Agents        mate")
 
 
 # Commands

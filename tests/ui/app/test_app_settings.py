@@ -472,7 +472,7 @@ async def test_the_effort_is_shown_and_changed(served: Desk, fake_openai: FakeOp
         await deck.send("/effort High")
         await deck.says("effort high")
         await deck.send("/status")
-        await deck.says("Effort     high")
+        await deck.says("Effort        high")
         session = deck.app.chat.session.id
     async with shown(served.app(session), WIDE) as deck:
         await deck.ready()

@@ -287,13 +287,13 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
 def status_lines(all_of_it: Overview) -> list[str]:
     """Lines of ``/status``: instructions that are followed, servers, skills."""
     shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
-    rules = [] if all_of_it.instructed else ["off: project_instructions is false"]
+    files = [] if all_of_it.instructed else ["off: project_instructions is false"]
     for file in all_of_it.files:
         size = f" {shares[file.path]:,} tokens" if file.text and file.path in shares else ""
         note = f" ({one_line(file.about, 200)})" if file.about else ""
-        rules.append(f"{one_line(file.path, 100)}{size}{note}")
+        files.append(f"{one_line(file.path, 100)}{size}{note}")
     return [
-        *labelled("Rules", rules),
+        *labelled("Instructions", files),
         *labelled("MCP", (f"{server.name}: {server.words}" for server in all_of_it.servers)),
         *labelled("Checks", (one_line(state, 200) for state in all_of_it.language_servers)),
         *labelled("Skills", _joined(each.name for each in all_of_it.skills)),
@@ -304,7 +304,7 @@ def status_lines(all_of_it: Overview) -> list[str]:
 def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
     """Rows below one another, the first with its label; none where nothing is told."""
     for number, row in enumerate(told):
-        yield f"{'' if number else label:<11}{row}"
+        yield f"{'' if number else label:<14}{row}"
 
 
 def _joined(names: Iterable[str]) -> list[str]:

@@ -40,21 +40,24 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
-    lines = [
-        f"Session    {session.id or 'not started'}",
-        f"Folder     {launch.cwd}",
-        *([f"Branch     {branch}"] if (branch := await asyncio.to_thread(_branch, launch)) else []),
-        *labelled("Added", (one_line(str(each), 200) for each in launch.added)),
-        f"Model      {state.model}",
-        f"Effort     {state.effort or launch.settings.thinking}",
-        f"Policy     {state.policy}",
-        f"Context    {filled.replace('·', session.glyphs.separator)}",
-        f"Cost       {'unknown' if state.costs.usd is None else cost(state.costs.usd)}",
-        *([f"Web search {WEB_SEARCH}"] if launch.settings.web_search else []),
-        f"Files      {session.folder}",
-        *([f"Kept on    {launch.database.shown}"] if isinstance(launch.database, SessionServer) else []),
-        *status_lines(await overview(session)),
-    ]
+    branch = await asyncio.to_thread(_branch, launch)
+    kept_on = launch.database.shown if isinstance(launch.database, SessionServer) else ""
+    rows = (
+        ("Session", session.id or "not started"),
+        ("Folder", str(launch.cwd)),
+        ("Branch", branch),
+        *(("" if number else "Added", one_line(str(each), 200)) for number, each in enumerate(launch.added)),
+        ("Model", state.model),
+        ("Effort", state.effort or launch.settings.thinking),
+        ("Policy", state.policy),
+        ("Context", filled.replace("·", session.glyphs.separator)),
+        ("Cost", "unknown" if state.costs.usd is None else cost(state.costs.usd)),
+        ("Web search", WEB_SEARCH if launch.settings.web_search else ""),
+        ("Files", str(session.folder)),
+        ("Kept on", kept_on),
+    )
+    told = (line for label, each in rows if each for line in labelled(label, [each]))
+    lines = [*told, *status_lines(await overview(session))]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
 
 
