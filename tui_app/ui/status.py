@@ -153,13 +153,14 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · 
         left = [(rank, piece) for rank, piece in left if rank != worst]
 
 
-def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]:
+def message_rows(pieces: Sequence[str], width: int, separator: str, *, keeps: int = 1) -> list[str]:
     """Break a message and its notes into rows; notes without room are left out.
 
     Args:
         pieces: The message, then what leaves first where there is no room.
         width: Columns of a row.
         separator: Stands between two pieces.
+        keeps: How many pieces are worth a row more.
 
     Returns:
         At most three rows; the last one ends in an ellipsis where even the message is longer.
@@ -173,7 +174,8 @@ def message_rows(pieces: Sequence[str], width: int, separator: str) -> list[str]
     if len(alone) > MOST_ROWS:
         return [*alone[: MOST_ROWS - 1], one_line(" ".join(alone[MOST_ROWS - 1 :]), width)]
     every = (broken(most) for most in range(len(pieces), 0, -1))
-    return next(rows for rows in every if len(rows) <= len(alone))
+    room = max(len(alone), min(MOST_ROWS, len(broken(keeps))))
+    return next(rows for rows in every if len(rows) <= room)
 
 
 SIGNED = 2
@@ -278,8 +280,12 @@ class StatusRow(Widget):
             line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
             if cell_len(line) + GAP > width:
                 return ["", *message_rows(status.notes, width, separator)]
-        elif status.kind == "message" and width and cell_len(one_line(status.text, 2 * width)) > width:
-            return message_rows([status.text, *status.notes], width, separator)
+        elif status.kind == "message" and width:
+            # What enter does now is said, whatever room it takes.
+            keeps = 2 if status.failed else 1
+            pieces = [status.text, *status.notes]
+            if cell_len(one_line(separator.join(pieces[:keeps]), 2 * width)) > width:
+                return message_rows(pieces, width, separator, keeps=keeps)
         return [""]
 
     def _row(self, status: Status) -> Content:

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp
+from tui_app.events import CompactionComplete
 from tui_app.session.stats import Costs
 from tui_app.ui.status import (
     READ_ALONG,
@@ -269,6 +270,23 @@ async def test_a_long_message_takes_rows_and_what_is_behind_it_leaves_first(widt
         row.status = Status(kind="answering", started=94.0)
         await pilot.pause()
         assert row.size.height == 1
+
+
+@pytest.mark.parametrize(("width", "rows"), [(160, 1), (80, 2), (60, 2)])
+async def test_what_enter_does_after_a_failed_compaction_is_said_at_every_width(
+    width: int, rows: int
+) -> None:
+    ended = CompactionComplete(job="1", outcome="failed", trigger="manual", model="harbour:scripted")
+    app = Rows()
+    async with app.run_test(size=(width + INSET, 8)) as pilot:
+        row = app.query_one(StatusRow)
+        text = "Compaction failed: only 6 of 16 lines have a source. Nothing changed."
+        row.status = Status(
+            kind="message", text=text, notes=("enter keeps the extract instead",), failed=ended
+        )
+        await pilot.pause()
+        assert row.size.height == rows
+        assert " ".join(said(app).split()).endswith("enter keeps the extract instead")
 
 
 @pytest.mark.parametrize("name", ["read_file", "ファイルを読み込む"])
