@@ -251,6 +251,10 @@ async def test_a_failure_changes_nothing_and_says_why(
         await deck.press("f2")
         await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the notices again")
         assert "Compaction failed" in deck.text
+        await deck.press("escape", "ctrl+o")
+        await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen), "the details")
+        for words in ("Nothing changed.", "Began         manual", "Model         ", "ctrl+g tries again"):
+            assert words in deck.text, words
 
 
 async def test_enter_keeps_the_extract_where_the_model_wrote_none(
