@@ -283,9 +283,9 @@ class StatusRow(Widget):
         elif status.kind == "message" and width:
             # What enter does now is said, whatever room it takes.
             keeps = 2 if status.failed else 1
-            pieces = [status.text, *status.notes]
-            if cell_len(one_line(separator.join(pieces[:keeps]), 2 * width)) > width:
-                return message_rows(pieces, width, separator, keeps=keeps)
+            said = [status.text, *status.notes]
+            if cell_len(one_line(separator.join(said[:keeps]), 2 * width)) > width:
+                return message_rows(said, width, separator, keeps=keeps)
         return [""]
 
     def _row(self, status: Status) -> Content:
