@@ -141,6 +141,24 @@ def test_the_screen_begins_and_resumes_there(
     assert plimsoll("--resume", session, "--worktree", "x").code == 2
 
 
+def test_a_merge_runs_no_hook_of_a_repository_that_is_not_trusted(
+    plimsoll: Plimsoll, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plimsoll("run", "low water?", "--worktree", "quay", *OFFLINE)
+    place = repository.with_name("project.worktrees") / "quay"
+    git(place, "commit", "-qm", "Nothing", "--allow-empty")
+    hook, ran = repository / ".git/hooks/post-merge", repository.with_name("ran")
+    hook.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    hook.chmod(0o755)
+    monkeypatch.setenv("PLIMSOLL_TRUST", "")
+    refused = plimsoll("worktrees", "merge", "quay", "--yes")
+    assert (refused.code, f"plimsoll trust {repository}" in refused.err) == (1, True)
+    assert not ran.exists()
+    assert plimsoll("trust", str(repository)).code == 0
+    assert plimsoll("worktrees", "merge", "quay", "--yes").code == 0
+    assert ran.exists()
+
+
 def test_a_merge_of_the_users_own_is_left_alone(plimsoll: Plimsoll, repository: Path) -> None:
     plimsoll("run", "low water?", "--worktree", "quay", *OFFLINE)
     place = repository.with_name("project.worktrees") / "quay"

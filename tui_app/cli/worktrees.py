@@ -1,6 +1,7 @@
 """``plimsoll worktrees``: where sessions work apart, and what of it is brought in or removed."""
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from tui_app.cli.options import JSON, action, flag, option
 from tui_app.cli.output import answer, print_json, say, say_table, tell
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
-from tui_app.trust import remember_trust
+from tui_app.trust import remember_trust, trust_in
 from tui_app.ui.text import clean, count, one_line
 from tui_app.worktrees import NoWorktree, Worktree, Worktrees
 
@@ -43,7 +44,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
             return _list(program, trees, as_json=args.json)
         worktree = trees.named(args.name)
         if args.action == "merge":
-            return _merge(trees, worktree, sure=args.yes, as_json=args.json)
+            return _merge(program, trees, worktree, sure=args.yes, as_json=args.json)
         return _remove(program, trees, worktree, as_json=args.json)
     except NoWorktree as failed:
         raise CommandFailed(one_line(str(failed), 600)) from None
@@ -85,9 +86,12 @@ def _sessions(program: Program, worktree: Worktree) -> list[SessionInfo]:
         return [info for info in store.sessions() if Path(info.cwd).is_relative_to(worktree.path)]
 
 
-def _merge(trees: Worktrees, worktree: Worktree, *, sure: bool, as_json: bool) -> int:
+def _merge(program: Program, trees: Worktrees, worktree: Worktree, *, sure: bool, as_json: bool) -> int:
     """Show what it would bring, ask, and merge it into what is checked out in the repository."""
     diff = trees.diff(worktree)
+    if diff and trust_in(program.paths, program.env, trees.root) is not True:
+        told = f"plimsoll trust {shlex.quote(str(trees.root))}"
+        raise NoWorktree(f"A merge runs what git's settings of {trees.root} name: trust it first. {told}")
     if not as_json:
         say(clean(diff, keep_tabs=True) if diff else "Nothing to merge: it has no changes of its own.")
     merged = ""
