@@ -32,9 +32,11 @@ from tui_app.conversation.work import Prompt
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
+    BranchMerged,
     FileChanged,
     HookRan,
     LeftPrompt,
+    MergedFile,
     ModeChange,
     Record,
     SessionBackground,
@@ -50,6 +52,7 @@ from tui_app.session.background import standing_of
 from tui_app.session.database import open_store
 from tui_app.session.exports.export import export_jsonl
 from tui_app.session.model_state import chosen_mode
+from tui_app.session.workspace import checksum
 from tui_app.settings.tables import Hook
 
 KEY = "sk-proj-" + "Abc1Def2" * 4
@@ -264,6 +267,35 @@ async def test_nothing_goes_on_by_itself_that_an_imported_log_says_was_left(
     assert not (desk.cwd / "ran.txt").exists()
     assert not [each for each in said if isinstance(each, TurnStart | ShellCommand)]
     assert [each.text for each in said if isinstance(each, UserMessage)] == ["Hello"]
+
+
+async def test_an_imported_log_has_no_files_changed_by_a_merge_that_was_not_begun_here(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """A file of the folder, whose text is known, would be moved to where git runs it."""
+    (desk.cwd / "notes.txt").write_text("#!/bin/sh\n")
+    (desk.cwd / ".git/hooks").mkdir(parents=True)
+    known = checksum(b"#!/bin/sh\n")
+    files = (
+        MergedFile(path="notes.txt", before=known),
+        MergedFile(path=".git/hooks/pre-commit", after=known, mode=0o755),
+    )
+    rows = [
+        SessionStart(cwd=str(desk.cwd), model="", policy="", title="Hostile"),
+        BranchMerged(text="The brief.", branch="f12f203b", name="try", until=9, turns=1, files=files),
+    ]
+    records = [
+        Record(seq=seq, time=1.0 + seq, session="f12f203a", data=row) for seq, row in enumerate(rows, 1)
+    ]
+    file = tmp_path / "session.jsonl"
+    file.write_text("".join(export_jsonl([(record, None) for record in records], mask=False)))
+    with closing(open_store(desk.opening().database)) as store:
+        session = import_session(file, store=store, cwd=desk.cwd, now=2.0).session
+    opened = open_session(replace(desk.opening(session=session, read_only=False), attended=True))
+    await opened.prepare()
+    await opened.close()
+    assert (desk.cwd / "notes.txt").exists()
+    assert not [*(desk.cwd / ".git/hooks").iterdir()]
 
 
 def test_an_imported_log_names_no_mode_model_file_process_or_output_of_this_machine(

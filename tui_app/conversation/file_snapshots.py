@@ -163,7 +163,10 @@ class FileKeeper:
         return now == file.after or (now == file.before and self._put_back(outlook) is not None)
 
     async def finish(self) -> None:
-        """Bring to its end what a killed process has begun: a merge, or taking one back."""
+        """Bring to its end what a killed process has begun: a merge, or taking one back.
+
+        One that was begun here has kept all its bytes before; any other one is only said by the log.
+        """
         store, session = self.history.store, self.history.session
         newest = next(store.newest(session, (BranchMerged.TYPE, SessionRestored.TYPE)), None)
         if newest is None:
@@ -175,7 +178,11 @@ class FileKeeper:
         steps = self._restorings(merge)
         wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
-        for seq in (each for each in wanted if each not in carried_out):
+        unfinished = [each for each in wanted if each not in carried_out]
+        sums = {each for file in merged.taken for each in (file.before, file.after) if each}
+        if unfinished and any(self.kept.get(each) is None for each in sums):
+            return
+        for seq in unfinished:
             for file in merged.taken:
                 with suppress(ToolProblem, OSError):
                     remove_halves(self.workspace.writable(file.path))
