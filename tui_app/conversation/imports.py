@@ -37,7 +37,7 @@ _START = 1
 _TOLD_EVERY = 25
 """Events between two reports of progress."""
 _UNDONE = (
-    "{count} compaction(s) of the other program were undone: the full history is in view; "
+    "Compactions of the other program that were undone: {count}. The full history is in view; "
     "redo applies them again."
 )
 
