@@ -113,12 +113,15 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     found: list[SentLine] = []
     gap = (painter.gap(), "", painter.styled(" " * MARGIN, Tone.TEXT))
     if sent.passages:
-        legend = [
-            segment
+        here = {origin for origin, _ in sent.passages}
+        marks = [
+            [painter.styled(mark, tone), painter.styled(f" {BY[origin]}   ", Tone.DIM)]
             for origin, (mark, tone) in _MARGINS.items()
-            for segment in (painter.styled(mark, tone), painter.styled(f" {BY[origin]}   ", Tone.DIM))
+            if origin in here
         ]
-        rows += [(painter.line(legend), "", gap[2]), gap]
+        fits = sum(segment.cell_length for pair in marks for segment in pair) <= painter.width
+        legend = [[segment for pair in marks for segment in pair]] if fits else marks
+        rows += [*((painter.line(each), "", gap[2]) for each in legend), gap]
     for number, (origin, passage) in enumerate(sent.passages or ((None, sent.otherwise),)):
         rows += [gap] if number else []
         source, lines = _with_places(

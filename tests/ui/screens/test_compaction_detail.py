@@ -432,6 +432,17 @@ def test_only_what_is_not_in_the_log_stands_out(width: int) -> None:
     assert bold == ["not in the log"]
 
 
+@pytest.mark.parametrize("width", [76, 52, 30])
+def test_whose_each_part_is_is_said_whole_and_of_no_part_that_is_not_there(width: int) -> None:
+    page = sent_page(FULL, Painter(PLAIN_PALETTE, UNICODE, width))
+    shown = " ".join(strip.text[:width].strip() for strip in page.strips[:3])
+    for words in ("m written by the model", "y your words", "p added by Plimsoll"):
+        assert words in shown, words
+    extract = Replacement((("code", "## What was done\n- Sail (#12)"),))
+    first = sent_page(extract, Painter(PLAIN_PALETTE, UNICODE, width)).strips[0].text
+    assert first.strip() == "p added by Plimsoll"
+
+
 def painted(sent: Replacement) -> list[str]:
     """The lines of the replacement that say something, with their margins."""
     page = sent_page(sent, Painter(PLAIN_PALETTE, UNICODE, 76))
