@@ -90,9 +90,10 @@ async def test_forecast_counts_as_the_target_does(opened: OpenSession, desk: Des
         listed = models.fit_of({"heavy:scripted": window, "local:scripted": 32_000})
         assert listed["heavy:scripted"] == (
             "compact" if forecast.can_compact else "too small",
+            forecast.after_compaction,
             forecast.tokens,
         )
-        assert listed["local:scripted"] == ("fits", forecast.tokens_now)
+        assert listed["local:scripted"] == ("fits", 0, forecast.tokens_now)
         await done(conversation, Switch("heavy:scripted", "anyway"))
         assert abs(conversation.usage.total - forecast.tokens) <= 10
         assert forecast.tokens > forecast.tokens_now * 1.5

@@ -13,6 +13,7 @@ SWITCH = SwitchForecast(
     can_compact=True,
     after_compaction=6_000,
     summary_model="claude-sonnet-5",
+    summary_usd=0.02,
     can_truncate=True,
     drops=61_000,
     keeps_turns=9,

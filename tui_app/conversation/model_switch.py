@@ -12,6 +12,7 @@ from tui_app.agent.catalog import ModelShelf, why_unavailable
 from tui_app.agent.turn import TurnRunner
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prices import request_price
 from tui_app.context.policy import Policy
 from tui_app.context.truncator import truncate
 from tui_app.context.view import Item, is_prompt
@@ -47,6 +48,8 @@ class SwitchForecast:
     after_compaction: int
     """Rough size after a compaction; where none can help, what would stay at least."""
     summary_model: str
+    summary_usd: float | None
+    """What its summary would cost, about; ``None`` where no price is known."""
     can_truncate: bool
     """Whether cutting each request could make it fit."""
     drops: int
@@ -68,12 +71,12 @@ def as_counted_by(usage: ContextUsage, window: ContextWindow, factor: float) -> 
     return replace(usage, parts=parts, window=window, exact=False, scale=factor)
 
 
-def fit_of(history: SessionHistory, usage: ContextUsage, policy: Policy) -> Fit:
-    """Whether the conversation fits a window, by its size as the model of that window counts it."""
-    if fits(usage, usage.window):
-        return "fits"
-    left = _after_compaction(history, usage, policy)
-    return "compact" if left <= usage.window.effective else "too small"
+def fit_of(history: SessionHistory, usage: ContextUsage, policy: Policy) -> tuple[Fit, int]:
+    """Whether the conversation fits a window, as its model counts, and what a compaction would leave."""
+    if usage.total <= usage.window.effective:
+        return "fits", 0
+    left, _ = _after_compaction(history, usage, policy)
+    return "compact" if left <= usage.window.effective else "too small", left
 
 
 def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, target: str) -> SwitchForecast:
@@ -85,30 +88,31 @@ def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, ta
         policy: What governs it.
         target: Full name of the model.
     """
-    window = usage.window
+    window, now = usage.window, history.usage().total
     carried = usage.parts.system + usage.parts.tools + usage.parts.memory
     # What goes depends on what is said next: the answers so far count less than a new prompt.
     items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
     safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
     cut = truncate(items, safe - carried, lambda message: _weight(history, Item(0, message), usage.scale))
-    after = _after_compaction(history, usage, policy)
+    after, written = _after_compaction(history, usage, policy)
     return SwitchForecast(
         target=target,
         window=window,
         tokens=usage.total,
-        tokens_now=history.usage().total,
-        fits=fits(usage, window),
+        tokens_now=now,
+        fits=usage.total <= window.effective,
         can_compact=after <= window.effective,
         after_compaction=after,
         summary_model=history.model,
+        summary_usd=request_price(history.model, input_tokens=now, cached_tokens=0, output_tokens=written),
         can_truncate=cut.fits,
         drops=max(0, usage.total - cut.tokens - carried),
         keeps_turns=sum(is_prompt(item.message) for item in cut.items) - 1,
     )
 
 
-def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> int:
-    """Tokens a compaction for the window of ``usage`` would leave, a summary of full length included."""
+def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> tuple[int, int]:
+    """Tokens a compaction for the window of ``usage`` would leave, and those of them that are its summary."""
 
     def weigh(item: Item) -> int:
         return _weight(history, item, usage.scale)
@@ -117,14 +121,10 @@ def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Poli
     plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch", pinned=pinned)
     if isinstance(plan, Plan):
         added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
-        return min(usage.total, plan.floor + added)
+        return min(usage.total, plan.floor + added), plan.summary_budget
     floor = irreducible_floor(history.items(), usage, weigh, policy, pinned)
     # Below that size nothing is refused for want of room, but because nothing is left that could go.
-    return floor if floor >= usage.window.effective else usage.total
-
-
-def fits(usage: ContextUsage, window: ContextWindow) -> bool:
-    return usage.total <= window.effective
+    return floor if floor >= usage.window.effective else usage.total, 0
 
 
 def _weight(history: SessionHistory, item: Item, factor: float) -> int:
@@ -217,11 +217,10 @@ class ModelSwitch:
         usage = as_counted_by(self.history.usage(), limits.window(target), limits.factor(target))
         return forecast(self.history, usage, self.compactions.compactor.policy, target=model)
 
-    def fit_of(self, windows: Mapping[str, int]) -> dict[str, tuple[Fit, int]]:
-        """Whether the present conversation fits models by their windows, and its size as each counts it."""
-        usage, policy = self.history.usage(), self.compactions.compactor.policy
-        limits = self.shelf.limits
-        found, known = dict[str, tuple[Fit, int]](), dict[tuple[int, float], Fit]()
+    def fit_of(self, windows: Mapping[str, int]) -> dict[str, tuple[Fit, int, int]]:
+        """Whether the conversation fits models by their windows, and its size there, compacted and now."""
+        usage, policy, limits = self.history.usage(), self.compactions.compactor.policy, self.shelf.limits
+        found, known = dict[str, tuple[Fit, int, int]](), dict[tuple[int, float], tuple[Fit, int]]()
         for name, limit in windows.items():
             built = self.shelf.built(name)
             anywhere = limits.learnt.factor_anywhere(name.partition(":")[2])
@@ -229,7 +228,7 @@ class ModelSwitch:
             there = as_counted_by(usage, resolve_window(model=limit), factor)
             if (same := (limit, there.scale)) not in known:
                 known[same] = fit_of(self.history, there, policy)
-            found[name] = known[same], there.total
+            found[name] = *known[same], there.total
         return found
 
     async def switch(self, work: Switch) -> None:
@@ -269,14 +268,14 @@ class ModelSwitch:
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
         """Make the conversation fit another window; when that fails everything is as it was."""
         history, before = self.history, self.history.overhead
-        if fits(history.usage(), window):
+        if history.usage().total <= window.effective:
             return True
         carried = self.overhead.tokens(history.counter)
         factor = max(before.factor, self.shelf.limits.factor(target))
         history.set_overhead(Overhead(window, carried, factor), history.model)
         complete = await self.compactions.compact("model_switch")
         done = complete is not None and complete.outcome == "success"
-        if done and fits(history.usage(), window):
+        if done and history.usage().total <= window.effective:
             return True
         if done:
             self.compactions.restate(undo=True)

@@ -322,7 +322,7 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
     app = Host(lambda: SwitchDialog(SWITCH, CURRENT))
     async with app.run_test(size=(80, 24)):
         assert switch_lines(SWITCH, CURRENT) == (
-            "about 6k after · summary by claude-sonnet-5",
+            "about 6k after · summary by claude-sonnet-5 · ~$0.020",
             "drops the oldest 61k for each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",
         )
@@ -670,10 +670,10 @@ async def test_no_session_yet_is_said() -> None:
     ("day", "said"),
     [
         (14, "09:40"),
-        (13, "yesterday 09:40"),
-        (8, "Sunday 09:40"),
-        (7, "2026-03-07 09:40"),
-        (15, "2026-03-15 09:40"),
+        (13, "yesterday"),
+        (8, "Sunday"),
+        (7, "2026-03-07"),
+        (15, "2026-03-15"),
     ],
 )
 def test_when_a_session_was_last_used_is_said_as_a_user_would(day: int, said: str) -> None:
@@ -742,7 +742,9 @@ async def test_sessions_stand_under_their_folders_this_one_first() -> None:
     app = PickersHost(SessionsScreen(rows, here="/home/ada/b", home="/home/ada", tz=UTC))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert str(app.screen.query_one(".dialog-title", Static).render()) == "Sessions  3 · ~/b"
+        title = str(app.screen.query_one(".dialog-title", Static).render())
+        assert title.split("  ")[:2] == ["Sessions", "~/b"]
+        assert title.endswith("   3")
         options = app.screen.query_one(OptionList)
         seen = [options.render_line(y).text.strip() for y in range(4)]
         assert seen[0].startswith("▸ Tide notes")

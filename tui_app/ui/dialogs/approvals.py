@@ -98,8 +98,8 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
                 Column(lambda row: row.text, tone=lambda row: "bold" if row.rule or row.guard else ""),
                 Column(where_text, 16, lambda row: _TONES.get(row.where, MUTED), snug=True),
             ),
-            title=lambda it: (
-                f"Approvals · {count(len(self.view.rules), 'rule')}{it.narrowed}"
+            title=lambda _: (
+                f"Approvals · {count(len(self.view.rules), 'rule')}"
                 f"{' · read-only: nothing is written, run or fetched' * self.view.read_only}"
             ),
             words=lambda row: f"{row.first} {row.text} {row.where} {row.quote}",

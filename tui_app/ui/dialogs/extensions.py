@@ -93,11 +93,11 @@ def mcp_note(row: McpRow) -> str:
 
 
 def servers_title(it: ListDialog[McpRow]) -> str:
-    """How many there are, and what they cost."""
+    """What they cost."""
     servers = [row.server for row in it.rows if row.tool is None]
     size, saved = (sum(getattr(server, what) for server in servers) for what in ("tokens", "saved"))
     more = f" · {tokens(saved)} saved" if saved else ""
-    return f"MCP servers · {len(servers)}{it.narrowed} · {tokens(size)} tokens of each request{more}"
+    return f"MCP servers · {tokens(size)} tokens of each request{more}"
 
 
 def _name_tone(row: McpRow) -> str:
@@ -362,7 +362,7 @@ class SkillsScreen(ListDialog[SkillRow]):
                 ),
                 Column(lambda row: row.description, tone="", leaves_at=_NARROW),
             ),
-            title=lambda it: f"{'Agents' if agents else 'Skills'} · {it.how_many}{in_use}",
+            title=lambda _: f"{'Agents' if agents else 'Skills'}{in_use}",
             note=note,
             empty="\n".join([f"No matching {'agent' if agents else 'skill'}.", *told]),
             none="\n".join([NO_AGENTS if agents else NO_SKILLS, *told]),

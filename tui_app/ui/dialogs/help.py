@@ -164,7 +164,7 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
             Column(lambda row: row.text, gap=2),
             Column(lambda row: row.where, 21, leaves_at=70),
         ),
-        title=lambda it: f"Keys and commands{it.narrowed}",
+        title=lambda _: "Keys and commands",
         words=lambda row: f"{row.label} {row.text} {row.more} {row.where} {row.id}",
         note=lambda row: f"{row.more} {how_text(row)}",
         empty="No matching key or command.",

@@ -84,7 +84,7 @@ class ImportScreen(ListDialog[TranscriptRow]):
             Column(lambda row: row.session and ("  changed" if row.changed else "  imported"), 10, gap=0),
             Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=_ROOMY),
         ),
-        title=lambda it: f"Sessions of other programs{it.narrowed}",
+        title=lambda _: "Sessions of other programs",
         words=lambda row: f"{row.found.title} {row.found.program} {row.found.cwd} {row.found.path}",
         note=transcript_note,
         empty="No matching transcript.",

@@ -32,7 +32,7 @@ class ListSpec(Generic[R]):
     """What stands in the empty search box."""
     columns: Sequence[Column[R]]
     title: "Callable[[ListDialog[R]], str]"
-    """The first row; with ``how_many`` or ``narrowed`` in it, it follows the filter."""
+    """The first row; how many rows there are stands at its end."""
     words: Callable[[R], str] | None = None
     """The text of a row that the filter searches, where that is not what its columns say."""
     note: Callable[[R], str] = lambda _: ""
@@ -84,7 +84,7 @@ def titled(text: str) -> Content:
     return Content.assemble(name, (f"  {more}" if separator else "", "$text-muted not bold"))
 
 
-class ListDialog(Dialog[Any], Generic[R], place="list"):
+class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     """Dismisses with the row that is chosen, or with an :class:`Asked` for one of its keys.
 
     The search box keeps the focus.
@@ -93,6 +93,8 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     options = getters.query_one(MarkedList)
     SPEC: ClassVar[ListSpec[Any]]
     """What the list is, where that is the same for all of its kind."""
+    WIDEST: ClassVar[int] = 112
+    """Cells of the box at most, as in its style sheet, unless it fills the screen."""
 
     def __init__(
         self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, mark: object = None
@@ -144,7 +146,10 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     def head(self) -> Content:
         """The first row; that of a page begins with our sign."""
         sign = (f"{UNICODE.load_line} ", "$text-accent") if self.is_page else ""
-        return Content.assemble(sign, titled(self.spec.title(self)))
+        head = Content.assemble(sign, titled(self.spec.title(self)))
+        said = self.how_many if self.spec.narrows else ""
+        gap = self.row_width + (4 if self.is_page else 2) - head.cell_length - len(said)
+        return Content.assemble(head, " " * max(2, gap), (said, "$text-muted not bold")) if said else head
 
     @property
     def found(self) -> int:
@@ -154,16 +159,8 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     @property
     def how_many(self) -> str:
         """How many rows there are: ``41``, or ``3 of 41`` while a filter hides some."""
-        return f"{self.found:,} of {len(self.rows):,}" if self._narrows else f"{len(self.rows):,}"
-
-    @property
-    def _narrows(self) -> bool:
-        return self._listed and self.spec.narrows and bool(self.written.strip())
-
-    @property
-    def narrowed(self) -> str:
-        """The end of a title without a number: `` · 3 of 41``; empty without a filter."""
-        return f" · {self.how_many}" if self._narrows else ""
+        narrowed = self._listed and self.written.strip()
+        return f"{self.found:,} of {len(self.rows):,}" if narrowed else f"{len(self.rows):,}"
 
     @property
     def marked(self) -> R | None:
@@ -181,7 +178,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list"):
     def row_width(self) -> int:
         """Cells of a row."""
         width = self.size.width
-        cells = width - _FRAME_OF_PAGE if self.is_page else min(width, _WIDEST) - _FRAME
+        cells = width - _FRAME_OF_PAGE if self.is_page else min(width, self.WIDEST) - _FRAME
         return max(self.spec.least, cells)
 
     def line(self, row: R, width: int) -> Content:
@@ -402,6 +399,8 @@ class OpenList(ListDialog[R]):
 class ChoiceDialog(ListDialog[str], style="settings"):
     """Dismisses with a word, or ``None``."""
 
+    WIDEST = 60
+
     def __init__(
         self, title: str, words: Sequence[str], current: str, about: Mapping[str, str] | None = None
     ) -> None:
@@ -425,7 +424,7 @@ class ChoiceDialog(ListDialog[str], style="settings"):
                 name="choice",
                 search="filter",
                 columns=(Column(named),),
-                title=lambda choice: f"{one_line(title, 80)}{choice.narrowed}",
+                title=lambda _: one_line(title, 80),
                 note=lambda word: (about or {}).get(word, ""),
                 enter="use",
                 esc="cancel",
@@ -435,11 +434,9 @@ class ChoiceDialog(ListDialog[str], style="settings"):
         )
 
 
-_FRAME = 10
-"""Cells beside the rows: padding of the box, the sign of the chosen row, air, and the scrollbar."""
+_FRAME = 8
+"""Cells beside the rows: padding of the box and the sign of the chosen row."""
 _FRAME_OF_PAGE = 8
-_WIDEST = 110
-"""Cells of the box at most, as in ``dialog.tcss``, unless it fills the screen."""
 _AROUND, _NOTE_ROWS, _FEW_LINES = 11, 2, 5
 """Rows of the box without those of the list, those of its note among them, and the lines of a list from which
 on a longer note takes rows of it."""

@@ -18,7 +18,7 @@ from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import memory_settings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
-from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec, OpenList
+from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import ConfirmDialog, typed
 from tui_app.ui.launch import Launch
 from tui_app.ui.tables import Column
@@ -61,11 +61,6 @@ class MemoryScreen(OpenList[Entry], place="memory"):
             whose: Repository and branch in words.
             off: Whether memory is switched off.
         """
-
-        def title(it: ListDialog[Entry]) -> str:
-            unit = "entry" if len(it.rows) == 1 else "entries"
-            return f"Memory · {one_line(whose, 60)} · {it.how_many} {unit}"
-
         spec = ListSpec[Entry](
             name="memory",
             search="filter by words, kind or session",
@@ -75,7 +70,7 @@ class MemoryScreen(OpenList[Entry], place="memory"):
                 Column(lambda entry: clock(entry.time, "%Y-%m-%d"), 12, leaves_at=_ROOMY),
                 Column(source_text, 16, leaves_at=_ROOMY),
             ),
-            title=title,
+            title=lambda _: f"Memory · {one_line(whose, 60)}",
             words=lambda entry: f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}",
             note=lambda entry: f"{entry_note(entry)}\n{OFF}" if off else entry_note(entry),
             empty="No matching entry.",

@@ -17,7 +17,7 @@ from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.lookup import LookupCancelled, look_up
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, confirmed
 from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import UNICODE, counted_text, one_line, tokens, window_text
+from tui_app.ui.text import UNICODE, cost, counted_text, one_line, tokens, window_text
 
 if TYPE_CHECKING:
     from tui_app.agent.catalog import KeyCheck, ModelChoice
@@ -53,6 +53,8 @@ class ModelRow(NamedTuple):
     """Whether it is in no list: its name was typed."""
     tokens: int = 0
     """Size of the present conversation as it counts it; 0 for as the present one does."""
+    after: int = 0
+    """Its rough size there after a compaction; 0 where that is not known."""
 
     @property
     def name(self) -> str:
@@ -67,7 +69,9 @@ def model_state(row: ModelRow) -> str:
         return missing or "not available"
     if row.fit == "fits":
         return "current" if row.current else ""
-    return "too small, even compacted" if row.fit == "too small" else "compacts first"
+    if row.fit == "too small":
+        return "too small, even compacted"
+    return f"compacts first, to about {window_text(row.after)}" if row.after else "compacts first"
 
 
 def share_text(row: ModelRow, conversation_tokens: int) -> Content:
@@ -127,6 +131,8 @@ def standing(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
     text = Content()
     if behind >= 0 and (row.model.available or (row.model.needs_key and behind >= len(state) + 2)):
         text, cells = Content.assemble("  ", share_text(row, conversation_tokens)), behind
+    if len(state) > cells - 2 and row.model.available:
+        state = state.partition(",")[0]
     return Content.assemble(text, (f"  {one_line(state, cells - 2)}", MUTED)) if cells >= 10 else text
 
 
@@ -156,10 +162,10 @@ class ModelPicker(ListDialog[ModelRow]):
                 Column(window_size, 8, able_tone, "window", right=True),
                 Column(lambda row: rate(row.model.price_in), 8, title="$ in", right=True, leaves_at=priced),
                 Column(lambda row: rate(row.model.price_out), 8, title="out", right=True, leaves_at=priced),
-                Column(title="  this conversation", fitted=outlook),
+                Column(title=f"  this conversation, {tokens(conversation_tokens)}", fitted=outlook),
             ),
             title=lambda it: (
-                f"Model · this conversation is {tokens(conversation_tokens)}{it.narrowed}"
+                f"Model{' · prices per million tokens' if it.row_width >= priced else ''}"
                 f"{'' if asked else ' · without models of servers'}"
             ),
             words=lambda row: row.name,
@@ -229,9 +235,10 @@ def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, st
     turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
     drops = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
     after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
+    price = f" · ~{cost(forecast.summary_usd)}" if forecast.summary_usd else ""
     usable = window_text(forecast.window.effective)
     return (
-        f"about {after} after · summary by {model}"
+        f"about {after} after · summary by {model}{price}"
         if forecast.can_compact
         else f"not possible: {after} must stay, {usable} fit beside the answer",
         drops if forecast.can_truncate else "not possible: the latest prompt alone is too large",
@@ -265,7 +272,7 @@ class FitBar(Static):
         return fit_bar(self._forecast, max(8, self.content_size.width))
 
 
-class SwitchDialog(WaysDialog, style="switch_dialog", size=""):
+class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
     """Dismisses with ``compact``, ``anyway`` or None; starts on what keeps most and can be undone."""
 
     def __init__(self, forecast: "SwitchForecast", current: str) -> None:
@@ -307,7 +314,7 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size=""):
 # Choosing a model, and what to do when the conversation does not fit it.
 
 if TYPE_CHECKING:
-    Listed = tuple[list[ModelChoice], dict[str, tuple[Fit, int]]]
+    Listed = tuple[list[ModelChoice], dict[str, tuple[Fit, int, int]]]
 
 
 async def choose_model(app: "Host", session: ChatSession) -> None:
@@ -333,8 +340,8 @@ async def choose_model(app: "Host", session: ChatSession) -> None:
     current = session.state.model
     rows = []
     for choice in choices:
-        becomes, there = fit.get(choice.name, ("fits", 0))
-        rows.append(ModelRow(choice, becomes, choice.name == current, tokens=there))
+        becomes, after, there = fit.get(choice.name, ("fits", 0, 0))
+        rows.append(ModelRow(choice, becomes, choice.name == current, tokens=there, after=after))
     name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
     chosen = next((choice for choice in choices if choice.name == name), None)
     if name and chosen is not None and chosen.needs_key:

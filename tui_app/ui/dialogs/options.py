@@ -20,21 +20,22 @@ class MarkedList(OptionList):
     """What stands in the blank row in front of an option, by its place."""
 
     def render_line(self, y: int) -> Strip:
-        """Put the sign in the cell that the rows keep free at the left, and heads between the rows."""
+        """Put the sign two cells in front of the text, and heads between the rows."""
         strip = super().render_line(y)
         at = _option_of(strip)
+        place = self.get_component_styles("option-list--option").padding.left - 2
         above = _option_of(super().render_line(y - 1)) if self.scroll_offset.y + y else None
         if at is None and above is not None and (head := self.heads.get(above + 1)):
             style = self.get_component_rich_style("option-list--head")
-            text = cut_cells(f"  {head}", strip.cell_length)
+            text = cut_cells(f"{' ' * (place + 2)}{head}", strip.cell_length)
             return Strip([Segment(text, style)]).extend_cell_length(strip.cell_length, style)
         acts = self.has_focus or self.has_class("-led")
         if at is None or at == above or not acts or at != self.highlighted:
             return strip
-        cell, rest = strip.divide([1, strip.cell_length])
-        style = next(iter(cell)).style or Style.null()
+        style = next(iter(strip.crop(place, place + 1))).style or Style.null()
         accent = self.get_component_rich_style("option-list--sign", partial=True)
-        return Strip.join([Strip([Segment(UNICODE.collapsed, style + accent)], 1), rest])
+        sign = Strip([Segment(UNICODE.collapsed, style + accent)], 1)
+        return Strip.join([strip.crop(0, place), sign, strip.crop(place + 1)])
 
 
 def _option_of(strip: Strip) -> int | None:

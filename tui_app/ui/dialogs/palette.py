@@ -152,7 +152,7 @@ class PaletteScreen(ListDialog[PaletteRow]):
             Column(lambda row: row.purpose),
             Column(lambda row: one_line(row.keys, 16), 18, right=True, snug=True, leaves_at=70),
         ),
-        title=lambda it: f"Commands · {it.how_many}",
+        title=lambda _: "Commands",
         words=lambda row: f"{row.title} {row.purpose}",
         enter="run",
         most_lines=16,
@@ -177,7 +177,7 @@ class PaletteScreen(ListDialog[PaletteRow]):
         text = super().line(row, width)
         for word in self.written.lower().split():
             at = text.plain.lower().find(word)
-            text = text.stylize("bold $text-accent", at, at + len(word)) if at >= 0 else text
+            text = text.stylize("$text-accent", at, at + len(word)) if at >= 0 else text
         return text
 
     def explain(self, row: PaletteRow) -> None:

@@ -32,7 +32,7 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
             Column(lambda row: clock(row.time, "%Y-%m-%d %H:%M") if row.time else "this session", 18),
             Column(lambda row: row.text, tone=""),
         ),
-        title=lambda it: f"Earlier prompts · {it.how_many}",
+        title=lambda _: "Earlier prompts",
         words=lambda row: row.text,
         note=lambda row: length_text(row.text),
         none="Nothing was said in this folder yet.",

@@ -137,7 +137,7 @@ def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
     ]
 
 
-class WaysDialog(Dialog[Any], size="-small"):
+class WaysDialog(Dialog[Any], size="-small -list"):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
     HINTS = choice_hints("choose", "cancel")

@@ -41,7 +41,7 @@ class Picked(NamedTuple):
     label: str
 
 
-class QueueScreen(Dialog[Picked], place="queue"):
+class QueueScreen(Dialog[Picked], place="queue", size="-list"):
     """Follows the queue while it is open; dismisses with what to edit, or ``None``.
 
     It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
@@ -172,9 +172,7 @@ class TasksScreen(OpenList[TaskRow], place="tasks"):
             Column(lambda row: duration(int(row.age_s)), 13, leaves_at=_NARROW),
             Column(lambda row: row.command, tone=""),
         ),
-        title=lambda it: (
-            f"Background commands · {sum(row.is_running for row in it.rows)} running · {it.how_many}"
-        ),
+        title=lambda it: f"Background commands · {sum(row.is_running for row in it.rows)} running",
         words=lambda row: f"{row.id} {row.command} {row.how}",
         note=task_note,
         empty="No matching command.",

@@ -76,7 +76,7 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
                 Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=_NARROW),
                 Column(size, 8 + len(unit), right=True, leaves_at=_NARROW),
             ),
-            title=lambda it: f"{title} · {it.how_many} {'prompt' if len(points) == 1 else 'prompts'}",
+            title=lambda _: title,
             words=lambda point: point.title,
             note=note,
             empty="No matching prompt.",

@@ -193,7 +193,7 @@ class CheckpointsScreen(OpenList[CheckpointRow]):
         name="checkpoints",
         search="filter by title",
         columns=(Column(checkpoint_text),),
-        title=lambda it: f"Checkpoints · {it.how_many}",
+        title=lambda _: "Checkpoints",
         note=lambda row: f"checkpoints/{one_line(PurePath(row.path).name, 200)}",
         empty="No matching checkpoint.",
         enter="open",

@@ -46,12 +46,11 @@ _NO_OTHER = "There is no other session yet."
 
 
 def last_used(moment: datetime, now: datetime) -> str:
-    """``23:53`` today, ``yesterday 23:53``, ``Monday 23:53`` within a week, else the date and the time."""
+    """``23:53`` today, ``yesterday``, ``Monday`` within a week, else the date."""
     days = (now.date() - moment.date()).days
     if not 0 <= days < 7:
-        return f"{moment:%Y-%m-%d %H:%M}"
-    day = ("", "yesterday ")[days] if days < 2 else f"{_WEEKDAYS[moment.weekday()]} "
-    return f"{day}{moment:%H:%M}"
+        return f"{moment:%Y-%m-%d}"
+    return (f"{moment:%H:%M}", "yesterday")[days] if days < 2 else _WEEKDAYS[moment.weekday()]
 
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -139,8 +138,8 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
                 return _NO_OTHER
             window = windows.get(row.model, 0)
             # What was never sent has not been counted.
-            share = percent_text(row.tokens, window) if window and row.tokens else ""
-            full = f"opens at {share} of {window_text(window)} · " if share else ""
+            held = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
+            full = f"opens with {held} · " if window and row.tokens else ""
             return f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {folder(row.cwd)}"
 
         spec = ListSpec[SessionInfo](
@@ -154,11 +153,9 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
                 Column(size_text, 10, "", "context", right=True, leaves_at=_NARROW),
                 Column(lambda row: spent(row)[0], 11, "", "compacted", right=True, leaves_at=_ROOMY),
                 Column(lambda row: spent(row)[1], 9, "", "cost", right=True, leaves_at=_ROOMY),
-                Column(used, 18, MUTED, "last used", right=True, leaves_at=_NARROW),
+                Column(used, 12, MUTED, "last used", right=True, leaves_at=_NARROW),
             ),
-            title=lambda it: " · ".join(
-                ["Sessions", it.how_many, *(folder(row.cwd) for row in it.shown[:1])]
-            ),
+            title=lambda it: " · ".join(["Sessions", *(folder(row.cwd) for row in it.shown[:1])]),
             words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id} {self.standing.get(row.id, '')}",
             note=note,
             empty="No matching session.",

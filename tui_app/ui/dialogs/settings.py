@@ -95,7 +95,7 @@ class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="
                 Column(value_text, tone=lambda row: "bold $text-accent" if is_changed(row) else ""),
                 Column(source_text, 22, snug=True, leaves_at=60),
             ),
-            title=lambda it: f"{one_line(title, 200)}{it.narrowed}",
+            title=lambda _: one_line(title, 200),
             words=lambda row: f"{row.key} {row.value} {row.source} {row.help}",
             note=entry_note,
             empty="No matching setting.",

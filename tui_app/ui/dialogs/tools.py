@@ -38,7 +38,7 @@ class ToolRow:
 
 def _title(it: ListDialog[ToolRow]) -> str:
     size = sum(row.tokens for row in it.rows if row.state == "on")
-    return f"Tools · {it.how_many} · {tokens(size)} tokens of each request"
+    return f"Tools · {tokens(size)} tokens of each request"
 
 
 def _note(row: ToolRow) -> str:
