@@ -98,20 +98,40 @@ _LEAST_GAP = 4
 """Cells between the gauge in words and what the next turn costs."""
 
 
-def limits(view: ContextView) -> str:
-    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor."""
+def facts(view: ContextView) -> list[str]:
+    """What remains, in lines: what has to stay, the room before the first load line, and for how long."""
+    usage, when = view.usage, forecast(view.turns_left)
+    if usage is None or not threshold_text(view.background):
+        return []
+    floor = f" · at least {tokens(view.outlook.floor)} always stays" if view.outlook.floor else ""
+    free = max(0, int(usage.window.stated * view.background) - usage.total)
+    return [
+        f"reserve {window_text(usage.window.reserve)}{floor}",
+        f"free before the first line {tokens(free)}",
+        f"compacts {when}" if when and not view.compacting else "",
+    ]
+
+
+def limits(view: ContextView, *, brief: bool = False) -> str:
+    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor.
+
+    Args:
+        view: What is shown.
+        brief: Whether :func:`facts` are said elsewhere.
+    """
     usage, outlook = view.usage, view.outlook
     parts = [ASKING] if view.asking else []
     if usage is None:
         return " · ".join([*parts, UNMEASURED_YET])
-    parts.append(count(usage.messages, "message"))
-    if usage.window.reserve:
+    if not brief:
+        parts.append(count(usage.messages, "message"))
+    if usage.window.reserve and not brief:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
     where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
     when = forecast(view.turns_left)
     if view.compacting:
         parts.append(view.compacting)
-    elif usage.window.stated > 0:
+    elif usage.window.stated > 0 and not brief:
         parts.append(f"{where} ({when})" if when else where)
     if outlook.pinned:
         along = f" ({tokens(outlook.pinned_along)} of it goes with them)" if outlook.pinned_along else ""
@@ -119,7 +139,7 @@ def limits(view: ContextView) -> str:
     if out := [row for row in view.rows if row.state == "excluded"]:
         parts.append(f"{len(out)} excluded, {tokens(sum(row.tokens for row in out))}")
     parts += view.guards
-    if outlook.floor:
+    if outlook.floor and not brief:
         parts.append(f"at least {tokens(outlook.floor)} always stays")
     return " · ".join(parts)
 

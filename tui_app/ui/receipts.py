@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.widgets import Static
 
 from tui_app.session.database import Database, open_store
@@ -35,7 +36,7 @@ class ReceiptList(Vertical):
     DEFAULT_CSS = """
     ReceiptList { height: 1fr; }
     ReceiptList > RowList { height: 1fr; min-height: 3; }
-    ReceiptList > .dialog-note { height: auto; max-height: 40%; padding: 0 2; }
+    ReceiptList > .dialog-note { height: auto; max-height: 50%; padding: 0 2; }
     """
     _rows = getters.query_one(RowList)
 
@@ -68,9 +69,12 @@ class ReceiptList(Vertical):
         self._write_head()
         self._rows.post_message(RowList.Moved())
 
-    def explain(self, receipt: "Receipt", sizes: Mapping[str, Any]) -> None:
-        """Say what is known of a request, with its measured sizes by category."""
-        self.query_one(".dialog-note", Static).update("\n".join(receipt_lines(receipt, sizes)))
+    def explain(self, receipt: "Receipt", sizes: Mapping[str, Any], bar: Content | None) -> None:
+        """Say what is known of a request, with its measured sizes by category, and as a bar."""
+        head, *lines = receipt_lines(receipt, sizes)
+        told = Content("\n".join(["", *lines]))
+        said = Content.assemble(head, "\n", bar, told) if bar is not None else Content.assemble(head, told)
+        self.query_one(".dialog-note", Static).update(said)
 
     def on_resize(self) -> None:
         self._write_head()

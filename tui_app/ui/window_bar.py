@@ -95,7 +95,7 @@ def window_bar(
     reserve = round(width * usage.window.reserve / limit)
     for at in range(width - reserve, width):
         if signs[at][0] == UNICODE.gauge_empty:
-            signs[at] = (UNICODE.blocks[-1], "$line-strong")
+            signs[at] = (_block(-1, coloured), "$surface" if coloured else "$line-strong")
     names, end = "", width
     for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
         if 0 < share <= 1:

@@ -98,7 +98,7 @@ class Source:
         return replace(self.view.outlook, seq=seqs[0], seqs=seqs)
 
     async def sizes(self, asked: int) -> dict[str, int]:
-        return {"system": 2_100, "tools": 4_800} if asked else {}
+        return {"system": 2_100, "tools": 4_800, "limit": 64_000} if asked else {}
 
     async def stale(self) -> dict[int, str]:
         return self.stale_files
@@ -164,8 +164,10 @@ def test_the_bar_is_as_wide_as_it_should_be_whatever_it_shows(
 
 def test_the_bar_shows_what_fills_the_window_and_where_it_is_compacted() -> None:
     bar, names = window_bar(USAGE, 100, (0.8, 0.95)).plain.split("\n")
-    assert bar.count("█") == round(100 * USAGE.total / USAGE.window.stated)
-    assert bar.index(UNICODE.load_mark) == 80
+    used, free = bar.split(UNICODE.load_mark)[0], bar.split(UNICODE.load_mark)[2]
+    assert used.count("█") == round(100 * USAGE.total / USAGE.window.stated)
+    assert len(used) == 80
+    assert free == "█" * 4, "what is kept for the answer"
     assert names.rstrip().endswith("waits at 95%")
     assert names.index("compacts at 80%") + len("compacts at 80%") == 81
     told = window_bar(USAGE, 100, (0.8, 0.95), coloured=False).plain
@@ -194,7 +196,13 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         heads = words(pilot)
         assert "Context   67% of 128k · ~85.5k · ok" in heads
-        assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
+        if size == (80, 24):
+            assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
+        else:
+            rows = [row for row in heads.split("\n") if "█" in row]
+            assert rows[1].endswith(" reserve 8k · at least 11.2k always stays")
+            assert rows[2].endswith(" free before the first line 16.9k")
+            assert rows[3].endswith(" compacts in about 3 turns")
         assert "pinned 3.1k of 25.6k" in heads
         assert "at least 11.2k always stays" in heads
         tabs = app.screen.query_one(TabbedContent)
@@ -560,6 +568,9 @@ async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
         assert "$0.27, $0.029 had the prefix held" in note
         assert "prefix broken by: AGENTS.md changed, byte 1,204, line 31" in note
         assert "in front of the messages: tools 4.8k (23)" in note
+        bar = note.split("\n")[1]
+        assert len(bar) == 114
+        assert bar.split("─")[0] == "█" * 12, "6.9k of the 64k that this model held"
         assert "3 requests" in words(pilot)
         assert app.screen.query_one("#dialog-hints").hints[0].label == "enter"
         assert "o what broke it   c copy as JSON" in str(app.screen.query_one("#dialog-hints").render())

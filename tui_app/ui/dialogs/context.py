@@ -35,6 +35,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.context_words import (
     ContextView,
+    facts,
     headline,
     limits,
     next_lines,
@@ -52,6 +53,7 @@ from tui_app.ui.receipts import Bill, ReceiptList, read_bill
 from tui_app.ui.request_ledger import LedgerList, outdated_reads, with_stale
 from tui_app.ui.text import next_turn_text, one_line, tokens, wrap_spans
 from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
+from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 PARTS: Mapping[str, tuple[str, str]] = {
     "tab-ledger": ("Ledger", "Ledger"),
@@ -65,6 +67,8 @@ PARTS: Mapping[str, tuple[str, str]] = {
 
 ROOMY = 30
 """Rows from which each category has one of its own."""
+WIDE = 110
+"""Cells of a row from which what remains stands beside the categories."""
 SHORT = 20
 """Rows below which the items get the room of what was saved."""
 _WAITS = "Queued: it runs when the current work ends."
@@ -162,27 +166,44 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._name_keys()
         head = headline(view, self.app.size.width - 4)
         self.write_head(head)
-        said = limits(view)
+        width = self._width
+        beside = facts(view) if self.has_class("-roomy") and width >= WIDE else []
+        said = limits(view, brief=bool(beside))
         if self.app.size.height >= SHORT:
             # In rows that end between two facts; a low screen has one row for them.
-            spans = wrap_spans(said, max(8, self.app.size.width - 6), " · ")
+            spans = wrap_spans(said, width, " · ")
             said = "\n".join(said[start:stop] for start, stop, _ in spans)
         _say(self, "#context-limits", said)
+        self.query_one("#context-limits").display = bool(said)
         self._write_parts()
         _say(self, "#context-cache", view.cache)
         is_new = bool(view.cache) and not head.plain.endswith(view.cache)
         self.query_one("#context-cache").display = is_new and self.app.size.height >= SHORT
         if view.usage is not None:
             roomy = self.has_class("-roomy")
-            # Sixteen colours are too few for the categories.
-            coloured = not (self.app.no_color or self.app.theme_variables["kind-system"].startswith("ansi"))
-            load_lines, width = (view.background, view.blocking), max(8, self.app.size.width - 6)
-            bar = window_bar(view.usage, width, load_lines, coloured=coloured)
-            legend = category_legend(view.usage, view.shares, coloured=coloured)
+            coloured = self._coloured
+            bar = self._bar(view.usage)
+            rows = category_legend(view.usage, view.shares, coloured=coloured).split("\n")
+            for at, fact in enumerate(beside[: len(rows)]):
+                rows[at] = Content.assemble(rows[at], _told(f"{fact:>{width - rows[at].cell_length}}"))
+            legend = Content("\n").join(rows)
             words = category_words(view.usage, width, view.shares, coloured=coloured)
             # With fewer rows the marks have no names below them: the next row says at what the first is.
             whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
             self.query_one("#context-categories", Static).update(Content("\n").join(whole))
+
+    @property
+    def _width(self) -> int:
+        return max(8, self.app.size.width - 6)
+
+    @property
+    def _coloured(self) -> bool:
+        # Sixteen colours are too few for the categories.
+        return not (self.app.no_color or self.app.theme_variables["kind-system"].startswith("ansi"))
+
+    def _bar(self, usage: ContextUsage) -> Content:
+        load_lines = self._view.background, self._view.blocking
+        return window_bar(usage, self._width, load_lines, coloured=self._coloured)
 
     def _write_parts(self) -> None:
         view, tabs = self._view, self.query_one(PartTabs)
@@ -277,10 +298,12 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="sizes", exclusive=True, exit_on_error=False)
     async def _read_sizes(self) -> None:
-        """Show the marked request part by part."""
+        """Show the marked request part by part, as a bar too where there is room for one."""
         requests = self.query_one(ReceiptList)
         if (receipt := requests.marked) is not None:
-            requests.explain(receipt, await self._source.sizes(receipt.asked))
+            sizes = await self._source.sizes(receipt.asked)
+            usage = as_sent(self._view.usage, sizes) if self.has_class("-roomy") else None
+            requests.explain(receipt, sizes, self._bar(usage) if usage is not None else None)
 
     def action_show_break(self) -> None:
         """Show what broke the prefix of the marked request, where that is a row of the conversation."""
@@ -362,14 +385,27 @@ def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
     return tuple((row.seq, row.form, row.pinned, row.state) for row in rows)
 
 
+def as_sent(usage: ContextUsage | None, sizes: Mapping[str, Any]) -> ContextUsage | None:
+    """What a request held, by its sizes in the log; None where they are not known."""
+    if usage is None or not sizes.get("limit"):
+        return None
+    parts = Breakdown(**{name: int(sizes.get(name) or 0) for name in CATEGORIES})
+    window = ContextWindow(limit=sizes["limit"], source="", reserve=int(sizes.get("reserve") or 0))
+    return replace(usage, parts=parts, window=window, unmeasured=int(sizes.get("unmeasured") or 0))
+
+
 _TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
 """Keys and figures, which stand out from what is said of them."""
 
 
+def _told(text: str) -> Content:
+    parts = ((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(_TOLD.split(text)))
+    return Content.assemble(*parts)
+
+
 def _say(screen: ContextScreen, where: str, text: str) -> None:
-    parts = _TOLD.split(text) if where == "#context-outlook" else [text]
-    told = ((part, "$foreground" if at % 2 else "") for at, part in enumerate(parts))
-    screen.query_one(where, Static).update(Content.assemble(*told))
+    told = _told(text) if where == "#context-outlook" else Content(text)
+    screen.query_one(where, Static).update(told)
 
 
 # What the context screen shows of a session, and what it asks of it.
