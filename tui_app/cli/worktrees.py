@@ -90,17 +90,15 @@ def _merge(program: Program, trees: Worktrees, worktree: Worktree, *, sure: bool
     """Show what it would bring, ask, and merge it into what is checked out in the repository."""
     diff = trees.diff(worktree)
     if diff and trust_in(program.paths, program.env, trees.root) is not True:
-        told = f"plimsoll trust {shlex.quote(str(trees.root))}"
-        raise NoWorktree(f"A merge runs what git's settings of {trees.root} name: trust it first. {told}")
+        root = shlex.quote(str(trees.root))
+        raise NoWorktree(f"A merge runs hooks of the repository. Trust it first: plimsoll trust {root}")
     if not as_json:
         say(clean(diff, keep_tabs=True) if diff else "Nothing to merge: it has no changes of its own.")
-    merged = ""
     question = f"Merge {worktree.name} into {trees.root}? Type y to merge:"
     if diff and not sure and not confirmed(question, _UNASKED):
         tell("Nothing was merged.")
         return FAILED
-    if diff:
-        merged = trees.merge(worktree)
+    merged = trees.merge(worktree) if diff else ""
     if as_json:
         print_json({"name": worktree.name, "diff": diff, "merged": merged})
     elif merged:
@@ -120,8 +118,7 @@ def _remove(program: Program, trees: Worktrees, worktree: Worktree, *, as_json: 
     if program.paths.trust_file.exists():
         remember_trust(program.paths, worktree.path, None)
     trees.remove(worktree)
-    kept = count(len(sessions), "session")
-    told = f"Removed {worktree.name} and its branch. What was said there is kept: {kept}."
+    told = f"Removed {worktree.name} and its branch, and kept {count(len(sessions), 'session')}."
     answer({"name": worktree.name, "removed": True}, told, as_json=as_json)
     return OK
 

@@ -178,11 +178,9 @@ class FileKeeper:
         steps = self._restorings(merge)
         wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
-        unfinished = [each for each in wanted if each not in carried_out]
+        unfinished = (each for each in wanted if each not in carried_out)
         sums = {each for file in merged.taken for each in (file.before, file.after) if each}
-        if unfinished and any(self.kept.get(each) is None for each in sums):
-            return
-        for seq in unfinished:
+        for seq in (each for each in unfinished if not any(self.kept.get(sum) is None for sum in sums)):
             for file in merged.taken:
                 with suppress(ToolProblem, OSError):
                     remove_halves(self.workspace.writable(file.path))
@@ -267,12 +265,10 @@ def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[_S
 
 def first_and_last(steps: Iterable[_Step]) -> list[tuple[str, str, str, int]]:
     """Path, what it held first, what it should hold now, and its rights at first; a row for each file."""
-    first: dict[str, _Step] = {}
-    last: dict[str, str] = {}
-    for step in steps:
-        first.setdefault(step.path, step)
-        last[step.path] = step.after
-    return [(path, step.before, last[path], step.mode) for path, step in first.items()]
+    every = list(steps)
+    first = {step.path: step for step in reversed(every)}
+    last = {step.path: step.after for step in every}
+    return [(path, first[path].before, after, first[path].mode) for path, after in last.items()]
 
 
 def standing(steps: Sequence[Head]) -> list[int]:
