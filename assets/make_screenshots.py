@@ -55,7 +55,7 @@ from tui_app.session.workspace import SessionFolder  # noqa: E402
 from tui_app.settings import Endpoint, Settings  # noqa: E402
 from tui_app.ui.app import PlimsollApp  # noqa: E402
 from tui_app.ui.launch import Launch  # noqa: E402
-from tui_app.usage import Breakdown  # noqa: E402
+from tui_app.usage import Breakdown, Overhead  # noqa: E402, Overhead
 
 SIZE = (120, 40)
 ENDPOINT = Endpoint(name="harbour", base_url="http://127.0.0.1:9/v1")
@@ -110,7 +110,8 @@ def write_session(clock: Clock, *, compacted: bool) -> str:
         model=MODEL,
     )
     history.load()
-    history.fix(resolve_window(server=WINDOW), Breakdown(system=260, tools=560), MODEL)
+    overhead = Overhead(resolve_window(server=WINDOW), Breakdown(system=260, tools=560))
+    history.set_overhead(overhead, MODEL)
     write_turns(history, clock)
     if compacted:
         clock.now += 60
