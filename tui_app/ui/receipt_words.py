@@ -80,9 +80,8 @@ def lost_text(lost: "Mapping[Cause, float]") -> str:
 def total_text(found: "Sequence[Receipt]") -> str:
     """How many requests, what they cost, and how much was read from caches."""
     prices = [each.cost_usd for each in found if each.cost_usd is not None]
-    unpriced = len(found) - len(prices)
     sent = sum(each.input_tokens for each in found)
     read = sum(each.cache_read_tokens for each in found)
     parts = [count(len(found), "request"), cost(sum(prices)) if prices else "cost unknown"]
-    parts += [f"{unpriced} of unknown price"] if prices and unpriced else []
+    parts += [f"{len(found) - len(prices)} of unknown price"] if 0 < len(prices) < len(found) else []
     return " · ".join([*parts, f"{read / sent if sent else 0.0:.0%} read from the cache"])

@@ -113,11 +113,10 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     found: list[SentLine] = []
     gap = (painter.gap(), "", painter.styled(" " * MARGIN, Tone.TEXT))
     if sent.passages:
-        here = {origin for origin, _ in sent.passages}
         marks = [
             [painter.styled(mark, tone), painter.styled(f" {BY[origin]}   ", Tone.DIM)]
             for origin, (mark, tone) in _MARGINS.items()
-            if origin in here
+            if any(origin == each for each, _ in sent.passages)
         ]
         fits = sum(segment.cell_length for pair in marks for segment in pair) <= painter.width
         legend = [[segment for pair in marks for segment in pair]] if fits else marks

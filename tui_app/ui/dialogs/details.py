@@ -1,15 +1,18 @@
 """The full text of one row, as it is: no markup, no Markdown, no control characters."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.widgets import TextArea
 
+from tui_app.chat_keys import label_of
+from tui_app.events import CompactionComplete
+from tui_app.ui.chat.state import NOTICE_CELLS, outcome_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
-from tui_app.ui.text import one_line
+from tui_app.ui.text import cost, duration, one_line, tokens
 
 
 def file_text(path: Path, most: int | None = None) -> str:
@@ -47,3 +50,25 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
     async def _fill(self, read: Callable[[], str]) -> None:
         self.whole = await asyncio.to_thread(read)
         self.query_one(TextArea).text = readable(self.whole)
+
+
+def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
+    """Rows below one another, the first with its label; none where nothing is told."""
+    for number, row in enumerate(told):
+        yield f"{'' if number else label:<14}{row}"
+
+
+def unchanged_text(done: CompactionComplete, keymap: Mapping[str, str]) -> str:
+    """Why a compaction changed nothing, what it took, and how to go on."""
+    why, _ = outcome_text(done, NOTICE_CELLS, keymap)
+    rows = (
+        ("Began", done.trigger),
+        ("Model", done.model),
+        ("Focus", one_line(done.focus, NOTICE_CELLS)),
+        ("Took", duration(done.duration_s) if done.duration_s else ""),
+        ("Written", f"{tokens(done.output_tokens)} tokens" if done.output_tokens else ""),
+        ("Cost", cost(done.cost_usd) if done.cost_usd is not None else ""),
+    )
+    figures = [line for label, told in rows if told for line in labelled(label, [told])]
+    on = f"{label_of('chat.compact', keymap)} tries again, /compact WORDS also says what matters most"
+    return "\n".join([why, "", *figures, "", f"{on}."])

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.details import DetailsScreen, file_text
+from tui_app.ui.dialogs.details import DetailsScreen, file_text, labelled
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
 from tui_app.ui.dialogs.sessions import Chosen, go_to
@@ -299,12 +299,6 @@ def status_lines(all_of_it: Overview) -> list[str]:
         *labelled("Skills", _joined(each.name for each in all_of_it.skills)),
         *labelled("Agents", _joined(each.name for each in all_of_it.agents.found)),
     ]
-
-
-def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
-    """Rows below one another, the first with its label; none where nothing is told."""
-    for number, row in enumerate(told):
-        yield f"{'' if number else label:<14}{row}"
 
 
 def _joined(names: Iterable[str]) -> list[str]:

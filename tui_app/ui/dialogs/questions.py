@@ -53,10 +53,10 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
 
     def on_mount(self) -> None:
         """Start on the safe answer."""
-        self._show_keys()
+        self._offer_keys()
         self.query_one("#confirm-keep").focus()
 
-    def _show_keys(self, answers: Collection[str] = ()) -> None:
+    def _offer_keys(self, answers: Collection[str] = ()) -> None:
         """Offer no letter while letters go on with what the user writes, and show where they go."""
         writes = self.stray.is_writing(answers)
         choose = Hint("left/right", "choose", 0, "screen.other"), Hint("enter", "answer")
@@ -79,7 +79,7 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         answers = [key for key, each in bound if each.binding.id in ("confirm.yes", "confirm.no")]
         if self.stray.catch(event, answers):
             event.stop()
-        self._show_keys(answers)
+        self._offer_keys(answers)
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -11,31 +11,23 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_app.chat_keys import RowState, label_of
+from tui_app.chat_keys import RowState
 from tui_app.conversation.work import Pin, Restore
-from tui_app.events import (
-    CompactionComplete,
-    CompactionEdited,
-    Error,
-    Record,
-)
+from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.session.database import Database, open_store
 from tui_app.session.preview import why_no_record
 from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.session.user_view import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.chat.state import NOTICE_CELLS, outcome_text
 from tui_app.ui.dialogs.actions import compact_part, part_of, undo
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
-from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.extensions import labelled
+from tui_app.ui.dialogs.details import DetailsScreen, unchanged_text
 from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
 from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.keys import keys_of
 from tui_app.ui.reports import read_audit, read_sub_agent, said_at, sub_agent_text
-from tui_app.ui.text import cost, duration, one_line, tokens
 from tui_app.ui.transcript.transcript import Transcript, why_not_undone
 
 if TYPE_CHECKING:
@@ -53,7 +45,7 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
         case CompactionComplete(outcome="success"):
             await _compaction(app, session, entry, record)
         case CompactionComplete() as done:
-            told = _unchanged_text(done, session.presenter.state.keymap)
+            told = unchanged_text(done, session.presenter.state.keymap)
             await app.push_screen_wait(DetailsScreen("Compaction", told))
         case Error(message=message, hint=hint, actions=actions, detail=detail):
             hint = session.presenter.state.worded(hint, *actions)
@@ -61,22 +53,6 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
             await app.push_screen_wait(DetailsScreen("What went wrong", text))
         case _:
             await _message(app, session, entry)
-
-
-def _unchanged_text(done: CompactionComplete, keymap: Mapping[str, str]) -> str:
-    """Why a compaction changed nothing, what it took, and how to go on."""
-    why, _ = outcome_text(done, NOTICE_CELLS, keymap)
-    rows = (
-        ("Began", done.trigger),
-        ("Model", done.model),
-        ("Focus", one_line(done.focus, NOTICE_CELLS)),
-        ("Took", duration(done.duration_s) if done.duration_s else ""),
-        ("Written", f"{tokens(done.output_tokens)} tokens" if done.output_tokens else ""),
-        ("Cost", cost(done.cost_usd) if done.cost_usd is not None else ""),
-    )
-    figures = [line for label, told in rows if told for line in labelled(label, [told])]
-    on = f"{label_of('chat.compact', keymap)} tries again, /compact WORDS also says what matters most"
-    return "\n".join([why, "", *figures, "", f"{on}."])
 
 
 async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:

@@ -20,9 +20,9 @@ from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.details import DetailsScreen, file_text
+from tui_app.ui.dialogs.details import DetailsScreen, file_text, labelled
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.extensions import labelled, overview, status_lines
+from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.list import ListSpec, OpenList
 from tui_app.ui.gauge import marks
 from tui_app.ui.launch import Launch
@@ -41,7 +41,6 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = gauge_text(state.usage, background=background, blocking=blocking)
     branch = await asyncio.to_thread(_branch, launch)
-    kept_on = launch.database.shown if isinstance(launch.database, SessionServer) else ""
     rows = (
         ("Session", session.id or "not started"),
         ("Folder", str(launch.cwd)),
@@ -54,7 +53,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         ("Cost", "unknown" if state.costs.usd is None else cost(state.costs.usd)),
         ("Web search", WEB_SEARCH if launch.settings.web_search else ""),
         ("Files", str(session.folder)),
-        ("Kept on", kept_on),
+        ("Kept on", launch.database.shown if isinstance(launch.database, SessionServer) else ""),
     )
     told = (line for label, each in rows if each for line in labelled(label, [each]))
     lines = [*told, *status_lines(await overview(session))]
