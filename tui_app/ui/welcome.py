@@ -96,7 +96,7 @@ def look_around(launch: "Launch") -> Beginning:
     """Read what the first look left open; blocks on the disk."""
     import sqlite3
 
-    from tui_app.agent.instructions import read_instructions
+    from tui_app.agent.instructions import instructions_text, read_instructions
     from tui_app.context.counting.encodings import estimate
     from tui_app.conversation.boards import boards_in
 
@@ -113,7 +113,7 @@ def look_around(launch: "Launch") -> Beginning:
     return Beginning(
         folder=place_of(launch),
         model=launch.first_model,
-        instructions=tuple((each.path, estimate(each.text)) for each in files if each.text),
+        instructions=tuple((each.path, estimate(instructions_text((each,)))) for each in files if each.text),
         untrusted=brought,
         memory=memory,
     )
