@@ -37,7 +37,7 @@ async def test_changes_are_shown_and_committed_when_the_user_says_so(
 
         await deck.send("/diff")
         await deck.until(lambda: isinstance(deck.app.screen, ChangesScreen))
-        await deck.says("2 · 1 by this session")
+        await deck.says("1 by this session")
         await deck.says("+ TIDE = 7")
         await deck.says("- TIDE = 1")
         await deck.press("down")

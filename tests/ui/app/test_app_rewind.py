@@ -51,7 +51,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         await deck.ready()
         await deck.send("/rewind")
         await listed(deck)
-        assert "Rewind to before  3 prompts" in deck.text
+        assert re.search(r"Rewind to before +3$", deck.text, re.MULTILINE)
         rows = " ".join(str(each.prompt) for each in deck.app.screen.query_one(OptionList).options)
         assert rows.index("question 2") < rows.index("question 1")
         await deck.press("down")
@@ -372,7 +372,7 @@ async def test_it_opens_at_once_with_the_prompt_as_a_draft(
         await deck.ready()
         await deck.send("/fork")
         await deck.until(lambda: isinstance(deck.app.screen, PromptPicker), "the prompts")
-        assert "Fork before  3 prompts" in deck.text
+        assert re.search(r"Fork before +3$", deck.text, re.MULTILINE)
         await deck.press("down")
         await deck.says("2 rows of the conversation come along into a new session")
         await deck.press("enter")
