@@ -6,7 +6,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tui_app.cli import imports as cli_imports
 from tui_app.cli.program import latest_session
 from tui_app.conversation import imports as importing
 from tui_app.conversation.imports import (
+    ImportedAlready,
     ImportProgress,
     ImportReport,
     ImportStopped,
@@ -565,6 +566,26 @@ def test_what_is_being_written_is_written_to_its_end(
     job = Stoppable(told)
     report = import_session(rollout, store=store, cwd=tmp_path, now=1.0, watch=job.watch)
     assert [info.id for info in store.sessions()] == [report.session]
+    store.close()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_of_two_imports_at_one_moment_the_first_one_stands(
+    rollout: Path, store: SqliteStore, tmp_path: Path, again: bool
+) -> None:
+    others: list[str] = []
+    now = time.time()
+
+    def overtake(progress: ImportProgress) -> None:
+        if progress.doing == "writing":
+            with closing(SqliteStore(store.path)) as other:
+                others.append(import_session(rollout, store=other, cwd=tmp_path, now=now).session)
+
+    with pytest.raises(ImportedAlready) as found:
+        import_session(rollout, store=store, cwd=tmp_path, now=now, again=again, watch=overtake)
+    assert [info.id for info in store.sessions()] == others == [found.value.session]
+    more = import_session(rollout, store=store, cwd=tmp_path, now=now, again=True)
+    assert {info.id for info in store.sessions()} == {*others, more.session}
     store.close()
 
 

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, Thread
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,30 @@ def opened(database: Database) -> Iterator[OPEN]:
 @pytest.fixture
 def store(opened: OPEN) -> SessionStore:
     return opened()
+
+
+def test_of_two_that_begin_what_may_be_there_once_one_does(opened: OPEN) -> None:
+    stores, begun, late = [opened(), opened()], list[str](), list[str]()
+    both = Barrier(2)
+
+    def begin(store: SessionStore) -> None:
+        def check() -> None:
+            if store.sessions():
+                raise LookupError
+
+        both.wait(timeout=60)
+        try:
+            begun.append(store.create(START, time=1.0, check=check))
+        except LookupError:
+            late.append("late")
+
+    threads = [Thread(target=begin, args=(each,)) for each in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert (len(begun), late) == (1, ["late"])
+    assert [info.id for info in stores[0].sessions()] == begun
 
 
 def test_a_store_begins_with_the_first_that_writes(database: Database) -> None:

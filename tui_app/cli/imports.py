@@ -12,12 +12,12 @@ from tui_app.cli.options import JSON, flag, option
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_left_out, say_table, tell
 from tui_app.conversation.imports import (
     EarlierImport,
+    ImportedAlready,
     ImportProgress,
     ImportReport,
     earlier_imports,
     import_session,
     imported_as,
-    same_import,
 )
 from tui_app.records import frozen
 from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
@@ -161,9 +161,6 @@ def _import(
     program: Program, store: SessionStore, path: Path, args: argparse.Namespace
 ) -> ImportReport | None:
     """Import a file; tells why one cannot be read."""
-    if not args.again and (session := same_import(path, store)):
-        tell(f"{path} is session {session} already and has not changed since. To import it again: --again")
-        return None
     try:
         with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
 
@@ -175,8 +172,18 @@ def _import(
                     line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
 
             return import_session(
-                path, store=store, format=args.format, cwd=program.cwd, now=time.time(), watch=watch
+                path,
+                store=store,
+                format=args.format,
+                cwd=program.cwd,
+                now=time.time(),
+                again=args.again,
+                watch=watch,
             )
+    except ImportedAlready as found:
+        told = f"{path} is session {found.session} already and has not changed since."
+        tell(f"{told} To import it again: --again")
+        return None
     except (ImportFormatError, OSError) as error:
         tell(complaint(str(path), error))
         return None

@@ -59,7 +59,12 @@ def _from_folders(program: Program) -> Iterator[str]:
             histories = sorted(folder.glob("conversation_history/*.json"))
             with suppress(ImportFormatError, OSError, IndexError):
                 made = import_session(
-                    histories[-1], store=store, cwd=program.cwd, now=time.time(), format="pydantic-ai"
+                    histories[-1],
+                    store=store,
+                    cwd=program.cwd,
+                    now=time.time(),
+                    format="pydantic-ai",
+                    again=True,
                 )
                 yield f"Session {made.session} has what {folder.name} kept: {count(made.messages, 'message')}"
 

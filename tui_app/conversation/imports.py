@@ -1,7 +1,7 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,6 +47,18 @@ _UNDONE = (
 
 class ImportStopped(Exception):
     """The user stopped the import; nothing of it was written."""
+
+
+class ImportedAlready(Exception):
+    """A session holds the file as it is; nothing was written.
+
+    Args:
+        session: Its id.
+    """
+
+    def __init__(self, session: str) -> None:
+        super().__init__(session)
+        self.session = session
 
 
 @frozen
@@ -135,6 +147,7 @@ def import_session(
     cwd: Path,
     now: float,
     format: str = "auto",
+    again: bool = False,
     watch: Watch = unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
@@ -148,14 +161,24 @@ def import_session(
         cwd: Folder of the session when the file names none.
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
+        again: Whether a session may hold the file already; one that comes while it is read is enough even so.
         watch: Told how far it is; stops it by raising.
 
     Raises:
+        ImportedAlready: if a session holds the file as it is.
         ImportStopped: if the watcher stopped it.
         ImportFormatError: if the file holds no conversation in the format.
         OSError: if the file cannot be read.
         sqlite3.Error: if the session cannot be written; nothing of it is left then.
     """
+    before = {info.id for info in store.sessions()}
+
+    def check_first(known: Container[str]) -> None:
+        if session := same_import(path, store, known):
+            raise ImportedAlready(session)
+
+    if not again:
+        check_first(())
     watch(ImportProgress("reading"))
     imported = import_file(path, format)
     ended = min(now, max(event.time for event in imported.events))
@@ -189,7 +212,8 @@ def import_session(
     watch(ImportProgress("writing", len(events), len(events)))
     # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of
     # it is one transaction, so that a program that is killed leaves no half of a session behind.
-    session = store.create(start, time=now, events=[*events, *undone, *kept, (SessionEnd(), None, ended)])
+    written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
+    session = store.create(start, time=now, events=written, check=lambda: check_first(before))
     counted = [
         data
         for data, _, _ in events
@@ -292,27 +316,28 @@ class EarlierImport:
     """When it was imported, in seconds since the epoch."""
 
 
-def earlier_imports(store: SessionStore) -> dict[str, EarlierImport]:
-    """By path of the file: the newest session that was imported from it."""
+def earlier_imports(store: SessionStore, known: Container[str] = ()) -> dict[str, EarlierImport]:
+    """By path of the file: the newest session that was imported from it, less the known ones."""
     found: dict[str, EarlierImport] = {}
     for info in store.sessions():
-        record = store.record(info.id, _START)
+        record = None if info.id in known else store.record(info.id, _START)
         if record is None or not isinstance(record.data, SessionStart) or not record.data.imported_file:
             continue
-        known = found.get(record.data.imported_file)
-        if known is None or known.time < record.time:
+        newest = found.get(record.data.imported_file)
+        if newest is None or newest.time < record.time:
             found[record.data.imported_file] = EarlierImport(info.id, record.time)
     return found
 
 
-def same_import(path: Path, store: SessionStore) -> str:
+def same_import(path: Path, store: SessionStore, known: Container[str] = ()) -> str:
     """Id of the session that holds a file as it is; empty where none does, or the file was written to since.
 
     Args:
         path: The file; a part of it may be named behind ``#``.
         store: Where sessions are.
+        known: Ids of sessions that do not count.
     """
-    before = imported_as(path, earlier_imports(store))
+    before = imported_as(path, earlier_imports(store, known))
     try:
         written = Path(str(path).partition("#")[0]).stat().st_mtime
     except OSError:

@@ -376,6 +376,9 @@ class PostgresStore(SqlStore):
     def _announce(self, session: str) -> None:
         tell(self._wire.db, session)
 
+    def _begin_alone(self, db: Db) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(?)", (key_of(""),))
+
     def _living(self) -> Connection:
         if not self._wire.alive:
             self._wire.renew()

@@ -371,6 +371,10 @@ class SqlStore(ABC):
     def _announce(self, session: str) -> None:
         """Tell who follows a session of what is being written, once it is committed."""
 
+    @abstractmethod
+    def _begin_alone(self, db: Db) -> None:
+        """Let no other process begin a session in this way until the transaction ends."""
+
     @property
     def _info(self) -> str:
         columns = f"id, title, cwd, model, created, updated, {self.dialect.last}, messages, tokens"
@@ -474,10 +478,20 @@ class SqlStore(ABC):
                 said.append((session, seq, time, getattr(payload, "text", "")[:chars]))
         return said
 
-    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
+    def create(
+        self,
+        start: SessionStart,
+        *,
+        time: float,
+        events: Sequence[Event] = (),
+        check: Callable[[], None] | None = None,
+    ) -> str:
         row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
 
         def begin(db: Db) -> str:
+            if check is not None:
+                self._begin_alone(db)
+                check()
             session = secrets.token_hex(4)
             # Ids of many machines may meet here: one that is taken is drawn again.
             while db.execute(_BEGIN, (session, *row)).rowcount != 1:

@@ -267,6 +267,9 @@ class SqliteStore(SqlStore):
     def _announce(self, session: str) -> None:
         """Nothing to do: who follows a session looks at the file."""
 
+    def _begin_alone(self, _db: Db) -> None:
+        """Nothing to do: the file has one writer at a time."""
+
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         phrases = (" ".join(index_words(word, ends=False)) for word in words)
         wanted = " OR ".join(f'"{phrase}"*' for phrase in phrases if phrase)

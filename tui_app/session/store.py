@@ -1,7 +1,7 @@
 """The store of sessions as the rest of the program sees it, whatever database is behind it; its errors."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -53,8 +53,22 @@ class SessionStore(Protocol):
     def holder(self, session: str, file: Path) -> str:
         """Who writes a session, in words; empty when nobody does. Takes the lock file as ``lock`` does."""
 
-    def create(self, start: SessionStart, *, time: float, events: Sequence[Event] = ()) -> str:
-        """Begin a session with its first event, and with more: all or no session; returns its id."""
+    def create(
+        self,
+        start: SessionStart,
+        *,
+        time: float,
+        events: Sequence[Event] = (),
+        check: Callable[[], None] | None = None,
+    ) -> str:
+        """Begin a session with its first event, and with more: all or no session; returns its id.
+
+        Args:
+            start: The first event.
+            time: Seconds since the epoch.
+            events: The others.
+            check: Raises where none is to begin; no other process begins one with a check meanwhile.
+        """
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
         """Write one event; it survives a power cut when this returns. Raises ``SessionDeleted``."""

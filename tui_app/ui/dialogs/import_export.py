@@ -17,6 +17,7 @@ from textual.widgets import Static
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.imports import (
     EarlierImport,
+    ImportedAlready,
     ImportProgress,
     ImportReport,
     ImportStopped,
@@ -258,6 +259,9 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     except ImportStopped:
         session.say("Import stopped. Nothing was imported.")
         return None
+    except ImportedAlready as found:
+        session.say("Another window has just imported this file. Its session is opened.")
+        return Chosen(found.session)
     except (ImportFormatError, OSError, sqlite3.Error) as error:
         told_why = storage_error(error, session.launch.paths.database) or _why(error)
         await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
@@ -274,7 +278,8 @@ def _write(launch: Launch, path: Path, job: Stoppable) -> tuple[ImportReport, in
     """Import a file; what became of it, and the tokens that the next request of its session would hold."""
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:
-        report = import_session(path, store=store, cwd=launch.cwd, now=time.time(), watch=job.watch)
+        now = time.time()
+        report = import_session(path, store=store, cwd=launch.cwd, now=now, again=True, watch=job.watch)
         return report, sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
 
 
