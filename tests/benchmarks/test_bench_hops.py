@@ -23,7 +23,7 @@ from tui_app.context.compaction import proposal
 from tui_app.conversation.engine import Inbox
 from tui_app.conversation.work import Compact, Prompt, WorkQueue
 from tui_app.events import AssistantDelta, UserMessage
-from tui_app.session.sql_store import SqlStore
+from tui_app.session.store import SessionStore
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.transcript.layout import Layout
@@ -155,7 +155,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
         watch.reach(prompt, PromptEditor, "post_message", lambda _, said: isinstance(said, sent))
         watch.reach(prompt, asyncio, "run_coroutine_threadsafe")
         watch.reach(prompt, WorkQueue, "enqueue", lambda _, work: isinstance(work, Prompt))
-        watch.reach(prompt, SqlStore, "append", lambda *row, **_: isinstance(row[2], UserMessage))
+        watch.reach(prompt, SessionStore, "append", lambda *row, **_: isinstance(row[2], UserMessage))
         watch.reach(token, Transcript, "live_flush")
         watch.reach(token, Layout, "refresh_live")
         watch.reach(token, Transcript, "render_lines")
@@ -167,7 +167,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
         watch.reach(compaction, asyncio, "create_task", lambda _, name="": name.startswith("compaction"))
         watch.reach(compaction, Agent, "run_stream_events")
         watch.reach(compaction, proposal, "ledger_facts")
-        watch.reach(compaction, SqlStore, "append_many")
+        watch.reach(compaction, SessionStore, "append_many")
         await deck.press("ctrl+g")
         await deck.until(lambda: "compaction" in deck.kinds, "the compaction")
         await deck.idle()

@@ -36,6 +36,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session import sql_store as log
+from tui_app.session import store as log_store
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.damage import Health, examine
 from tui_app.session.event_heads import Head, row_of
@@ -57,7 +58,7 @@ START = SessionStart(cwd="/tmp", model="a:b")
 def stored(every: int) -> Iterator[SqliteStore]:
     """A store that keeps what it has folded that often."""
     with (
-        mock.patch.object(log, "EVERY", every),
+        mock.patch.object(log_store, "EVERY", every),
         TemporaryDirectory() as folder,
         closing(SqliteStore(Path(folder) / "sessions.db")) as opened,
     ):
@@ -231,7 +232,7 @@ def test_a_short_tail_is_all_that_is_folded_of_a_long_log(store: SessionStore, o
 
     with mock.patch.object(Head, "from_text", count):
         view = reader.agent_view(session)
-        assert len(read) < log.EVERY
+        assert len(read) < log_store.EVERY
         assert (view.last, len(view.visible())) == (1_601, 1)
         assert view.can_rewind(3) is False
     store.delete(session)

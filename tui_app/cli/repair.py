@@ -58,13 +58,9 @@ def _from_folders(program: Program) -> Iterator[str]:
         for folder in sorted((program.paths.data / SET_ASIDE).iterdir()):
             histories = sorted(folder.glob("conversation_history/*.json"))
             with suppress(ImportFormatError, OSError, IndexError):
+                file, now = histories[-1], time.time()
                 made = import_session(
-                    histories[-1],
-                    store=store,
-                    cwd=program.cwd,
-                    now=time.time(),
-                    format="pydantic-ai",
-                    again=True,
+                    file, store=store, cwd=program.cwd, now=now, format="pydantic-ai", again=True
                 )
                 yield f"Session {made.session} has what {folder.name} kept: {count(made.messages, 'message')}"
 

@@ -19,7 +19,8 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.work import Prompt
 from tui_app.events import GoalChecked, GoalEnded, GoalOutcome, GoalSet, GuardSet, Notice
 from tui_app.processes import NotStarted
-from tui_app.session.model_state import Goal, standing_goal
+from tui_app.session.measurement import Goal
+from tui_app.session.model_state import standing_goal
 from tui_app.session.store import SessionStore
 from tui_app.settings.rules import Refused, show
 from tui_app.tool_specs import END_GOAL

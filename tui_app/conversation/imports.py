@@ -22,10 +22,9 @@ from tui_app.events import (
 from tui_app.providers import GGUF
 from tui_app.records import frozen, like
 from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import head_of
+from tui_app.session.event_heads import CARRYING, head_of
 from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
 from tui_app.session.rewind_fork import mode_since, nothing_left
-from tui_app.session.sql_store import count_messages
 from tui_app.session.store import SessionStore
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ def import_session(
         session=session,
         file=str(path),
         title=title,
-        messages=count_messages(event.data.TYPE for event in imported.events),
+        messages=sum(event.data.TYPE in CARRYING for event in imported.events),
         tokens=sum(sum(data.tokens.values()) for data in counted),
         notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
     )

@@ -38,8 +38,8 @@ from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import CARRYING
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.model_state import excluded_in
-from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound
-from tui_app.session.workspace import SessionFolder, is_session_id
+from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound, is_session_id
+from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import MemorySettings, memory_settings
 
 # The message that gives a new session the board: what has room, never in words that pass for the user's.

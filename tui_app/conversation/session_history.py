@@ -58,7 +58,8 @@ from tui_app.events import (
 )
 from tui_app.session.agent_view import ALONE, AgentView, weighed
 from tui_app.session.event_heads import CARRYING, LATER, MESSAGES, STAGES, Head, head_of, is_private
-from tui_app.session.model_state import excluded_in, known_of, newest_records, tally_of
+from tui_app.session.measurement import tally_of
+from tui_app.session.model_state import excluded_in, known_of, newest_records
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import TOOL_OUTPUTS, Checkpoint, SessionFolder
 from tui_app.usage import Breakdown, ContextUsage, Overhead

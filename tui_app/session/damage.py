@@ -15,8 +15,9 @@ from tui_app.session.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_S
 from tui_app.session.pages import Value, log_frames
 from tui_app.session.sql_store import is_stale
 from tui_app.session.sqlite_store import SQLITE, is_begun, lossy, open_file
+from tui_app.session.store import is_session_id
 from tui_app.session.word_index import add_index_words
-from tui_app.session.workspace import SessionFolder, is_session_id
+from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
 _WITH_INDEX, _WITH_CALLS = 2, 8

@@ -1,11 +1,9 @@
 """What the log knows of a session's model and policy, and of what its user keeps from the model."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
-from typing import Any, TypeVar
+from dataclasses import field
+from typing import TypeVar
 
-from tui_app.context.counting.tally import Tally
 from tui_app.context.windows import resolve_window
 from tui_app.events import (
     AssistantMessage,
@@ -31,61 +29,9 @@ from tui_app.events import (
 )
 from tui_app.modes import Mode
 from tui_app.records import frozen
-from tui_app.session.agent_view import AgentView, in_ranges
+from tui_app.session.measurement import UNKNOWN, Goal, Known, window_of
 from tui_app.session.store import SessionStore
-from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Overhead, sum_breakdowns
-
-UNKNOWN = ContextWindow(limit=0, source="unknown")
-"""The window of a model that has not been asked anything yet; it is never planned with."""
-
-
-def tally_of(view: AgentView) -> Tally:
-    tally = Tally()
-    ranges = (*view.measured, (view.version, sys.maxsize))
-    tally.reset(view.weighed(), trusted=in_ranges(ranges), newest=view.reports.newest)
-    return tally
-
-
-@frozen
-class Known:
-    """The newest measurement of a session, less what a change of the model since has made void."""
-
-    measured: UsageInfo | None = None
-    """Taken with the last request; None before the first."""
-    window: ContextWindow = UNKNOWN
-    factor: float = 1.0
-    """Real tokens of the model per counted token."""
-    growth: Growth | None = None
-    """By how many of them a request grows with what is added; None where that is not known."""
-    policy: str = ""
-    """Name of the policy that this session follows; empty where its log names none."""
-    effort: str = ""
-    """How much the model thinks; empty where that was never changed."""
-    mode: Mode = "ask"
-    goal: "Goal | None" = None
-    """What the model works towards; None for nothing."""
-
-    def overhead(self, view: AgentView) -> Overhead:
-        """What the size of the next request is worked out from, for a view."""
-        carried = self.measured.carried if self.measured is not None else None
-        if carried is None:
-            fixed = fixed_part(view, self.measured)
-        else:
-            fixed = Breakdown(**{name: carried[name] for name in CATEGORIES if name in carried})
-        return Overhead(self.window, fixed, self.factor, self.growth)
-
-    def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
-        """The estimate of the next request, as the writer of the session makes it.
-
-        Args:
-            view: What the next request holds.
-            model: Its name.
-            setting: Window the user has set, in tokens.
-        """
-        overhead = self.overhead(view)
-        if setting:
-            overhead = replace(overhead, window=resolve_window(setting=setting))
-        return tally_of(view).usage(overhead, model=model)
+from tui_app.usage import Growth
 
 
 def known_of(store: SessionStore, session: str) -> Known:
@@ -100,7 +46,7 @@ def known_of(store: SessionStore, session: str) -> Known:
     """
     last, change = (store.last_of(session, kind) for kind in (UsageInfo.TYPE, ModelChange.TYPE))
     measured, changed = data_of(last, UsageInfo), data_of(change, ModelChange)
-    window, factor = _window(measured), (measured.factor if measured else None) or 1.0
+    window, factor = window_of(measured), (measured.factor if measured else None) or 1.0
     growth = Growth(**measured.growth) if measured is not None and measured.growth else None
     if change is not None and changed is not None and change.seq > (last.seq if last else 0):
         # What was measured was another model's.
@@ -109,23 +55,6 @@ def known_of(store: SessionStore, session: str) -> Known:
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
     mode, goal = chosen_mode(store, session), standing_goal(store, session)
     return Known(measured, window, factor, growth, policy, effort, mode, goal)
-
-
-@frozen
-class Goal:
-    """The goal that stands in a session."""
-
-    seq: int
-    """Its log number."""
-    data: GoalSet
-    turns: int = 0
-    """How many it has taken."""
-
-    @property
-    def progress(self) -> str:
-        """How far it is, in two words."""
-        most = self.data.count or self.data.most_turns
-        return f"goal {self.turns}{f' of {most}' if most else ''}"
 
 
 def standing_goal(store: SessionStore, session: str) -> Goal | None:
@@ -189,32 +118,6 @@ def chosen_mode(store: SessionStore, session: str) -> Mode:
     """The mode that a session is in: the one chosen last, whatever was rewound since."""
     change = newest_event(store, session, ModeChange)
     return change.new if change is not None else "ask"
-
-
-def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
-    """What older logs say of it: what a request's figures hold beyond its messages.
-
-    Args:
-        view: The messages that are sent; system prompts among them are no instructions.
-        last: What was measured with the last request; None before the first.
-    """
-    if last is None:
-        return Breakdown()
-    said = sum_breakdowns(weighed.tokens for weighed in view.weighed())
-
-    def beyond(name: str) -> int:
-        return max(0, int(last.usage.get(name, 0)) - int(getattr(said, name)))
-
-    return Breakdown(system=beyond("system"), tools=beyond("tools"), memory=beyond("memory"))
-
-
-def _window(measured: UsageInfo | None) -> ContextWindow:
-    usage: Mapping[str, Any] = measured.usage if measured is not None else {}
-    limit = int(usage.get("limit", 0))
-    if limit <= 0:
-        return UNKNOWN
-    reserve = int(usage.get("reserve", 0))
-    return ContextWindow(limit=limit, source=str(usage.get("limit_source", "model")), reserve=reserve)
 
 
 # What a user keeps out of the model's sight, as the log says it: also where the view holds none of it.

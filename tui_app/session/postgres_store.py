@@ -29,9 +29,9 @@ from tui_app.session import postgres_server as schema
 from tui_app.session.event_heads import EventRow, payload_of, plain
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.postgres_server import Connection, PostgresDb, Wire, this_window
-from tui_app.session.sql_store import IS_HIDDEN, Db, Dialect, SqlStore
+from tui_app.session.sql_store import IS_HIDDEN, Db, Dialect
 from tui_app.session.stats import COUNTED, FIGURES
-from tui_app.session.store import Event, SessionDeleted
+from tui_app.session.store import Event, SessionDeleted, SessionStore
 from tui_app.session.word_index import LONGEST, index_words, vector
 from tui_app.settings.spec import SessionServer
 
@@ -243,7 +243,7 @@ def has_log(server: SessionServer) -> bool:
         return wire.ask(schema.version_of) > 0
 
 
-class PostgresStore(SqlStore):
+class PostgresStore(SessionStore):
     """See ``SessionStore``; whatever is read is read once more where the connection was lost.
 
     Args:

@@ -32,7 +32,8 @@ from tui_app.records import frozen
 from tui_app.session.agent_view import AgentView
 from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import DamagedEvent, Head, output_text
-from tui_app.session.model_state import Known, known_of
+from tui_app.session.measurement import Known
+from tui_app.session.model_state import known_of
 from tui_app.session.stats import SessionStats, StatsFold
 from tui_app.session.store import SessionInfo, SessionStore, explained
 from tui_app.session.user_view import Body, Entry, UserView, entry_of, fold_user_view, is_interruption

@@ -31,7 +31,8 @@ from tui_app.session.lock import holder
 from tui_app.session.migrations import COUNT_BYTES, rebuild_index, transaction
 from tui_app.session.pages import PageReader, Value, Values
 from tui_app.session.sqlite_store import connect
-from tui_app.session.workspace import SessionFolder, is_session_id
+from tui_app.session.store import is_session_id
+from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
 SET_ASIDE = "set-aside"

@@ -13,8 +13,9 @@ from tui_app.files import make_private, write_bytes_atomic
 from tui_app.session.event_heads import payload_of, plain, row_sum
 from tui_app.session.lock import WriterLock, holder
 from tui_app.session.migrations import WITH_SNAPSHOTS, check, migrate, transaction, version_of
-from tui_app.session.sql_store import Db, Dialect, SqlStore
+from tui_app.session.sql_store import Db, Dialect
 from tui_app.session.stats import FIGURES
+from tui_app.session.store import SessionStore
 from tui_app.session.word_index import add_index_words, index_words
 
 T = TypeVar("T")
@@ -208,7 +209,7 @@ SQLITE = Dialect(
 )
 
 
-class SqliteStore(SqlStore):
+class SqliteStore(SessionStore):
     """The sessions of one data directory. Not thread-safe: open one per thread.
 
     Args:
@@ -222,6 +223,7 @@ class SqliteStore(SqlStore):
     """
 
     dialect = SQLITE
+    path: Path
 
     def __init__(self, path: Path, *, read_only: bool = False, cramped: bool = False) -> None:
         self.path = path
@@ -263,12 +265,6 @@ class SqliteStore(SqlStore):
         make_sure(self.path, self._opened)
         with transaction(self._db):
             return work(self._db)
-
-    def _announce(self, session: str) -> None:
-        """Nothing to do: who follows a session looks at the file."""
-
-    def _begin_alone(self, _db: Db) -> None:
-        """Nothing to do: the file has one writer at a time."""
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         phrases = (" ".join(index_words(word, ends=False)) for word in words)

@@ -422,11 +422,11 @@ class StatsFold:
         return msgspec.json.encode({"format": _FORMAT, "fold": self}).decode()
 
     @classmethod
-    def from_text(cls, text: str) -> "StatsFold | None":
-        """Make a fold that was kept; None where other rules made it."""
-        parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-        if bytes(parts["format"]) != b"%d" % _FORMAT:
-            return None
+    def from_text(cls, text: str) -> "StatsFold":
+        """Make a fold that was kept; a new one where none was, or other rules made it."""
+        parts = msgspec.json.decode(text or "{}", type=dict[str, msgspec.Raw])
+        if bytes(parts.get("format", b"")) != b"%d" % _FORMAT:
+            return cls()
         return msgspec.json.decode(parts["fold"], type=cls, dec_hook=lambda kind, value: kind(value))
 
     def _compaction(self, seq: int, data: Mapping[str, Any]) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 from tui_app.files import write_atomic, write_bytes_atomic
 from tui_app.records import frozen
-from tui_app.session.store import SessionNotFound
+from tui_app.session.store import SessionNotFound, is_session_id
 
 TOOL_OUTPUTS, TEMPORARY = "tool_outputs", "tmp"
-_SESSION_ID = re.compile(r"[0-9a-f]{4,32}")
 _LONGEST_NOTE = 1_000_000
 """Bytes that are read of a plan or a todo list; far more than has room anywhere."""
 
@@ -29,11 +28,6 @@ class Checkpoint:
     file: str
     """File name inside ``checkpoints/``."""
     time: float
-
-
-def is_session_id(text: str) -> bool:
-    """Whether a text is an id as this program gives them: nothing else may become part of a path."""
-    return _SESSION_ID.fullmatch(text) is not None
 
 
 class _Inside:

@@ -12,7 +12,7 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.events import CompactionComplete
-from tui_app.session.model_state import Known
+from tui_app.session.measurement import Known
 from tui_app.settings import Endpoint
 from tui_app.ui.chat.log_reader import preview_of, with_window
 from tui_app.ui.dialogs.actions import GO_BACK

@@ -37,7 +37,7 @@ from tui_app.events import (
     Truncation,
 )
 from tui_app.session.lock import WriterLock
-from tui_app.session.model_state import UNKNOWN
+from tui_app.session.measurement import UNKNOWN
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.gauge import ContextGauge

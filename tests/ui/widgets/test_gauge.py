@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from tests.ui.kit import ThemedApp, in_plain
 from tests.ui.screens.test_context import Source
 from tui_app.context.windows import resolve_window
-from tui_app.session.model_state import UNKNOWN
+from tui_app.session.measurement import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.context_words import ContextView
 from tui_app.ui.dialogs.context import ContextScreen

@@ -17,7 +17,8 @@ from tui_app.session.background import HAND_OVER, send, wait_until
 from tui_app.session.database import follow, open_store
 from tui_app.session.event_heads import Head
 from tui_app.session.lock import holder, holder_process
-from tui_app.session.model_state import UNKNOWN, Known, known_of
+from tui_app.session.measurement import UNKNOWN, Known
+from tui_app.session.model_state import known_of
 from tui_app.session.preview import Preview, load_preview
 from tui_app.session.store import SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.workspace import SessionFolder

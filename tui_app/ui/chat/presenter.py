@@ -28,7 +28,7 @@ from tui_app.events import (
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import Head, head_of
-from tui_app.session.model_state import Known
+from tui_app.session.measurement import Known
 from tui_app.session.preview import Preview
 from tui_app.session.stats import Costs, SessionStats
 from tui_app.session.store import SessionInfo

@@ -61,7 +61,7 @@ from tui_app.next_steps import screen_words
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.event_heads import spoken_line
-from tui_app.session.model_state import Goal
+from tui_app.session.measurement import Goal
 from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
 from tui_app.ui.keys import Locked
