@@ -361,9 +361,12 @@ class AgentView:
 
     def hidden_by(self, seq: int) -> list[Head]:
         """Heads of the messages that an event took out of the view."""
-        items = self._hidden.get(seq, ())
+        items = self._items_hidden_by(seq)
         self._want(items)
         return [self._shown(item) for item in items]
+
+    def _items_hidden_by(self, seq: int) -> Sequence[ViewItem]:
+        return self._hidden[seq].items if seq in self._hidden else ()
 
     def held(self) -> list[Head]:
         """Heads of the messages that the view holds, or holds in a summary, as they were said."""
@@ -378,8 +381,7 @@ class AgentView:
     @property
     def excluded(self) -> dict[int, int]:
         """The messages that a user keeps out of the model's sight, and which exclusion hides each."""
-        groups = ((self._hidden.get(by, ()), by) for by in self.exclusions)
-        return {item.seq: by for items, by in groups for item in items}
+        return {item.seq: by for by in self.exclusions for item in self._items_hidden_by(by)}
 
     def digests_of(self, seqs: Collection[int]) -> frozenset[int]:
         """The digests in the view that tell of archived results among some messages."""
@@ -482,12 +484,10 @@ class AgentView:
 
     def _place_of(self, seq: int) -> Order:
         """Where a message stands, visible or hidden; empty where there is none."""
-        if found := find_item(self._visible, seq):
-            return found.order
+        said = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
         # What was put behind another message does not stand by its number.
-        found_hidden = (items.find(seq) for items in self._hidden.values())
         others = (item for items, _ in self._groups() for item in items if item.seq == seq)
-        return next((item.order for item in chain(filter(None, found_hidden), others)), ())
+        return next((item.order for item in chain(filter(None, said), others)), ())
 
     def _put_behind(self, ref: int, seq: int, event: int) -> None:
         """Put a message directly behind another; without one, behind the system prompts that lead.
@@ -519,14 +519,14 @@ class AgentView:
         """Let compactions stand no more: what they hid is back, and their summaries are gone."""
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
-        back = [self._hidden.pop(compaction, ()) for compaction in standing]
+        back = [item for compaction in standing for item in self._pop_hidden(compaction)]
         # All that was excluded, what a summary holds too, and the exclusion of each.
         heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if standing else []
         excluded = {seq: by for by, head in heads for seq, _ in head.removed}
-        for item in chain(*back):
+        for item in back:
             if by := excluded.get(item.seq, 0):
-                self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), item], key=by_order))
-        shown = (item for item in chain(*back) if item.seq not in excluded)
+                self._add_hidden(by, [item])
+        shown = (item for item in back if item.seq not in excluded)
         self._visible = sorted(chain(self._visible, shown), key=by_order)
         if standing:
             self._change(lambda items: [item for item in items if item.seq not in gone], min(standing))
@@ -561,12 +561,12 @@ class AgentView:
         """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""
         del self.exclusions[exclusion]
         self.undone = [*self.undone, exclusion]
-        back, excluded = list(self._hidden.pop(exclusion, ())), self.excluded
+        back, excluded = self._pop_hidden(exclusion), self.excluded
         for item in back:
             head = self._heads[item.seq]
             archived = (seq for seq, _ in head.changes) if head.type == ToolArchived.TYPE else ()
             if keeps := next((excluded[seq] for seq in archived if seq in excluded), 0):
-                self._hidden[keeps] = HiddenItems(sorted([*self._hidden[keeps], item], key=by_order))
+                self._add_hidden(keeps, [item])
             else:
                 insort(self._visible, item, key=by_order)
 
@@ -574,7 +574,7 @@ class AgentView:
         """Take what was said from a number on out of the exclusions; an empty one stands no more."""
         pulled: list[ViewItem] = []
         for exclusion in list(self.exclusions):
-            items = self._hidden.pop(exclusion, ())
+            items = self._pop_hidden(exclusion)
             pulled += [item for item in items if item.seq >= first]
             if stays := [item for item in items if item.seq < first]:
                 self._hidden[exclusion] = HiddenItems(stays)
@@ -616,13 +616,13 @@ class AgentView:
         self._change_hidden(change, first)
 
     def _change_hidden(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
-        for by, items in list(self._hidden.items()):
-            if items.newest < first:
+        for by, group in list(self._hidden.items()):
+            if group.newest < first:
                 continue
-            changed = change(items)
+            changed = change(group.items)
             if not changed:
                 del self._hidden[by]
-            elif len(changed) < len(items) or not all(map(is_, changed, items)):
+            elif len(changed) < len(group.items) or not all(map(is_, changed, group.items)):
                 self._hidden[by] = HiddenItems(changed)
 
     def _hide(self, leaving: Sequence[ViewItem], by: int) -> None:
@@ -630,14 +630,21 @@ class AgentView:
         if leaving:
             gone = {item.seq for item in leaving}
             self._visible = [item for item in self._visible if item.seq not in gone]
-            self._hidden[by] = HiddenItems(sorted([*self._hidden.get(by, ()), *leaving], key=by_order))
+            self._add_hidden(by, leaving)
+
+    def _add_hidden(self, by: int, items: Iterable[ViewItem]) -> None:
+        self._hidden[by] = HiddenItems([*self._items_hidden_by(by), *items])
+
+    def _pop_hidden(self, by: int) -> Sequence[ViewItem]:
+        group = self._hidden.pop(by, None)
+        return group.items if group is not None else ()
 
     def _groups(self) -> Iterable[tuple[Sequence[ViewItem], int]]:
         """Visible messages, and those that each event hides with its number."""
-        return ((self._visible, 0), *((items, by) for by, items in self._hidden.items()))
+        return ((self._visible, 0), *((group.items, by) for by, group in self._hidden.items()))
 
     def _held(self) -> Iterable[Sequence[ViewItem]]:
-        return (self._visible, *(self._hidden.get(compaction, ()) for compaction in self.compactions))
+        return (self._visible, *map(self._items_hidden_by, self.compactions))
 
 
 def fold_agent_view(heads: Iterable[Head]) -> AgentView:

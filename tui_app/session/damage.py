@@ -100,8 +100,13 @@ def _examined(db: sqlite3.Connection, sessions_dir: Path) -> Health:
     known = {row[0] for row in db.execute("SELECT id FROM sessions")}
     query = "SELECT DISTINCT session FROM events WHERE session NOT IN (SELECT id FROM sessions)"
     lost = tuple(str(row[0]) for row in db.execute(query))
+    try:
+        stale_index = index_trouble(db, version) if version >= _WITH_INDEX else ""
+    except sqlite3.DatabaseError as error:
+        # The file is whole, but what the index keeps in it makes no sense.
+        stale_index = str(error)
     return Health(
-        stale_index=index_trouble(db, version) if version >= _WITH_INDEX else "",
+        stale_index=stale_index,
         stale=tuple(_stale_sessions(db)) if version >= WITH_SNAPSHOTS else (),
         unlisted=lost,
         orphans=tuple(orphans(sessions_dir, known | set(lost))),
@@ -222,14 +227,6 @@ def index_trouble(db: sqlite3.Connection, version: int) -> str:
 
     Another program that packs the file may number its rows anew, and the index would then name others.
     """
-    try:
-        return _index_trouble(db, version)
-    except sqlite3.DatabaseError as error:
-        # The file is whole, but what the index keeps in it makes no sense.
-        return str(error)
-
-
-def _index_trouble(db: sqlite3.Connection, version: int) -> str:
     calls = " OR type = 'tool.call'" if version >= _WITH_CALLS else ""
     said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
     indexed = db.execute("SELECT COUNT(*) FROM said_docsize").fetchone()[0]

@@ -275,14 +275,7 @@ _VERSION_5 = (
 )
 # Words are cut otherwise beyond ASCII; ``_index_again`` follows.
 _VERSION_6: tuple[str, ...] = ()
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    _VERSION_1,
-    _VERSION_2,
-    _VERSION_3,
-    _VERSION_4,
-    _VERSION_5,
-    _VERSION_6,
-)
+MIGRATIONS = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6)
 """Statements that lead from version N to N+1."""
 _CUT_BY_PAIRS = 6
 """The first version whose index finds words inside of scripts without spaces."""

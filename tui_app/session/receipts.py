@@ -63,6 +63,7 @@ _TITLES: dict[Kind, str] = {
     "handoff": "handoff",
 }
 _MINUTE_S = 60.0
+_TOKENS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
 
 
 @frozen(kw_only=True)
@@ -71,7 +72,7 @@ class Receipt:
 
     seq: int
     """Log number of its answer."""
-    asked: int
+    asked: int = 0
     """Log number of its measurement; 0 where it was not measured here."""
     time: float
     """When it was sent, in seconds since the epoch."""
@@ -197,26 +198,18 @@ class _Fold:
         paid = any(data.get(name) for name in ("input_tokens", "output_tokens", "cost_usd"))
         if not paid and (kind != "answer" or self._asked is None):
             return
-        sent = number(data, "context_tokens") or number(data, "input_tokens")
-        receipt = Receipt(
-            seq=head.seq,
-            asked=0,
-            time=head.time - float(data.get("duration_s") or 0.0),
-            kind=kind,
-            title=_TITLES.get(kind, ""),
-            model=str(data.get("model") or ""),
-            cost_usd=data.get("cost_usd"),
-            input_tokens=number(data, "input_tokens"),
-            cache_read_tokens=number(data, "cache_read_tokens"),
-            cache_write_tokens=number(data, "cache_write_tokens"),
-            output_tokens=number(data, "output_tokens"),
-        )
+        title = _TITLES.get(kind, "")
         if kind == "summary":
-            title = f"summary of {count(int(data.get('messages_left') or 0), 'message')}"
-            receipt = replace(receipt, title=title if head.removed else f"summary, {data.get('outcome')}")
-        if kind == "answer":
-            receipt = self._answered(receipt, sent)
-        self.done.append(receipt)
+            title = f"summary of {count(number(data, 'messages_left'), 'message')}"
+            title = title if head.removed else f"summary, {data.get('outcome')}"
+        tokens: dict[str, Any] = {name: number(data, name) for name in _TOKENS}
+        time, usd = head.time - float(data.get("duration_s") or 0.0), data.get("cost_usd")
+        model = str(data.get("model") or "")
+        receipt = Receipt(
+            seq=head.seq, time=time, kind=kind, title=title, model=model, cost_usd=usd, **tokens
+        )
+        sent = number(data, "context_tokens") or receipt.input_tokens
+        self.done.append(self._answered(receipt, sent) if kind == "answer" else receipt)
 
     def _answered(self, receipt: Receipt, sent: int) -> Receipt:
         asked, data = self._asked, self._measured

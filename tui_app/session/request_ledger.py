@@ -74,6 +74,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
             # Newest first: results come before the answer that called for them.
             called.update(dict.fromkeys(head.ids, titles.get(head.seq, "").partition(" · ")[0]))
         prompt = head.type == UserMessage.TYPE and item.agent
+        calls = (called.get(each) for each in head.ids if head.type == AssistantMessage.TYPE)
         rows.append(
             LedgerRow(
                 seq=head.seq,
@@ -82,9 +83,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
                 age=age + 1,
                 kind=item.kind,
                 title=titles.get(head.seq, head.title),
-                calls=", ".join(filter(None, (called.get(each) for each in head.ids)))
-                if head.type == AssistantMessage.TYPE
-                else "",
+                calls=", ".join(filter(None, calls)),
                 state="excluded" if not item.agent else "latest" if prompt and not age else _state(item),
                 pinned=head.seq in view.pins,
                 form=head.form if item.stage and item.agent else (0, 0),
@@ -232,17 +231,14 @@ def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
     def line(sign: Literal["-", "+", " "], head: Head) -> Difference:
         return Difference(sign, head, title_of(head, calls), sizes.get(head.seq, 0))
 
-    matcher = SequenceMatcher(None, _keys(before), _keys(after), autojunk=False)
+    # What tells one form of a message from every other.
+    old, new = ([(head.seq, head.form) for head in heads] for heads in (before, after))
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
     lines: list[Difference] = []
     for tag, start, stop, first, last in matcher.get_opcodes():
         lines += [line(" " if tag == "equal" else "-", head) for head in before[start:stop]]
         lines += [line("+", head) for head in after[first:last] if tag != "equal"]
     return lines
-
-
-def _keys(heads: Iterable[Head]) -> list[tuple[int, tuple[int, int]]]:
-    """What tells one form of a message from every other."""
-    return [(head.seq, head.form) for head in heads]
 
 
 # Who the passages of a replacement are by.

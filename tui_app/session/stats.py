@@ -48,23 +48,29 @@ FIGURES: tuple[str, ...] = (
 
 
 @frozen(kw_only=True)
-class ModelRow:
-    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
+class PaidRow:
+    """What models were asked for one purpose, and what it cost. Tokens are those providers reported."""
 
-    model: str
-    answers: int = 0
     input_tokens: int = 0
     """Cached ones included."""
     output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
-    """Answers whose price is not known."""
+    """How many times the price is not known."""
 
 
 @frozen(kw_only=True)
-class CompactionRow:
+class ModelRow(PaidRow):
+    """What one model was asked in turns."""
+
+    model: str
+    answers: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+@frozen(kw_only=True)
+class CompactionRow(PaidRow):
     """Compactions that started and ended in the same way."""
 
     trigger: str
@@ -76,24 +82,14 @@ class CompactionRow:
     tokens_removed: int = 0
     """Those of compactions that were undone since are not in it."""
     duration_s: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """How many of them asked a model whose price is not known."""
 
 
 @frozen(kw_only=True)
-class SideRow:
+class SideRow(PaidRow):
     """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
 
     purpose: str
     count: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """How many of them have no known price."""
 
 
 @frozen(kw_only=True)
@@ -232,6 +228,7 @@ COUNTED: tuple[str, ...] = (
     MemoryConsolidated.TYPE, Handoff.TYPE, BranchMerged.TYPE,
 )  # fmt: skip
 """Types of the events that the fold looks at."""
+_SIDES = {MemoryConsolidated.TYPE: "memory", Handoff.TYPE: "handoff", BranchMerged.TYPE: "handoff"}
 _REWRITES = frozenset(kind.TYPE for kind in REWRITES)
 _FORMAT = 4
 """Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
@@ -273,7 +270,7 @@ class SessionStats:
     """How many ran, by name and outcome."""
 
     @property
-    def _paid(self) -> list[ModelRow | CompactionRow | SideRow]:
+    def _paid(self) -> list[PaidRow]:
         """All rows that something was paid for."""
         return [*self.models, *self.compactions, *self.sides]
 
@@ -354,10 +351,8 @@ class StatsFold:
             case _ if kind in _REWRITES:
                 self._savings.save(seq, kind, data)
                 self._side("digests", data)
-            case MemoryConsolidated.TYPE:
-                self._side("memory", data)
-            case Handoff.TYPE | BranchMerged.TYPE:
-                self._side("handoff", data)
+            case _ if kind in _SIDES:
+                self._side(_SIDES[kind], data)
             case _:
                 self._others(seq, kind, data)
 

@@ -84,12 +84,7 @@ def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
 def with_step(sums: SubAgentEnd, step: SubAgentStep) -> SubAgentEnd:
     """Sums with one step more."""
     known = [cost for cost in (sums.cost_usd, step.cost_usd) if cost is not None]
-    return replace(
-        sums,
-        steps=sums.steps + 1,
-        calls=sums.calls + len(step.calls),
-        input_tokens=sums.input_tokens + step.input_tokens,
-        output_tokens=sums.output_tokens + step.output_tokens,
-        cache_read_tokens=sums.cache_read_tokens + step.cache_read_tokens,
-        cost_usd=sum(known) if known else None,
-    )
+    names = ("input_tokens", "output_tokens", "cache_read_tokens")
+    tokens: dict[str, Any] = {name: getattr(sums, name) + getattr(step, name) for name in names}
+    steps, calls = sums.steps + 1, sums.calls + len(step.calls)
+    return replace(sums, steps=steps, calls=calls, cost_usd=sum(known) if known else None, **tokens)

@@ -2,11 +2,11 @@
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from tui_app.session.event_heads import STAGES, Head
 
@@ -48,8 +48,8 @@ def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
     return items[place] if place < len(items) and items[place].order == (seq,) else None
 
 
-class HiddenItems(Sequence[ViewItem]):
-    """Messages that one event hides, in their order; those that were kept are read when they are needed.
+class HiddenItems:
+    """Messages that one event hides; those that were kept are read when they are needed.
 
     Attributes:
         first: Place of the first one.
@@ -58,8 +58,7 @@ class HiddenItems(Sequence[ViewItem]):
     """
 
     def __init__(self, items: Iterable[ViewItem]) -> None:
-        self._items = list(items)
-        self._text = ""
+        self._items, self._text = sorted(items, key=by_order), ""
         self.first, self.last = self._items[0].order, self._items[-1].order
         forms = (form[0] for item in self._items for form in item.forms)
         self.newest = max(chain(forms, (item.seq for item in self._items)))
@@ -79,34 +78,22 @@ class HiddenItems(Sequence[ViewItem]):
         items = self._text or json.dumps(plain_items(self._items), separators=(",", ":"))
         return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
 
-    def find(self, seq: int) -> ViewItem | None:
-        return find_item(self, seq) if self.first <= (seq,) <= self.last else None
-
-    def following(self, order: Order) -> ViewItem | None:
-        """The message behind a place."""
-        return self[bisect_right(self, order, key=by_order)] if order < self.last else None
-
     @property
-    def _read(self) -> list[ViewItem]:
+    def items(self) -> Sequence[ViewItem]:
+        """All of them, in their order."""
         if self._text:
             self._items, self._text = items_of(json.loads(self._text)), ""
         return self._items
 
-    def __len__(self) -> int:
-        return len(self._read)
+    def find(self, seq: int) -> ViewItem | None:
+        return find_item(self.items, seq) if self.first <= (seq,) <= self.last else None
 
-    @overload
-    def __getitem__(self, index: int) -> ViewItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[ViewItem]: ...
-    def __getitem__(self, index: int | slice) -> ViewItem | list[ViewItem]:
-        return self._read[index]
-
-    def __iter__(self) -> Iterator[ViewItem]:
-        return iter(self._read)
+    def following(self, order: Order) -> ViewItem | None:
+        """The message behind a place."""
+        return self.items[bisect_right(self.items, order, key=by_order)] if order < self.last else None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HiddenItems) and self._read == list(other)
+        return isinstance(other, HiddenItems) and self.items == other.items
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -202,7 +202,7 @@ def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
         if ours[name] not in SETTINGS.keys() | OLD_NAMES.keys() or name != name.upper():
             raise unknown(place, name, [f"{ENV_PREFIX}{known.upper()}" for known in _ANYWHERE])
         key, rule, meaning = _known(ours[name])
-        value = _read(rule, place, name, env[name])
+        value = _checked(place, name, rule, env[name], as_text=True)
         values[key], names[key] = meaning[value] if meaning else value, name
     on = {key: name for name, key in SWITCHES.items() if env.get(name)}
     switches = Source("environment", place, dict.fromkeys(on, False), on)
@@ -257,15 +257,8 @@ def refusal(source: str, key: str, refused: Refused) -> SettingsError:
     )
 
 
-def _read(rule: Rule, place: str, name: str, text: str) -> Any:
+def _checked(source: str, key: str, rule: Rule, value: object, *, as_text: bool = False) -> Any:
     try:
-        return read_text(rule, text)
-    except Refused as refused:
-        raise refusal(place, name, refused) from None
-
-
-def _checked(source: str, key: str, rule: Rule, value: object) -> Any:
-    try:
-        return rule.check(value)
+        return read_text(rule, str(value)) if as_text else rule.check(value)
     except Refused as refused:
         raise refusal(source, key, refused) from None

@@ -40,7 +40,7 @@ from tui_app.session.importers.formats import (
     formats_of,
     import_file,
 )
-from tui_app.session.importers.source import Closed, closed, read_source
+from tui_app.session.importers.source import closed, read_source
 
 
 def read(folder: Path, content: bytes, format: str = "auto") -> Imported:
@@ -846,11 +846,11 @@ def test_a_document_that_is_nested_too_deeply_is_read_up_to_there(tmp_path: Path
 
 def test_a_document_is_closed_where_its_last_whole_value_ends() -> None:
     deep = "[" * 100_000
-    assert closed(deep, 200_000) == Closed(deep + "]" * 100_000, 100_000)
-    assert closed('{"a": [1, {"b": 2, "c', 9) == Closed('{"a": [1, {"b": 2}]}', 17)
-    assert closed("[1, [2, [3", 2) == Closed("[1, [2]]", 6, deep=True)
+    assert closed(deep, 200_000) == (deep + "]" * 100_000, 100_000, False)
+    assert closed('{"a": [1, {"b": 2, "c', 9) == ('{"a": [1, {"b": 2}]}', 17, False)
+    assert closed("[1, [2, [3", 2) == ("[1, [2]]", 6, True)
     for other in ("", "word", "[1]", "[1}", "]", '"[1'):
-        assert closed(other, 9) == Closed()
+        assert closed(other, 9)[0] == ""
 
 
 def test_claude_transcripts_are_still_told_apart(tmp_path: Path) -> None:

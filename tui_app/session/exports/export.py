@@ -13,6 +13,7 @@ from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCal
 from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.exports.html import export_html
 from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.importers.books import closed_calls
 from tui_app.session.model_state import excluded_in
 from tui_app.session.request_ledger import BY, passages
 from tui_app.session.store import SessionStore
@@ -297,24 +298,14 @@ def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict
     shown: dict[int, str] = {}
     for head in heads:
         shown.update(forms.shown(head, groups[head.seq]))
-    records = [record for group in groups.values() for record in group]
-    return list(_with_answers(records)), shown
+    records = (record for group in groups.values() for record in group)
+    return list(closed_calls(records, _no_result)), shown
 
 
-def _with_answers(records: Sequence[Record]) -> Iterator[Record]:
-    done = {record.data.tool_call_id for record in records if isinstance(record.data, ToolResult)}
-    late: list[Record] = []
-    for record in records:
-        if not isinstance(record.data, ToolCall | ToolResult):
-            yield from late
-            late = []
-        yield record
-        if isinstance(call := record.data, ToolCall) and call.tool_call_id not in done:
-            answer = ToolResult(
-                tool_call_id=call.tool_call_id, name=call.name, text=UNANSWERED, outcome="interrupted"
-            )
-            late.append(replace(record, seq=0, data=answer))
-    yield from late
+def _no_result(record: Record, call: ToolCall) -> Record:
+    id, name = call.tool_call_id, call.name
+    data = ToolResult(tool_call_id=id, name=name, text=UNANSWERED, outcome="interrupted")
+    return replace(record, seq=0, data=data)
 
 
 @dataclass(slots=True)

@@ -2,16 +2,17 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, TypeGuard, TypeVar
 
 from tui_app.context.user_text import is_marked_command, own_text
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
     Payload,
+    Record,
     SystemMessage,
     ToolCall,
     ToolResult,
@@ -62,10 +63,10 @@ class Imported:
     """Results that the file holds; calls without one got one that says so, and a note counts them."""
     notes: tuple[str, ...]
     """Sentences about what was left out on purpose or changed."""
-    places: frozenset[int] = frozenset()
-    """Lines (or places in a list) that became an event or are counted in the notes."""
     branch: str = ""
     """The branch of the repository that it was held on; empty when the file does not say."""
+    places: frozenset[int] = frozenset()
+    """Lines (or places in a list) that became an event or are counted in the notes."""
     unknown: int = 0
     """Lines of a kind that the format does not have."""
     read: int = 0
@@ -114,17 +115,15 @@ class Calls:
         self._open.setdefault(file_id, []).append(OpenCall(call_id, name))
         return call_id
 
-    def finish(self, file_id: str) -> OpenCall | None:
-        """The oldest call of this id that is not answered yet, now answered; None when there is none."""
-        waiting = self._open.get(file_id)
-        return waiting.pop(0) if waiting else None
+    def finish(self, file_id: str, name: str) -> OpenCall | None:
+        """The oldest call of this id that is not answered yet, now answered; None when there is none.
 
-    def finish_oldest(self, name: str = "") -> OpenCall | None:
-        """Answer the oldest open call, of that tool if one is named: for files that give results no id."""
-        for waiting in self._open.values():
-            if waiting and (not name or waiting[0].name == name):
-                return waiting.pop(0)
-        return None
+        For files that give results no id it is the oldest of all, if possible of the tool that is named.
+        """
+        waiting = [calls for id, calls in self._open.items() if calls and file_id in ("", id)]
+        of_tool = (calls for calls in waiting if calls[0].name == name)
+        found = next(of_tool, None) or next(iter(waiting), None)
+        return found.pop(0) if found else None
 
     def why_not(self, file_id: str) -> str:
         """Say why :meth:`finish` found no call."""
@@ -139,16 +138,15 @@ ToolOutcome = Literal["success", "error", "denied", "interrupted"]
 
 
 class Timeline:
-    """The events of one import so far."""
+    """The events of one import so far.
+
+    Args:
+        time: Of what comes next, in seconds since the epoch.
+        listed: Whether what is read are the messages of a list, and not lines.
+        checked: Whether pydantic-ai checks the messages; else there are none, for a glance at a file.
+    """
 
     def __init__(self, time: float, *, listed: bool = False, checked: bool = True) -> None:
-        """Open the books.
-
-        Args:
-            time: Of what comes next, in seconds since the epoch.
-            listed: Whether what is read are the messages of a list, and not lines.
-            checked: Whether pydantic-ai checks the messages; else there are none, for a glance at a file.
-        """
         self.time, self.line = time, 0
         """Of what is being read."""
         self.events: list[ImportedEvent] = []
@@ -166,20 +164,21 @@ class Timeline:
         self._reported: set[int] = set()
         self._at, self._checked = "message {} of the list: " if listed else "", checked
 
-    def skip(self, line: int, reason: str, *, unknown: bool = False) -> None:
-        self.skipped.append(SkippedLine(line=line, reason=self._at.format(line) + reason))
-        self._reported.add(line)
-        if unknown:
-            self.unknown.add(line)
+    def skip(self, reason: str, line: int | None = None, *, unknown: bool = False) -> None:
+        """Report what cannot be used, of a line or of the one that is being read."""
+        at = self.line if line is None else line
+        self.skipped.append(SkippedLine(line=at, reason=self._at.format(at) + reason))
+        self._reported.add(at)
+        self.unknown |= {at} if unknown else set()
 
     def count(self, what: str, times: int = 1) -> None:
         """Count something that was left out on purpose; ``what`` finishes the sentence ``3 ...``."""
         self._left_out[what] += times
 
-    def leave(self, line: int, what: str) -> None:
-        """Leave a line out on purpose, see :meth:`count`."""
+    def leave(self, what: str, line: int | None = None) -> None:
+        """Leave a line out on purpose, or the one that is being read; see :meth:`count`."""
         self.count(what)
-        self.places.add(line)
+        self.places.add(self.line if line is None else line)
 
     def knows(self, line: int) -> bool:
         """Whether the line became an event, was left out on purpose, or is reported."""
@@ -190,7 +189,7 @@ class Timeline:
         try:
             text = canonical(message) if message is not None and self._checked else None
         except MessageRefusedError as error:
-            self.skip(self.line, f"not a valid message: {error}")
+            self.skip(f"not a valid message: {error}")
             return False
         self.events.append(ImportedEvent(data=data, message=text, time=self.time))
         self.first_at.setdefault(self.line, self.events[-1])
@@ -210,12 +209,12 @@ class Timeline:
             beside: What the model read with it and nobody typed, such as files that the prompt names.
         """
         if not content or content == [""]:
-            return self.skip(self.line, "empty user message")
+            return self.skip("empty user message")
         sent = [content] if isinstance(content, str) else list(content)
         own = sent if message else [own_text(item) if isinstance(item, str) else item for item in sent]
         kept = [(item, said) for item, said in zip(sent, own, strict=True) if said != ""]
         if not kept:
-            return self.leave(self.line, NOTES)
+            return self.leave(NOTES)
         self.count("prompts held notes or marks of the program, which were left out", own != sent)
         items = [said for _, said in kept]
         attached = tuple(attachment_name(item) for item in items if is_file(item))
@@ -231,7 +230,7 @@ class Timeline:
         """Append a model's response and the calls it makes; return whether it was accepted."""
         parts: list[Json] = message["parts"]
         if not parts:
-            self.skip(self.line, "empty assistant message")
+            self.skip("empty assistant message")
             return False
         calls = [part for part in parts if part["part_kind"] == "tool-call"]
         usage: Json = message.get("usage") or {}
@@ -289,7 +288,9 @@ class Timeline:
         """Close the books: answer what was left open, and count."""
         self.count("calls reused an id and got a new one", self.calls.renamed)
         counted = [f"{count:,} {what}." for what, count in sorted(self._left_out.items()) if count]
-        events = answer_open_calls(self.events) if self._checked and not is_own else self.events
+        events = self.events
+        if self._checked and not is_own:
+            events = list(closed_calls(events, _no_result))
         if added := len(events) - len(self.events):
             calls = "1 tool call" if added == 1 else f"{added:,} tool calls"
             counted.append(f"{calls} without a result in the file got one that says so.")
@@ -314,38 +315,47 @@ NO_RESULT = "No result: the transcript holds none for this call."
 """What a call is answered with whose result is not in the file."""
 
 
-def answer_open_calls(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
-    """Give every call without a result one that says so, behind the results that follow its response.
+T = TypeVar("T", ImportedEvent, Record)
 
-    A session that is opened closes its open calls. One that has none stays byte for byte as imported. A
-    result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
+
+def closed_calls(events: Iterable[T], answer: Callable[[T, ToolCall], T]) -> Iterator[T]:
+    """Events with an answer to every call, behind the results that follow its response.
+
+    A result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
+
+    Args:
+        events: In order.
+        answer: Makes the result of a call that has none.
     """
+    events = list(events)
     results = {event.data.tool_call_id: event for event in events if isinstance(event.data, ToolResult)}
-    closed: list[ImportedEvent] = []
-    waiting: list[ImportedEvent] = []
-    moved: set[str] = set()
-    open_calls: dict[str, None] = {}
+    given: set[str] = set()
+    late: dict[str, T] = {}
+    waiting: list[T] = []
     for event in events:
-        if not isinstance(event.data, ToolCall | ToolResult):
-            late = [call_id for call_id in open_calls if call_id in results]
-            moved.update(late)
-            closed += [*(results[call_id] for call_id in late), *waiting]
-            waiting, open_calls = [], {}
-        if isinstance(event.data, ToolResult):
-            open_calls.pop(event.data.tool_call_id, None)
-            if event.data.tool_call_id in moved:
-                continue
-        closed.append(event)
-        if isinstance(call := event.data, ToolCall):
-            open_calls[call.tool_call_id] = None
-            if call.tool_call_id in results:
-                continue
-            message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
-            data = ToolResult(
-                tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted"
-            )
-            waiting.append(ImportedEvent(data=data, message=canonical(message), time=event.time))
-    return closed + waiting
+        data = event.data
+        if isinstance(data, ToolResult):
+            if data.tool_call_id not in given:
+                late.pop(data.tool_call_id, None)
+                yield event
+            continue
+        if not isinstance(data, ToolCall):
+            yield from late.values()
+            yield from waiting
+            given.update(late)
+            late, waiting = {}, []
+        yield event
+        if isinstance(data, ToolCall) and data.tool_call_id in results:
+            late[data.tool_call_id] = results[data.tool_call_id]
+        elif isinstance(data, ToolCall):
+            waiting.append(answer(event, data))
+    yield from waiting
+
+
+def _no_result(event: ImportedEvent, call: ToolCall) -> ImportedEvent:
+    message = return_request(call.tool_call_id, call.name, NO_RESULT, "interrupted", event.time)
+    data = ToolResult(tool_call_id=call.tool_call_id, name=call.name, text=NO_RESULT, outcome="interrupted")
+    return ImportedEvent(data=data, message=canonical(message), time=event.time)
 
 
 def compacted(events: Sequence[ImportedEvent], summary: str) -> tuple[ImportedEvent, ...]:

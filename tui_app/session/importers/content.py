@@ -45,10 +45,14 @@ def picture(media_type: Any, data: Any, kind: str = "image") -> Json:
     return {"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
+def _address(url: Any) -> Json:
+    return {"type": "image_url", "image_url": url}
+
+
 def file_block(each: Json) -> Json:
     """A file beside a message, by whatever names a program calls what it knows of it."""
     if each.get("type") == "image" and "url" in each:
-        return {"type": "image_url", "image_url": each["url"]}
+        return _address(each["url"])
     name = text_at(each, "displayName", "file_name", "filename", "name", "filePath", "path", "type")
     text = text_at(each, "extracted_content", "content", "text")
     return picture(each.get("mimeType"), each["data"]) if "data" in each else attached(name, text)
@@ -73,7 +77,9 @@ class ContentReader:
             return blocks or ""
         if not isinstance(blocks, list):
             return json.dumps(blocks, ensure_ascii=False)
-        items = [item for block in blocks for item in map(self._item, _apart(block)) if item != ""]
+        # One that holds several pictures is one of each.
+        several = ([_address(url) for url in list_at(block, "image_urls")] or [block] for block in blocks)
+        items = [item for apart in several for item in map(self._item, apart) if item != ""]
         if len(items) == 1 and isinstance(items[0], str):
             return items[0]
         return items or ""
@@ -134,11 +140,6 @@ class ContentReader:
     def _missing(self, kind: str, reason: str) -> str:
         self.left_out(f"{kind} left out: {reason}")
         return f"[{kind}, not imported: {reason}]"
-
-
-def _apart(block: Any) -> list[Any]:
-    """A block that may hold several pictures, as one of each."""
-    return [{"type": "image_url", "image_url": url} for url in list_at(block, "image_urls")] or [block]
 
 
 def joined(content: Content) -> Content:

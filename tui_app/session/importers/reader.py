@@ -84,8 +84,6 @@ class _Answer:
     lines: set[int] = field(default_factory=set)
     calls: dict[str, Json] = field(default_factory=dict)
     """What it calls, by the id in the file."""
-    is_thought: bool = True
-    """Whether it holds nothing but thoughts so far."""
 
     def text(self, value: str, *, more: bool) -> None:
         """Append what the model said; what is blank adds nothing, unless more of it follows."""
@@ -94,7 +92,6 @@ class _Answer:
         elif value.strip() or (more and value):
             # Joined once: at every piece it would take the square of the length.
             self.parts.append({"part_kind": "text", "content": [value]})
-            self.is_thought = False
 
     def thinking(self, text: str, signature: str = "", name: str = "") -> None:
         if text.strip() or signature:
@@ -102,8 +99,17 @@ class _Answer:
             named = {"id": name} if name else {}
             self.parts.append({"part_kind": "thinking", "content": text, **signed, **named})
 
+    def is_continued(self, response: str) -> bool:
+        """Whether more of that response goes on with it: a record of thoughts may have no name."""
+        only_thoughts = self.parts and all(part["part_kind"] == "thinking" for part in self.parts)
+        return response == self.response and bool(response or only_thoughts)
+
     def message(self) -> Json:
-        used = self.usage
+        used, parts = self.usage, list[Json]()
+        for part in self.parts:
+            said = "".join(part["content"]) if part["part_kind"] == "text" else None
+            if said is None or said.strip():
+                parts.append(part if said is None else {**part, "content": said})
         usage = {
             "input_tokens": used["total"] or used["fresh"] + used["read"] + used["written"],
             "cache_read_tokens": used["read"], "cache_write_tokens": used["written"],
@@ -111,33 +117,26 @@ class _Answer:
             "details": +Counter({"reasoning_tokens": used["thought"] + used["apart"]}),
         }  # fmt: skip
         signed = {"provider_name": self.signed_by, "provider_response_id": self.response or None}
-        parts = [
-            {**part, "content": "".join(part["content"])} if part["part_kind"] == "text" else part
-            for part in self.parts
-        ]
         return {
             "kind": "response", "timestamp": books.iso(self.time), "model_name": self.model or None,
-            "parts": [part for part in parts if part["part_kind"] != "text" or part["content"].strip()],
-            "finish_reason": self.finish, "usage": usage, "state": self.state,
+            "parts": parts, "finish_reason": self.finish, "usage": usage, "state": self.state,
         } | (signed if self.signed_by else {})  # fmt: skip
 
 
 class Reader:
-    """Reads one file of a shape."""
+    """Reads one file of a shape.
+
+    Args:
+        source: The file, or its beginning and its end.
+        shape: Of its format.
+        checked: Whether the messages are made; without them it is a glance, which needs no pydantic-ai.
+    """
 
     def __init__(self, source: Source, shape: Shape, *, checked: bool = True) -> None:
-        """Prepare to read.
-
-        Args:
-            source: The file, or its beginning and its end.
-            shape: Of its format.
-            checked: Whether the messages are made; without them it is a glance, which needs no pydantic-ai.
-        """
         self.source: Final = source
         self.shape: Final = shape
-        lines = shape.is_lines and source.document is None and not source.is_database
         self.out: Final = Timeline(source.mtime, listed=source.document is not None, checked=checked)
-        if lines:
+        if shape.is_lines and source.document is None and not source.is_database:
             self.out.skipped.extend(source.lines.skipped)
             self.out.count("lines held bytes that are not UTF-8, shown as U+FFFD", source.lines.replaced)
         self.title = self.cwd = self.model = self.branch = ""
@@ -150,50 +149,52 @@ class Reader:
         """By the id of a record: its line."""
 
     def read(self) -> Imported:
-        if self.shape.read_file is not None:
-            return self.shape.read_file(self.source, self.out)
+        shape, out = self.shape, self.out
+        if shape.read_file is not None:
+            return shape.read_file(self.source, out)
         found = self._conversation()
         self._head(found.owner)
-        self.at(*(value_at(found.owner, path) for path in self.shape.time))
-        if self.shape.sidecar:
-            self._head(beside_file(self.source.path, self.shape.sidecar))
+        self.set_clock(found.owner)
+        if shape.sidecar:
+            self._head(beside_file(self.source.path, shape.sidecar))
         numbers = found.numbers or range(1, len(found.messages) + 1)
-        numbered = list(zip(numbers, found.messages, strict=True))
-        known = self._known(numbered)
+        known = self._known(list(zip(numbers, found.messages, strict=True)))
         self._is_typed = any(self._has_typed(record) for _, record in known)
-        for number, record in self.shape.order(self._branch(known, found.owner), self.out):
-            self.out.line = number
-            self.at(*(value_at(record, path) for path in self.shape.time))
-            if self.shape.take is not None:
-                self.shape.take(self, number, record)
+        for number, record in shape.order(self._branch(known, found.owner), out):
+            out.line = number
+            self.set_clock(record)
+            if shape.take is not None:
+                shape.take(self, record)
                 continue
             for each in self._steps(record):
-                self._take(number, each)
+                self._take(each)
             if isinstance(name := first_at(record, "uuid", "id"), str | int):
-                self._numbers[name] = number
+                self._numbers[name] = out.line
         self._end_answer()
-        self.out.count("further conversations in the file were left out", found.others)
+        out.count("further conversations in the file were left out", found.others)
         for number in numbers:
-            if not self.out.knows(number):
-                self.out.skip(number, "nothing in it could be used")
-        title = given_title(self.title) or title_of(self.out.events)
-        return self.out.finish(title, self.cwd, self.model, self.branch, len(numbered))
+            if not out.knows(number):
+                out.skip("nothing in it could be used", number)
+        title = given_title(self.title) or title_of(out.events)
+        return out.finish(title, self.cwd, self.model, self.branch, len(numbers))
 
-    def at(self, *values: Any) -> None:
-        """Set the clock to the first of these that is a time."""
-        moments = (seconds(value, -1.0) for value in values)
+    def set_clock(self, record: Any) -> None:
+        """Set the clock to the first time that a record has."""
+        moments = (seconds(value_at(record, path), -1.0) for path in self.shape.time)
         self.out.time = next((moment for moment in moments if moment >= 0), self.out.time)
 
     def _conversation(self) -> Found:
         """The conversation that is wanted: the one that is named, else the newest, else the first."""
         source, shape = self.source, self.shape
-        is_stored = source.is_database and shape.store
-        value = shape.store.conversation(source) if is_stored and shape.store else source.value
-        found = None if source.is_database else shape.find(source)
+        value, found = source.value, None
+        if source.is_database:
+            value = shape.store.conversation(source) if shape.store else value
+        else:
+            found = shape.find(source)
         if found is None and shape.is_message is not None:
             found = find_messages(value, shape.is_message)
-        several = value if isinstance(value, list) else [value] if value else []
         if found is None:
+            several = value if isinstance(value, list) else [value] if value else []
             found = self._newest([each for each in several if isinstance(each, dict)]) or Found(several)
         if found.messages and found.messages is value and source.document is None:
             return replace(found, numbers=[number for number, _ in source.lines.records])
@@ -204,10 +205,11 @@ class Reader:
         if not talks:
             return None
         self.out.count("conversations without messages were left out", len(known) - len(talks))
-        others, part = len(talks) - 1, "" if self.source.is_database else self.source.part
-        if part:
-            talks = [each for each in talks if part in (value_at(each[0], name) for name in _NAMES)]
-
+        others = len(talks) - 1
+        if self.source.part and not self.source.is_database:
+            talks = [
+                each for each in talks if self.source.part in (value_at(each[0], name) for name in _NAMES)
+            ]
         changed = self.shape.changed
         owner, newest = max(
             talks, key=lambda talk: seconds(first_at(talk[0], *changed), 0.0), default=({}, [])
@@ -221,13 +223,13 @@ class Reader:
             if isinstance(record, dict):
                 known.append((number, record))
             elif isinstance(record, str) and record in self.shape.marks:
-                self.out.leave(number, ABOUT)
+                self.out.leave(ABOUT, number)
             else:
-                self.out.skip(number, f"not an object: {shown(record)}", unknown=True)
-        side = {number for number, record in known if self.shape.is_side(record)}
-        for number in side if len(side) < len(known) else ():
-            self.out.leave(number, SUB_AGENTS)
-        return [each for each in known if each[0] not in side] or known
+                self.out.skip(f"not an object: {shown(record)}", number, unknown=True)
+        own = [each for each in known if not self.shape.is_side(each[1])] or known
+        for number in {number for number, _ in known} - {number for number, _ in own}:
+            self.out.leave(SUB_AGENTS, number)
+        return own
 
     def _head(self, record: Json) -> None:
         self.title = text_at(record, *self.shape.title) or self.title
@@ -243,7 +245,7 @@ class Reader:
         for at, (number, record) in enumerate(numbered):
             name = text_at(record, key) if parent in record else ""
             if name and places.setdefault(name, at) != at:
-                self.out.skip(number, f"record id {shown(name)} was already used in this file")
+                self.out.skip(f"record id {shown(name)} was already used in this file", number)
         at = places.get(text_at(owner, *last), max(places.values(), default=-1))
         path: dict[int, None] = {}
         while at >= 0 and at not in path:
@@ -257,36 +259,35 @@ class Reader:
         loose = {at for at, (_, each) in enumerate(numbered) if parent not in each or not text_at(each, key)}
         for at, (number, _) in enumerate(numbered):
             if at not in path and at not in loose and not self.out.knows(number):
-                self.out.leave(number, "messages on abandoned branches were left out")
+                self.out.leave("messages on abandoned branches were left out", number)
         # A table of messages may be in any order; the way from the first to the last is not.
-        ordered = sorted(loose.union(path)) if loose else list(path)[::-1]
-        return [numbered[at] for at in ordered]
+        return [numbered[at] for at in (sorted(loose.union(path)) if loose else [*path][::-1])]
 
-    def _take(self, number: int, step: Json) -> None:
+    def _take(self, step: Json) -> None:
         """Read a message in the shared spelling."""
         shape = self.shape
-        self.at(*(value_at(step, path) for path in shape.time))
+        self.set_clock(step)
         self.cwd = self.cwd or text_at(step, *shape.cwd)
         self.model = self.model or text_at(step, *shape.models)
         take = self._ROLES.get(shape.roles.get(text_at(step, *shape.role), ""))
         if take is None:
             unknown = text_at(step, "unknown") or f"unknown role {shown(value_at(step, shape.role[0]))}"
-            return self.out.skip(number, unknown, unknown=True)
+            return self.out.skip(unknown, unknown=True)
         told = block_list(self._content_of(step))
         blocks = [shape.block(each) for each in told if not text_at(each, "type").startswith(shape.quiet)]
         blocks += [file_block(each) for path in shape.files for each in objects_at(step, path)]
         if told and not blocks and not any(list_at(step, path) for path in shape.calls):
-            return self.out.leave(number, ABOUT)
-        take(self, number, step, blocks)
-        if number in self.out.places:
+            return self.out.leave(ABOUT)
+        take(self, step, blocks)
+        if self.out.line in self.out.places:
             self.out.places.update(step.get("lines", ()))
         return None
 
     def _steps(self, record: Json) -> list[Json]:
         """A record as messages in the shared spelling."""
-        if self._is(record, self.shape.about):
-            return [{**record, **aside()}]
         shape, kind = self.shape, text_at(record, *self.shape.kind)
+        if self._is(record, shape.about):
+            return [{**record, **aside()}]
         whole = {**object_at(record, shape.message), **record}
         how = shape.kinds.get(kind, shape.convert)
         if how is None:
@@ -298,48 +299,47 @@ class Reader:
     def _is(record: Json, signs: tuple[str, ...]) -> bool:
         return any(meets(record, sign) for sign in signs)
 
-    def _aside(self, number: int, step: Json, _blocks: list[Any]) -> None:
+    def _aside(self, step: Json, _blocks: list[Any]) -> None:
         self._head(step)
         self.branch = text_at(step, "branch") or self.branch
         if left := step.get("left", ABOUT):
-            self.out.leave(number, left)
+            self.out.leave(left)
 
-    def _note(self, number: int, _step: Json, _blocks: list[Any]) -> None:
-        self.out.leave(number, NOTES)
+    def _note(self, _step: Json, _blocks: list[Any]) -> None:
+        self.out.leave(NOTES)
 
-    def _trouble(self, number: int, step: Json, _blocks: list[Any]) -> None:
+    def _trouble(self, step: Json, _blocks: list[Any]) -> None:
         self._end_answer()
         message = text_at(step, "message") or "The program reported an error."
         kind: Any = step.get("kind") if step.get("kind") in get_args(ErrorKind) else "provider"
         self.out.add(Error(kind=kind, message=message))
 
-    def _system(self, number: int, _step: Json, blocks: list[Any]) -> None:
+    def _system(self, _step: Json, blocks: list[Any]) -> None:
         self._end_answer()
-        if text := self._text(number, blocks):
+        if text := self._text(blocks):
             self.out.system(text)
         else:
-            self.out.leave(number, ABOUT)
+            self.out.leave(ABOUT)
 
-    def _user(self, number: int, step: Json, blocks: list[Any]) -> None:
+    def _user(self, step: Json, blocks: list[Any]) -> None:
         results = [block for block in blocks if _is_result(block)]
         if not results and self._is(step, self.shape.noted):
-            return self.out.leave(number, NOTES)
-        for block in results:
-            self._block_result(number, block)
+            return self.out.leave(NOTES)
+        self._block_results(results)
         said, beside, framed = self._typed(block for block in blocks if not _is_result(block))
         if said:
             self._end_answer()
         if said and (begun := self.shape.continued) and text_at(said[0], "text").startswith(begun):
             # A model wrote it, though it was told in the user's name.
-            self._respond(number, step).text(self._text(number, said), more=False)
+            self._respond(step).text(self._text(said), more=False)
             self._end_answer()
         elif said:
             self.out.count("prompts held notes or marks of the program, which were left out", framed)
-            self.out.user(self._content(number).content(said), beside=beside)
+            self.out.user(self._content().content(said), beside=beside)
         elif framed or beside:
-            self.out.leave(number, NOTES)
+            self.out.leave(NOTES)
         elif not results:
-            self.out.skip(number, "empty user message")
+            self.out.skip("empty user message")
         return None
 
     def _typed(self, blocks: Iterable[Any]) -> tuple[list[Any], list[str], bool]:
@@ -370,31 +370,29 @@ class Reader:
         texts = (text_at(block, "text") for blocks in found for block in blocks if not _is_result(block))
         return any(next(elements(text, typed), None) for text in texts)
 
-    def _respond(self, number: int, step: Json) -> _Answer:
+    def _respond(self, step: Json) -> _Answer:
         """The answer that a message belongs to: the one that the model is giving, or a new one."""
-        response, begun = text_at(step, "response"), self._answer
-        if begun is not None and not step.get("more"):
-            # What the model thought may stand in a record of its own before.
-            goes_on = response or (begun.parts and begun.is_thought)
-            if response != begun.response or not goes_on:
-                self._end_answer()
+        response = text_at(step, "response")
+        if self._answer is not None and not step.get("more") and not self._answer.is_continued(response):
+            self._end_answer()
         named = (value_at(step, path) for path in self.shape.model)
         model = next((each for each in named if isinstance(each, str)), self.model)
         self.model = model or self.model
         if self._answer is None:
-            self._answer = _Answer(number, self.out.time, model, response, text_at(step, "signed_by"))
-        self._answer.lines |= {number, *step.get("lines", ())}
+            by = text_at(step, "signed_by")
+            self._answer = _Answer(self.out.line, self.out.time, model, response, by)
+        self._answer.lines |= {self.out.line, *step.get("lines", ())}
         self._answer.model = model or self._answer.model
         return self._answer
 
-    def _thought(self, number: int, step: Json, blocks: list[Any]) -> None:
+    def _thought(self, step: Json, blocks: list[Any]) -> None:
         if not blocks:
-            self.out.leave(number, "thoughts that only their vendor can read were left out")
+            self.out.leave("thoughts that only their vendor can read were left out")
         for block in blocks:
-            self._respond(number, step).thinking(text_at(block, "thinking", "text"))
+            self._respond(step).thinking(text_at(block, "thinking", "text"))
 
-    def _assistant(self, number: int, step: Json, blocks: list[Any]) -> None:
-        answer = self._respond(number, step)
+    def _assistant(self, step: Json, blocks: list[Any]) -> None:
+        answer = self._respond(step)
         for name, paths in self.shape.tokens.items():
             answer.usage[name] += number_at(step, *paths.split())
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
@@ -407,90 +405,85 @@ class Reader:
             kind = text_at(block, "type")
             if waiting and not kind.endswith(_CALLS):
                 # The model goes on when all calls of a step are answered.
-                waiting = self._block_results(number, waiting)
-                answer = self._respond(number, step)
+                self._block_results(waiting)
+                waiting, answer = [], self._respond(step)
             if kind in _THOUGHTS:
                 signature = text_at(block, "signature", "data") if answer.signed_by else ""
                 name = kind if kind == "redacted_thinking" else ""
                 answer.thinking(text_at(block, *_THOUGHTS[kind]), signature, name)
             elif kind.endswith(_CALLS):
-                waiting += self._call(number, answer, block)
+                waiting += self._call(answer, block)
             elif _is_result(block):
-                self._block_result(number, block)
-                answer = self._respond(number, step)
+                self._block_results([block])
+                answer = self._respond(step)
             else:
-                answer.text(self._text(number, [block]), more=bool(step.get("delta")))
+                answer.text(self._text([block]), more=bool(step.get("delta")))
         before = frozenset(answer.calls)
         for call in next(filter(None, (list_at(step, path) for path in self.shape.calls)), []):
             if text_at(call, *_CALL_ID) not in before:
-                waiting += self._call(number, answer, call)
+                waiting += self._call(answer, call)
         self._block_results(
-            number, [*waiting, *(each for path in self.shape.results for each in list_at(step, path))]
+            [*waiting, *(each for path in self.shape.results for each in list_at(step, path))]
         )
 
-    def _call(self, number: int, answer: _Answer, call: Any) -> list[Any]:
+    def _call(self, answer: _Answer, call: Any) -> list[Any]:
         """Take a call; it is returned when it holds its result as well."""
         call_id, name = text_at(call, *_CALL_ID), text_at(call, *_CALL_NAME)
         if not name:
-            self.out.skip(number, f"tool call without a tool's name: {shown(call)}")
+            self.out.skip(f"tool call without a tool's name: {shown(call)}")
             return []
         given = first_at(call, *_CALL_ARGS)
         given = {} if given is None else given if isinstance(given, dict | str) else {"input": given}
         part = books.call_part(call_id, name, given)
         if call_id and answer.calls.get(call_id) == part:
-            self.out.skip(number, f"tool call id {shown(call_id)} occurs twice in one response")
+            self.out.skip(f"tool call id {shown(call_id)} occurs twice in one response")
             return []
-        answer.calls[call_id], answer.is_thought = part, False
+        answer.calls[call_id] = part
         answer.parts.append({**part, "tool_call_id": self.out.calls.begin(call_id, name)})
         is_done = value_at(call, "status") in _DONE or first_at(call, *_OUTPUT) is not None
         return [call] if is_done else []
 
     def _end_answer(self) -> None:
         """The answer is whole: it becomes an event."""
-        answer, self._answer = self._answer, None
+        answer, self._answer, out = self._answer, None, self.out
         if answer is None:
             return
         if not (message := answer.message())["parts"]:
-            for line in sorted(answer.lines - self.out.places):
-                self.out.leave(line, "answers without any content were left out")
+            for line in sorted(answer.lines - out.places):
+                out.leave("answers without any content were left out", line)
             return
-        now = self.out.time, self.out.line
-        self.out.time, self.out.line = answer.time, answer.line
-        if self.out.response(message, answer.cost):
-            self.out.places |= answer.lines
-        self.out.time, self.out.line = now
+        now = out.time, out.line
+        out.time, out.line = answer.time, answer.line
+        if out.response(message, answer.cost):
+            out.places |= answer.lines
+        out.time, out.line = now
 
-    def _tool(self, number: int, step: Json, blocks: list[Any]) -> None:
+    def _tool(self, step: Json, blocks: list[Any]) -> None:
         if any(map(_is_result, blocks)):
-            return self._user(number, step, blocks)
+            return self._user(step, blocks)
         call_id = text_at(step, "tool_call_id", "toolCallId")
-        return self._result(number, call_id, step, self._content_of(step), text_at(step, "name"))
+        return self._result(call_id, step, self._content_of(step), text_at(step, "name"))
 
     def _content_of(self, step: Json) -> Any:
         return next(filter(None, (value_at(step, path) for path in self.shape.content)), None)
 
-    def _block_results(self, number: int, blocks: list[Any]) -> list[Any]:
+    def _block_results(self, blocks: Iterable[Any]) -> None:
         for block in blocks:
-            self._block_result(number, block)
-        return []
+            call_id, content = text_at(block, *_RESULT_ID), first_at(block, *_RESULT_CONTENT)
+            self._result(call_id, block, content, text_at(block, "name", "toolName"))
 
-    def _block_result(self, number: int, block: Any) -> None:
-        call_id, content = text_at(block, *_RESULT_ID), first_at(block, *_RESULT_CONTENT)
-        self._result(number, call_id, block, content, text_at(block, "name", "toolName"))
-
-    def _result(self, number: int, call_id: str, record: Any, content: Any, name: str) -> None:
+    def _result(self, call_id: str, record: Any, content: Any, name: str) -> None:
         self._end_answer()
         if isinstance(content, dict) and isinstance(content.get("text"), str):
             content = content["text"]
         content = list(map(self.shape.block, content)) if isinstance(content, list) else content
-        calls = self.out.calls
-        call = calls.finish(call_id) if call_id else calls.finish_oldest(name) or calls.finish_oldest()
+        call = self.out.calls.finish(call_id, name)
         if call is None:
             told = joined(ContentReader(lambda _: None, of_tool=True).content(content))
             if call_id and self._told.get(call_id) == told:
-                return self.out.leave(number, "duplicate results count once")
-            return self.out.skip(number, f"{calls.why_not(call_id)}: {shown(call_id or name)}")
-        told = self._told[call_id] = joined(self._content(number, of_tool=True).content(content))
+                return self.out.leave("duplicate results count once")
+            return self.out.skip(f"{self.out.calls.why_not(call_id)}: {shown(call_id or name)}")
+        told = self._told[call_id] = joined(self._content(of_tool=True).content(content))
         return self.out.result(call, told, self._outcome(record, told))
 
     def _outcome(self, record: Any, told: Content) -> ToolOutcome:
@@ -502,31 +495,31 @@ class Reader:
         stopped = begun.startswith(self.shape.stopped)
         return "interrupted" if stopped else "error" if failed else "success"
 
-    def _summary(self, number: int, step: Json, blocks: list[Any]) -> None:
+    def _summary(self, step: Json, blocks: list[Any]) -> None:
         self._end_answer()
-        text = self._text(number, blocks).strip()
+        text, out = self._text(blocks).strip(), self.out
         if not text:
-            return self.out.skip(number, "compaction without a summary, not applied")
+            return out.skip("compaction without a summary, not applied")
         names = (each for each in list_at(step, "gone") if isinstance(each, str | int))
         gone = [self._numbers[each] for each in names if each in self._numbers]
         start = self._numbers.get(step.get("first"), 0) or (max(gone) + 1 if gone else 0)
         # What is kept may begin with a record that is no message.
-        first = next((event for line, event in self.out.first_at.items() if line >= start > 0), None)
+        first = next((event for line, event in out.first_at.items() if line >= start > 0), None)
         missing = bool(step.get("first")) and first is None
-        self.out.count("compactions kept a stretch that is not in the file", missing)
-        at = next((at for at, event in enumerate(self.out.events) if event is first), len(self.out.events))
-        kept = [event for each in step.get("kept", ()) if (event := self.out.first_at.get(each))]
+        out.count("compactions kept a stretch that is not in the file", missing)
+        at = next((at for at, event in enumerate(out.events) if event is first), len(out.events))
+        kept = [event for each in step.get("kept", ()) if (event := out.first_at.get(each))]
         tokens = count(step.get("before")), count(step.get("after"))
         trigger: Trigger = "manual" if step.get("manual") is True else "blocking"
-        return self.out.compaction(text, trigger, tokens, [*kept, *self.out.events[at:]])
+        return out.compaction(text, trigger, tokens, [*kept, *out.events[at:]])
 
-    def _content(self, line: int, *, of_tool: bool = False) -> ContentReader:
-        return ContentReader(lambda reason: self.out.skip(line, reason), of_tool)
+    def _content(self, *, of_tool: bool = False) -> ContentReader:
+        return ContentReader(self.out.skip, of_tool)
 
-    def _text(self, line: int, blocks: list[Any]) -> str:
-        return books.plain_text(self._content(line).content(blocks))
+    def _text(self, blocks: list[Any]) -> str:
+        return books.plain_text(self._content().content(blocks))
 
-    _ROLES: ClassVar[Mapping[str, Callable[["Reader", int, Json, list[Any]], None]]] = {
+    _ROLES: ClassVar[Mapping[str, Callable[["Reader", Json, list[Any]], None]]] = {
         "system": _system, "user": _user, "assistant": _assistant, "tool": _tool, "thought": _thought,
         "note": _note, "aside": _aside, "summary": _summary, "trouble": _trouble,
     }  # fmt: skip

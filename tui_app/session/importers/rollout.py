@@ -56,7 +56,7 @@ def conversation(records: Records, out: Timeline) -> Records:
     for number, record in records:
         kind, payload = item_of(record)
         if number in undone:
-            out.leave(number, "records of turns that were undone (rewinds) were left out")
+            out.leave("records of turns that were undone (rewinds) were left out", number)
         elif kind == "compacted":
             told = {"summary": _summary_of(payload, said), "kept": _kept(payload, said)}
             sent.append((number, {**record, **told}))

@@ -133,7 +133,7 @@ class Shape:
     """The records that stand, in their order; the others are put in the books."""
     convert: Callable[[Json], Json | list[Json]] | None = None
     """A record of any other kind as messages in the shared spelling."""
-    take: Callable[[Any, int, Json], None] | None = None
+    take: Callable[[Any, Json], None] | None = None
     """Takes a record for itself, where it is kept as it is; it is given the reader."""
 
 

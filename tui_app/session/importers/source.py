@@ -106,14 +106,11 @@ class Source:
             pass
         # A file that has whole lines is a file of lines, and one of those may be damaged.
         whole = any(isinstance(data, dict) for _, data in self.lines.records)
-        begun = Closed() if whole else closed(text[:end], MAX_DEPTH)
-        if not begun.text:
-            return None, None
-        trouble = "nested too deeply" if begun.deep else trouble
-        reason = f"the file is {trouble} here: {len(text) - begun.length:,} characters could not be used"
+        begun, length, is_deep = closed("" if whole else text[:end], MAX_DEPTH)
+        trouble = "nested too deeply" if is_deep else trouble
+        reason = f"the file is {trouble} here: {len(text) - length:,} characters could not be used"
         try:
-            line = text.count("\n", 0, begun.length) + 1
-            return parse_json(begun.text), SkippedLine(line=line, reason=reason)
+            return parse_json(begun), SkippedLine(line=text.count("\n", 0, length) + 1, reason=reason)
         except ValueError:
             return None, None
 
@@ -322,19 +319,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],"]', re.DOTALL)
 _CLOSER = {"{": "}", "[": "]"}
 
 
-@frozen
-class Closed:
-    """The beginning of a document as a document of its own."""
-
-    text: str = ""
-    """Empty when there is none."""
-    length: int = 0
-    """Characters of the original that it holds."""
-    deep: bool = False
-    """Whether it ends where the original is nested too deeply, and not where that breaks off."""
-
-
-def closed(text: str, depth: int) -> Closed:
+def closed(text: str, depth: int) -> tuple[str, int, bool]:
     """Close the brackets that are open where the text breaks off, or where it is nested too deeply.
 
     What stands behind the last comma or bracket is dropped: it may be half a value.
@@ -344,10 +329,12 @@ def closed(text: str, depth: int) -> Closed:
         depth: Brackets that may be open at once.
 
     Returns:
-        Nothing when the text does not begin as a JSON list or object, or does not end inside of one.
+        The document, how many characters of the original it holds, and whether it ends where that is nested
+        too deeply. It is empty when the text does not begin as a JSON list or object, or does not end inside
+        of one.
     """
     if not text.lstrip().startswith(("{", "[")):
-        return Closed()
+        return "", 0, False
     open_brackets: list[str] = []
     cut, deep = 0, False
     for token in _TOKEN.finditer(text):
@@ -362,8 +349,8 @@ def closed(text: str, depth: int) -> Closed:
                 break
             open_brackets.append(mark)
         elif mark != "," and (not open_brackets or _CLOSER[open_brackets.pop()] != mark or not open_brackets):
-            return Closed()
+            return "", 0, False
         cut = token.start() if mark == "," else token.end()
     # Joined once: at every token it would take the square of the depth.
     closers = "".join(_CLOSER[mark] for mark in reversed(open_brackets))
-    return Closed(text[:cut] + closers, cut, deep) if cut else Closed()
+    return (text[:cut] + closers if cut else ""), cut, deep

@@ -46,7 +46,7 @@ def conversation(records: Records, out: Timeline) -> Records:
     numbers = {node.number for node in kept}
     for node in off:
         if node.number not in numbers:
-            out.leave(node.number, "messages on abandoned branches (rewinds) were left out")
+            out.leave("messages on abandoned branches (rewinds) were left out", node.number)
     branches = dict.fromkeys(text_at(node.record, "gitBranch") for node in kept)
     ids = {text_at(node.record, "uuid") for node in nodes}
     heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
@@ -124,7 +124,7 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
         problem, is_unknown = _problem(record, kind)
         if problem or uuid in by_id:
             reason = problem or f"record id {shown(uuid)} was already used in this file"
-            out.skip(number, reason, unknown=is_unknown)
+            out.skip(reason, number, unknown=is_unknown)
             continue
         node = _Node(number, record, is_talk=kind in _TALK and (alone or not _is_side(record)))
         above = text_at(record, "parentUuid", "logicalParentUuid")
@@ -139,7 +139,7 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
         if node.is_talk:
             before = node
         elif kind in _TALK:
-            out.leave(number, SUB_AGENTS)
+            out.leave(SUB_AGENTS, number)
         else:
             aside[kind] += 1
             out.places.add(number)
@@ -289,7 +289,7 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
             ordered += waiting
             waiting.clear()
         if boundary is not None and node.is_boundary:
-            out.skip(boundary.number, _NO_SUMMARY)
+            out.skip(_NO_SUMMARY, boundary.number)
         if is_compact_summary(record):
             told = first_at(boundary and boundary.record, "compactMetadata", "compact_metadata") or {}
             manual = value_at(told, "trigger") == "manual"
@@ -298,7 +298,7 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
         if not node.is_boundary and (id(node) in whole or not node.is_answer):
             ordered.append((node.number, record))
     if boundary is not None:
-        out.skip(boundary.number, _NO_SUMMARY)
+        out.skip(_NO_SUMMARY, boundary.number)
     return ordered + waiting
 
 

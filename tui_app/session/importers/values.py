@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from tui_app.records import frozen
 from tui_app.session.importers.source import Json
 
 _LATEST = 253_402_300_799.0
@@ -82,32 +81,21 @@ def meets(record: Any, sign: str) -> bool:
     have, with ``|`` between, behind ``!=`` one of those it may not have, behind ``^=`` how a text begins, and
     behind ``*=`` what is in one. A path goes into the items of a list: one of them is enough.
     """
-    return isinstance(record, dict) and all(_holds(record, each) for each in _conditions(sign))
-
-
-@frozen
-class _Condition:
-    path: list[str]
-    how: str
-    wanted: tuple[str, ...]
+    return isinstance(record, dict) and all(_holds(record, *each) for each in _conditions(sign))
 
 
 @lru_cache(maxsize=512)
-def _conditions(sign: str) -> list[_Condition]:
+def _conditions(sign: str) -> list[tuple[list[str], str, tuple[str, ...]]]:
+    """Path, how to compare, and what with."""
     found = (re.fullmatch(r"(!?)([^!=^*]+)([!=^*]*)(.*)", each) for each in sign.split())
-    return [
-        _Condition(each[2].split("."), each[1] or each[3], tuple(each[4].split("|")))
-        for each in found
-        if each
-    ]
+    return [(each[2].split("."), each[1] or each[3], tuple(each[4].split("|"))) for each in found if each]
 
 
-def _holds(record: Json, condition: _Condition) -> bool:
-    how, wanted = condition.how, condition.wanted
-    if condition.path[0] not in record:
+def _holds(record: Json, path: list[str], how: str, wanted: tuple[str, ...]) -> bool:
+    if path[0] not in record:
         return how == "!"
     found: list[Any] = [record]
-    for key in condition.path:
+    for key in path:
         found = [each for item in found for each in (item if isinstance(item, list) else [item])]
         found = [item[key] for item in found if isinstance(item, dict) and key in item]
     if how in ("", "!"):

@@ -31,11 +31,8 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
         for each in listed if isinstance(listed, list) else []:
             for program, sign, (title, name, updated) in _EXPORTS:
                 if isinstance(each, dict) and each.get(sign):
-                    info = {
-                        "title": each.get(title),
-                        "time": {"updated": each.get(updated) or path.stat().st_mtime},
-                    }
-                    part = text_at(each, name)
+                    part, moment = text_at(each, name), each.get(updated) or path.stat().st_mtime
+                    info = {"title": each.get(title), "time": {"updated": moment}}
                     yield Transcript(path.with_name(f"{path.name}#{part}") if part else path, info, program)
 
 
@@ -52,10 +49,9 @@ def _chatgpt(node: Json) -> Json:
     if kind == "user_editable_context":
         return {**node, "role": NOTE}
     if kind == "thoughts":
-        told = [
-            (text_at(each, "summary"), text_at(each, "content")) for each in objects_at(content, "thoughts")
-        ]
-        thoughts = [{"type": "thinking", "thinking": "\n".join(filter(None, each))} for each in told]
+        parts = objects_at(content, "thoughts")
+        told = (filter(None, (text_at(each, "summary"), text_at(each, "content"))) for each in parts)
+        thoughts = [{"type": "thinking", "thinking": "\n".join(each)} for each in told]
         return {**turned, "role": "thinking", "content": thoughts}
     blocks = [_chatgpt_part(part) for part in [*list_at(content, "parts"), text] if part]
     if role == "assistant" and recipient not in ("", "all"):

@@ -35,14 +35,8 @@ def _answer(record: Json) -> Json:
     # Only the vendor that signed a thought can check the signature; others would be refused with it.
     provider = "anthropic" if model.startswith("claude") else ""
     # What the program answered by itself has no model.
-    named = "" if model == "<synthetic>" else model
-    return {
-        **record,
-        "role": "assistant",
-        "response": record.get("id"),
-        "signed_by": provider,
-        "model": named,
-    }
+    named = {"model": "" if model == "<synthetic>" else model, "signed_by": provider}
+    return {**record, "role": "assistant", "response": record.get("id"), **named}
 
 
 def _about(record: Json) -> Json:

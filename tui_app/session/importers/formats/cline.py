@@ -19,14 +19,12 @@ def _with_names(records: Records, _out: Timeline) -> Records:
     """Each message with the tools whose results are announced: an element of their name is a call."""
     texts = (text_at(block, "text") for _, each in records for block in block_list(each.get("content")))
     names = {match["name"] for text in texts if (match := _XML_RESULT.match(text))}
-    roles = {"isSummary": SUMMARY, "isTruncationMarker": NOTE}
-    marked = {
-        number: role for number, each in records for mark, role in roles.items() if each.get(mark) is True
-    }
-    return [
-        (number, {**each, "tools": names, "role": marked.get(number, each.get("role"))})
-        for number, each in records
-    ]
+    marks = {"isSummary": SUMMARY, "isTruncationMarker": NOTE}
+    stands: Records = []
+    for number, each in records:
+        roles = [{"role": role} for mark, role in marks.items() if each.get(mark) is True]
+        stands.append((number, {**each, "tools": names, **(roles or [{}])[-1]}))
+    return stands
 
 
 def _cline(message: Json) -> Json:

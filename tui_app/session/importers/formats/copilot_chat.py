@@ -17,21 +17,18 @@ def _convert(request: Json) -> list[Json]:
     named = [attached(text_at(each, "name")) for each in objects_at(request, "variableData.variables")]
     said = text_at(request, "message.text", "message")
     steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": said}, *named]}]
-    results = object_at(request, _RESULTS)
+    results = object_at(request, _RESULTS).items()
+    told = {call_id: _texts(list_at(result, "content")) for call_id, result in results}
+    answer = {**moment, "role": "assistant"}
     for each in objects_at(request, _ROUNDS):
-        calls = [
-            {**call, "output": _texts(list_at(results[call["id"]], "content"))}
-            if text_at(call, "id") in results
-            else call
-            for call in objects_at(each, "toolCalls")
-        ]
-        steps.append(
-            {**moment, **each, "role": "assistant", "content": each.get("response"), "toolCalls": calls}
-        )
+        calls = objects_at(each, "toolCalls")
+        outputs = ({"output": told[call["id"]]} if text_at(call, "id") in told else {} for call in calls)
+        answered = [{**call, **output} for call, output in zip(calls, outputs, strict=True)]
+        steps.append({**answer, **each, "content": each.get("response"), "toolCalls": answered})
     if not objects_at(request, _ROUNDS):
         # Of calls outside of rounds no more is kept than that there was one.
-        told = [each for each in list_at(request, "response") if value_at(each, "kind") in _SAID]
-        steps.append({**moment, "role": "assistant", "content": _texts(told)})
+        said_beside = [each for each in list_at(request, "response") if value_at(each, "kind") in _SAID]
+        steps.append({**answer, "content": _texts(said_beside)})
     if error := text_at(request, "result.errorDetails.message"):
         steps.append({**moment, "role": TROUBLE, "message": error})
     if request.get("isCanceled") is True:

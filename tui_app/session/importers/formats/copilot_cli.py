@@ -20,9 +20,9 @@ def _order(records: Records, out: Timeline) -> Records:
     for number, record in records:
         name, repeats = text_at(record, "id"), text_at(record, "data.toolCallId") in asked
         if name and name in seen:
-            out.skip(number, f"event id {shown(name)} was already used in this file")
+            out.skip(f"event id {shown(name)} was already used in this file", number)
         elif repeats and record.get("type") == "tool.execution_start":
-            out.leave(number, "events that repeat a tool call were left out")
+            out.leave("events that repeat a tool call were left out", number)
         else:
             stands.append((number, record))
         seen.add(name)

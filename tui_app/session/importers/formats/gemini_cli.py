@@ -33,15 +33,15 @@ def _order(records: Records, out: Timeline) -> Records:
         target = record.get("$rewindTo")
         if isinstance(target, str):
             if target not in stands:
-                out.skip(number, f"rewind to a message that is not in the file: {shown(target)}")
+                out.skip(f"rewind to a message that is not in the file: {shown(target)}", number)
             names = list(stands)
             for name in names[names.index(target) :] if target in stands else []:
                 if isinstance(name, str):
-                    out.leave(stands.pop(name)[0], "messages that were undone (rewinds) were left out")
+                    out.leave("messages that were undone (rewinds) were left out", stands.pop(name)[0])
         for message in [record] if "type" in record else _written(record, stands):
             name = text_at(message, "id") or (number, len(stands))
             if name in stands:
-                out.leave(stands[name][0], "messages that were written again when they changed count once")
+                out.leave("messages that were written again when they changed count once", stands[name][0])
             stands[name] = number, message
     return list(stands.values())
 

@@ -57,7 +57,7 @@ def _whole(source: Source, out: Timeline) -> Imported:
             text = _message(record.get("message"))
         except (_Unusable, MessageRefusedError) as error:
             refused = isinstance(error, MessageRefusedError)
-            out.skip(number, f"not a valid message: {error}" if refused else str(error))
+            out.skip(f"not a valid message: {error}" if refused else str(error), number)
             continue
         may_miss -= seq - expected
         for missing in range(expected, seq):

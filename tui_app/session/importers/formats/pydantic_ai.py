@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tui_app.session.importers import books
-from tui_app.session.importers.books import ToolOutcome
+from tui_app.session.importers.books import Timeline, ToolOutcome
 from tui_app.session.importers.message_lists import Found, is_pydantic_message
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
@@ -39,13 +39,13 @@ def _runs(source: Source) -> Found | None:
     return Found(history, {}, others)
 
 
-def _turn(reader: Reader, number: int, item: Json) -> None:
+def _turn(reader: Reader, item: Json) -> None:
     out = reader.out
     try:
         message: Json = json.loads(books.canonical(_completed(item, out.time)))
     except books.MessageRefusedError as error:
-        return out.skip(number, str(error), unknown=not is_pydantic_message(item))
-    reader.at(message.get("timestamp"))
+        return out.skip(str(error), unknown=not is_pydantic_message(item))
+    reader.set_clock(message)
     if message["kind"] == "response":
         for part in message["parts"]:
             if part["part_kind"] == "tool-call":
@@ -53,23 +53,22 @@ def _turn(reader: Reader, number: int, item: Json) -> None:
         if out.response(message):
             reader.model = message.get("model_name") or reader.model
     elif not message["parts"]:
-        out.leave(number, "requests without any content were left out")
+        out.leave("requests without any content were left out")
     else:
         for part in message["parts"]:
-            _part(reader, number, part, {**message, "parts": [part]})
+            _part(out, part, {**message, "parts": [part]})
     return None
 
 
-def _part(reader: Reader, number: int, part: Json, alone: Json) -> None:
-    out = reader.out
+def _part(out: Timeline, part: Json, alone: Json) -> None:
     match part["part_kind"]:
         case "system-prompt":
             out.system(part["content"], alone)
-        case "tool-return" if call := out.calls.finish(part["tool_call_id"]):
+        case "tool-return" if call := out.calls.finish(part["tool_call_id"], part["tool_name"]):
             part["tool_call_id"] = call.call_id
             out.result(call, "", _OUTCOMES[part["outcome"]], alone)
         case "tool-return":
-            out.skip(number, out.calls.why_not(part["tool_call_id"]))
+            out.skip(out.calls.why_not(part["tool_call_id"]))
         case "compaction":
             out.compaction(part["content"], "manual")
         case _:
