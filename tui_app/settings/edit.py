@@ -4,11 +4,12 @@ Nothing is written that the program would refuse to start with.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import field
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
@@ -30,15 +31,13 @@ from tui_app.settings.spec import SETTINGS, Settings
 from tui_app.settings.tables import OwnPolicy
 from tui_app.settings.values import build_settings
 
-# Changing one value in the text of a TOML file; comments, order and spacing of all else stay.
-
 
 class Unchangeable(ValueError):
     """The text cannot be changed without changing something else as well."""
 
 
 def edited(text: str, path: tuple[str, ...], value: object) -> str:
-    """The text with one value changed.
+    """The text of a TOML file with one value changed; comments, order and spacing of all else stay.
 
     Args:
         text: Valid TOML.
@@ -49,23 +48,14 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         tomllib.TOMLDecodeError: if the text is not TOML.
         Unchangeable: if the result would not hold what it should, and nothing else.
     """
-    wanted = tomllib.loads(text)
-    value = _plain(value)
-    # A value on its own goes above all tables, and above the comments that introduce the first of them.
-    is_new_line = len(path) == 1 and path[0] not in wanted and not isinstance(value, Mapping)
-    head, rest = _split(text) if is_new_line else (text, "")
+    wanted, value = tomllib.loads(text), _plain(value)
+    line_end = "\r\n" if "\r\n" in text and "\n" not in text.replace("\r\n", "") else "\n"
     # Loaded by the first change only: reading settings must cost next to nothing.
-    from tomlkit import dumps, parse, table
     from tomlkit.exceptions import TOMLKitError
 
     _put(wanted, path, value, dict)
     try:
-        document = parse(head)
-        _put(document, path, value, table)
-        between = "\n" if rest and not rest.startswith(("\n", "\r\n")) else ""
-        after = dumps(document) + between + rest
-        if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
-            after = after.replace("\r\n", "\n").replace("\n", "\r\n")
+        after = _changed(text.replace(line_end, "\n"), path, value).replace("\n", line_end)
         if _filled(tomllib.loads(after)) == _filled(wanted):
             return after
     except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
@@ -73,23 +63,55 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
     raise Unchangeable("something else would change")
 
 
-def _plain(value: object) -> object:
-    """What was checked may hold tuples, also in tables; TOML has lists."""
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+def _changed(text: str, path: tuple[str, ...], value: object) -> str:
+    """The text with the value changed in the section where it is, or belongs."""
+    from tomlkit import document, dumps, parse, table
+
+    sections = list(_sections(text if text.endswith("\n") or not text else f"{text}\n"))
+    documents = [parse(section.body) for section in sections]
+    holding = [at for at, each in enumerate(documents) if _holds(each, path)]
+    # Of a table that is in several sections the first one gets all.
+    for at in holding if value is None else holding[1:]:
+        is_whole = sections[at].place[: len(path)] == path
+        documents[at] = document() if is_whole else documents[at]
+        _put(documents[at], path, None, table)
+    home, end = next(iter(holding), 0), ""
+    if not holding:
+        around = (at for at, each in enumerate(sections) if path[: len(each.place)] == each.place)
+        home = max(around, key=lambda at: len(sections[at].place))
+    if value is not None:
+        is_table = len(path) > 1 or isinstance(value, Mapping)
+        is_new = is_table and not sections[home].place and path[0] not in documents[home]
+        target = document() if is_new else documents[home]
+        _put(target, path, value, table)
+        end = f"{chr(10) if text else ''}{dumps(target)}" if is_new else ""
+    said = (dumps(each) + section.tail for each, section in zip(documents, sections, strict=True))
+    return "".join(said) + end
 
 
-def _split(text: str) -> tuple[str, str]:
-    """The text above the first table, and the rest from the blank line before its comments on."""
+class _Section(NamedTuple):
+    """A table with its values, or what is above all tables."""
+
+    place: tuple[str, ...]
+    body: str
+    tail: str
+    """The blank line behind its last value and the comments below that, which introduce the next one."""
+
+
+def _sections(text: str) -> Iterator[_Section]:
     lines = text.splitlines(keepends=True)
-    above = next((at for at, line in enumerate(lines) if _is_table(lines, at, line)), len(lines))
-    last = above
-    while last and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
-        last -= 1
-    while last < above and lines[last].strip():
-        last += 1
-    return "".join(lines[:last]), "".join(lines[last:])
+    heads = [at for at, line in enumerate(lines) if _is_table(lines, at, line)]
+    for start, end in pairwise([0, *heads, len(lines)]):
+        last = end
+        while last > start and (not lines[last - 1].strip() or lines[last - 1].lstrip().startswith("#")):
+            last -= 1
+        while last < end and lines[last].strip():
+            last += 1
+        place, inside = list[str](), tomllib.loads(lines[start]) if start in heads and end > start else {}
+        while isinstance(inside, dict) and inside:
+            place += inside
+            inside = inside[place[-1]]
+        yield _Section(tuple(place), "".join(lines[start:last]), "".join(lines[last:end]))
 
 
 def _is_table(lines: list[str], at: int, line: str) -> bool:
@@ -103,12 +125,27 @@ def _is_table(lines: list[str], at: int, line: str) -> bool:
     return True
 
 
+def _plain(value: object) -> object:
+    """What was checked may hold tuples, also in tables; TOML has lists."""
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _filled(values: Any) -> Any:
     """Values without empty tables, which say nothing."""
     if not isinstance(values, dict):
         return values
     inside = {name: _filled(value) for name, value in values.items()}
     return {name: value for name, value in inside.items() if value != {}}
+
+
+def _holds(container: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(container, Mapping) or name not in container:
+            return False
+        container = container[name]
+    return True
 
 
 def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -> None:
@@ -118,15 +155,19 @@ def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -
         if name not in container:
             if value is None:
                 return
-            _add(container, name, new_table())
+            container[name] = new_table()
         container = container[name]
     if value is None:
-        _remove(container, last)
-    elif last not in container:
-        _add(container, last, deepcopy(value))
-    elif isinstance(value, Mapping) and isinstance(container[last], Mapping):
-        _replace(container[last], value, new_table)
-    elif isinstance(value, list | tuple) and isinstance(container[last], list):
+        container.pop(last, None)
+    elif last in container and isinstance(value, Mapping) and isinstance(container[last], Mapping):
+        # Entry by entry, so that what is said about those that stay is kept.
+        inside = container[last]
+        for name in {*inside} - {*value}:
+            inside.pop(name)
+        for name, item in value.items():
+            if name not in inside or inside[name] != item:
+                _put(inside, (name,), item, new_table)
+    elif last in container and isinstance(value, list) and isinstance(container[last], list):
         _replace_items(container[last], value)
     else:
         container[last] = deepcopy(value)
@@ -143,68 +184,6 @@ def _replace_items(items: list[Any], values: Sequence[object]) -> None:
             del items[at]
     for value in values[len(kept) :]:
         items.append(deepcopy(value))
-
-
-def _replace(container: Any, values: Mapping[str, object], new_table: Any) -> None:
-    """Change a table entry by entry, so that what is said about those that stay is kept."""
-    for name in [name for name in container if name not in values]:
-        _remove(container, name)
-    for name, value in values.items():
-        if name not in container or container[name] != value:
-            _put(container, (name,), value, new_table)
-
-
-def _add(container: Any, name: str, value: object) -> None:
-    """Add an entry behind the last one, before comments that introduce the next table."""
-    tail = _cut_tail(_last_body(container))
-    container[name] = value
-    _last_body(container).extend((None, item) for item in tail)
-
-
-def _remove(container: Any, name: str) -> None:
-    if name not in container:
-        return
-    body = _body(container)
-    at = [number for number, (key, _) in enumerate(body) if key is not None and key.key == name]
-    tail = "".join(item.as_string() for item in _cut_tail(_last_body(container[name])))
-    container.pop(name)
-    if len(at) == 1 and tail:
-        from tomlkit import ws
-
-        body[at[0]] = (None, ws(tail))
-
-
-def _body(container: Any) -> list[tuple[Any, Any]]:
-    """The laid-out items of a document or a table with ``[…]`` above it; empty for plain and inline ones."""
-    from tomlkit.container import Container
-    from tomlkit.items import Table
-
-    inside = container.value if isinstance(container, Table) else container
-    body: list[tuple[Any, Any]] = inside.body if isinstance(inside, Container) else []
-    return body
-
-
-def _last_body(container: Any) -> list[tuple[Any, Any]]:
-    """The items of a table's last part, where the layout keeps what comes before the next table."""
-    from tomlkit.items import Table
-
-    if not isinstance(container, Table):
-        return []
-    body = _body(container)
-    keyed = [value for key, value in body if key is not None]
-    return (_last_body(keyed[-1]) if keyed else []) or body
-
-
-def _cut_tail(body: list[tuple[Any, Any]]) -> list[Any]:
-    """Take off the blank line behind the last entry, and the comments below it."""
-    start = len(body)
-    while start and body[start - 1][0] is None:
-        start -= 1
-    while start < len(body) and body[start][1].as_string().strip():
-        start += 1
-    tail = [item for _, item in body[start:]]
-    del body[start:]
-    return tail
 
 
 class RefusedChange(SettingsError):
