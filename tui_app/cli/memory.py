@@ -26,7 +26,7 @@ from tui_app.memory.store import BoardStore
 from tui_app.references import log_number
 from tui_app.session.lock import SessionLocked
 from tui_app.session.store import SessionInfo, SessionStore
-from tui_app.settings.spec import memory_settings
+from tui_app.settings.spec import MemorySettings
 from tui_app.ui.text import one_line
 
 _TEXT_CELLS = 90
@@ -62,7 +62,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if args.words:
             raise WrongUsage("list takes no text. To add something: plimsoll memory add TEXT")
         return list_entries(program, boards, scope, args)
-    most = memory_settings(program.settings().memory).max_entries
+    most = MemorySettings(**program.settings().memory).max_entries
     program.paths.ensure()
     board = ContextBoard(boards, scope, most)
     try:
@@ -162,7 +162,7 @@ def run_reading(program: Program, args: argparse.Namespace) -> int:
             "One session at a time: plimsoll memory run ID. Without an id: all that are waiting."
         )
     settings = program.settings()
-    if not memory_settings(settings.memory).enabled:
+    if not MemorySettings(**settings.memory).enabled:
         raise CommandFailed(
             "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
         )

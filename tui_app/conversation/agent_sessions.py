@@ -39,7 +39,7 @@ from tui_app.session.database import open_store
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import explore_settings
+from tui_app.settings.spec import ExploreSettings
 from tui_app.text import words_of
 from tui_app.tool_specs import ASK_USER
 
@@ -66,7 +66,7 @@ class AgentSessions:
         """Name of the model that answers; where that which is wanted cannot, the session's own."""
         history = self.setup.extras.history
         own = "" if order.agent is None else order.agent.model
-        wanted = "" if order.fork else own or explore_settings(self.setup.opening.settings.explore).model
+        wanted = "" if order.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
         if wanted:
             try:
                 await self.setup.writers.shelf.get(wanted)

@@ -35,7 +35,7 @@ from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.records import frozen
-from tui_app.settings.spec import explore_settings
+from tui_app.settings.spec import ExploreSettings
 
 
 @frozen(kw_only=True)
@@ -77,7 +77,7 @@ class AgentSetup:
             added = self._added(own, self._capabilities(recorder, steps, files))
             return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
         workspace, tools, room = describe_tools(opening, self.tooling, extras)
-        if explore_settings(settings.explore).enabled:
+        if ExploreSettings(**settings.explore).enabled:
             tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
         tools.append(GoalTools(self.goals))
         ours = {name for each in tools for name in each.tools}
@@ -210,7 +210,7 @@ def describe_tools(
         skill_toolset(lambda: extras.project.skills),
     ]
     described, provider = [*tools], history.model.partition(":")[0]
-    if explore_settings(opening.settings.explore).enabled:
+    if ExploreSettings(**opening.settings.explore).enabled:
         described.append(subagent_toolset(None, lambda: extras.project.agents))
     if (context := tooling.context) is not None:
         tools.append(context)

@@ -79,7 +79,7 @@ from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_polic
 from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
-from tui_app.settings.spec import SessionServer, cache_settings
+from tui_app.settings.spec import CacheSettings, SessionServer
 
 _log = logging.getLogger(__name__)
 
@@ -527,7 +527,7 @@ def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: 
         rates=writers.cache_rates,
         left=writers.cache_left_s,
         # Another model for summaries has nothing of it in its cache.
-        wanted=cache_settings(settings.cache).compact_idle and not settings.summarization_model,
+        wanted=CacheSettings(**settings.cache).compact_idle and not settings.summarization_model,
         offered=opening.paths.told_of_idle_file,
     )
     return OpenSession(

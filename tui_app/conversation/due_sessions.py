@@ -14,7 +14,7 @@ from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import memory_settings
+from tui_app.settings.spec import MemorySettings
 
 _log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ async def read_sessions(
                 opening.database,
                 opening.shelf(),
                 TextCounter(encoding_name(opening.model or info.model)),
-                memory_settings(opening.settings.memory),
+                MemorySettings(**opening.settings.memory),
                 opening.settings.summary_timeout_s,
                 told=telling.tell,
             )

@@ -40,7 +40,7 @@ from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound, is_session_id
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import MemorySettings, memory_settings
+from tui_app.settings.spec import MemorySettings
 
 # The message that gives a new session the board: what has room, never in words that pass for the user's.
 
@@ -441,7 +441,7 @@ def remembering_of(
         writers: Know the models, and who watches requests.
         bus: Where the end of each turn is heard.
     """
-    settings, paths = memory_settings(opening.settings.memory), opening.paths
+    settings, paths = MemorySettings(**opening.settings.memory), opening.paths
     boards = boards_in(opening.database)
     log = LogOf(history.store, time.time, history.session, history.append)
     telling = BoardLog(boards, log, history.store)

@@ -54,7 +54,7 @@ from tui_app.files import Refused, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
 from tui_app.sandbox import find_sandbox
-from tui_app.settings.spec import explore_settings
+from tui_app.settings.spec import ExploreSettings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
 from tui_app.usage import Breakdown
@@ -114,7 +114,7 @@ class ProjectContext:
         self._surroundings = surroundings_text(self.cwd, branch, now, self.added, self._sandbox)
         place = self.cwd if self.trusted else None
         self.skills = find_skills(place, config, may_read)
-        if explore_settings(opening.settings.explore).enabled:
+        if ExploreSettings(**opening.settings.explore).enabled:
             self.agents = find_agents(place, config, may_read, opening.policies)
 
     def on_record(self, record: Record) -> None:

@@ -47,7 +47,7 @@ from tui_app.events import (
 )
 from tui_app.records import like, picked
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
-from tui_app.settings.spec import ExploreSettings, explore_settings
+from tui_app.settings.spec import ExploreSettings
 from tui_app.text import count, words_of
 from tui_app.tool_specs import AGENTS
 from tui_app.wires.library import OutermostCapability
@@ -149,7 +149,7 @@ class SubAgents:
 
     @property
     def _limits(self) -> ExploreSettings:
-        return explore_settings(self.sessions.setup.opening.settings.explore)
+        return ExploreSettings(**self.sessions.setup.opening.settings.explore)
 
     @property
     def working(self) -> Sequence[SubAgent]:

@@ -180,12 +180,7 @@ def _usage() -> Schema:
     """The figures as ``ContextUsage.to_json`` writes them: a sample shows their names and types."""
     sample = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
     window, usage = docstrings(ContextWindow).members, docstrings(ContextUsage)
-    said = {
-        **docstrings(Breakdown).members,
-        **window,
-        "limit_source": window.get("source", ""),
-        **usage.members,
-    }
+    said = docstrings(Breakdown).members | window | {"limit_source": window.get("source", "")} | usage.members
     properties = {
         name: {"type": _JSON_TYPES[type(value)], **_described(said.get(name, ""))}
         for name, value in sample.to_json().items()

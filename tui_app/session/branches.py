@@ -104,16 +104,10 @@ def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -
         newest = next(store.newest(info.id, (BranchMerged.TYPE,)), None)
         has_merged = newest is not None and newest.seq > at
         own = {seq: data for seq, data in merges.items() if data.branch == info.id}
-        found.append(
-            Branch(
-                info=info,
-                at=at,
-                prompts=tuple(_prompts(store, info.id, at)),
-                merged=max(own, default=0),
-                until=max((data.until for data in own.values()), default=0),
-                gained=max(merges_in(store, info.id), default=0) if has_merged else 0,
-            )
-        )
+        merged, until = max(own, default=0), max((data.until for data in own.values()), default=0)
+        gained = max(merges_in(store, info.id), default=0) if has_merged else 0
+        prompts = tuple(_prompts(store, info.id, at))
+        found.append(Branch(info=info, at=at, prompts=prompts, merged=merged, until=until, gained=gained))
     return sorted(found, key=lambda branch: (branch.at, branch.info.created))
 
 

@@ -33,7 +33,7 @@ from tui_app.session.database import Database, open_store
 from tui_app.session.event_heads import STAGES, Head
 from tui_app.session.store import SessionStore
 from tui_app.settings import Settings
-from tui_app.settings.spec import cache_settings
+from tui_app.settings.spec import CacheSettings
 from tui_app.usage import ContextUsage
 
 CHANGES = {
@@ -84,14 +84,9 @@ def forecast_cache(
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    return cache_outlook(
-        model,
-        rule_of(model, settings),
-        cached_answers(store, session),
-        total=usage.total,
-        front=usage.parts.system + usage.parts.tools + usage.parts.memory,
-        now=now,
-    )
+    rule, answers = rule_of(model, settings), cached_answers(store, session)
+    front = usage.parts.system + usage.parts.tools + usage.parts.memory
+    return cache_outlook(model, rule, answers, total=usage.total, front=front, now=now)
 
 
 def read_forecast(
@@ -121,7 +116,7 @@ class ColdWarning:
         Raises:
             sqlite3.Error: if the log cannot be read.
         """
-        limit = cache_settings(self.settings.cache).warn_usd
+        limit = CacheSettings(**self.settings.cache).warn_usd
         if self._said or not limit:
             return None
         outlook = await asyncio.to_thread(

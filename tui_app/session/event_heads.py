@@ -164,14 +164,9 @@ def head_of(seq: int, time: float, payload: Payload) -> Head:
         case _:
             fields = payload.light()
     title = str(fields.pop("title", "") or payload.headline())
-    return Head(
-        seq=seq,
-        type=payload.TYPE,
-        time=time,
-        title=title if isinstance(payload, _UNCUT) else first_line(title),
-        tokens=getattr(payload, "tokens", {}),
-        **fields,
-    )
+    title = title if isinstance(payload, _UNCUT) else first_line(title)
+    tokens = getattr(payload, "tokens", {})
+    return Head(seq=seq, type=payload.TYPE, time=time, title=title, tokens=tokens, **fields)
 
 
 # An event as a row of the log, and back: the same text in every store.

@@ -122,12 +122,7 @@ class Wire:
             self.renew()
             return work(self._db)
 
-    def renew(self) -> None:
-        """Connect again. Raises ``psycopg.Error``."""
-        self._db.close()
-        self._db = self._connect()
-
-    def renew_within(self, seconds: float) -> None:
+    def renew(self, seconds: float = 0.0) -> None:
         """Connect again, trying for some seconds: a server that starts again needs a moment.
 
         Raises:
@@ -178,6 +173,25 @@ class Wire:
             db.close()
             raise
         return db
+
+
+def open_wire(server: SessionServer, *, read_only: bool) -> tuple[Wire, int]:
+    """A connection to a server whose schema is of a version that this program knows, and that version.
+
+    Args:
+        server: Where to connect.
+        read_only: Let the server refuse every change; else the schema is brought to this version.
+
+    Raises:
+        StorageError: if the server cannot be used, or was used by a newer version.
+    """
+    wire = Wire(server, read_only=read_only)
+    try:
+        with wire.explaining():
+            return wire, (check if read_only else migrate)(wire.db, server)
+    except BaseException:
+        wire.close()
+        raise
 
 
 def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
@@ -424,20 +438,10 @@ class SideLine:
                         return
                     continue
                 try:
-                    wire = wire or self._opened()
+                    wire = wire or open_wire(self._server, read_only=False)[0]
                     answer.set_result(wire.ask(work))
                 except BaseException as error:  # raised where the question was asked
                     answer.set_exception(error)
         finally:
             if wire is not None:
                 wire.close()
-
-    def _opened(self) -> Wire:
-        wire = Wire(self._server, read_only=False)
-        try:
-            with wire.explaining():
-                migrate(wire.db, self._server)
-        except BaseException:
-            wire.close()
-            raise
-        return wire

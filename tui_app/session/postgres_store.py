@@ -259,13 +259,7 @@ class PostgresStore(SessionStore):
 
     def __init__(self, server: SessionServer, *, read_only: bool = False) -> None:
         self._hold: Hold | None = None
-        self._wire = Wire(server, read_only=read_only)
-        try:
-            with self._wire.explaining():
-                version = (schema.check if read_only else schema.migrate)(self._wire.db, server)
-        except BaseException:
-            self._wire.close()
-            raise
+        self._wire, version = schema.open_wire(server, read_only=read_only)
         super().__init__(read_only=read_only, snapshots=version >= schema.WITH_SNAPSHOTS)
 
     def close(self) -> None:
@@ -411,7 +405,7 @@ class PostgresStore(SessionStore):
     def _regain(self, hold: Hold) -> int:
         """Connect and lock again; number of the newest event. Whoever came meanwhile ends the writing."""
         if not self._wire.alive:
-            self._wire.renew_within(_PATIENCE_S)
+            self._wire.renew(_PATIENCE_S)
         try:
             return take_again(self._wire.db, hold)
         except (SessionDeleted, Overtaken) as error:

@@ -6,6 +6,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
+from typing import Protocol
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.events import (
@@ -134,6 +135,15 @@ def heads_after(database: Database, session: str, seq: int) -> list[Head]:
         return list(store.heads(session, seq))
 
 
+class Records(Protocol):
+    """Where whole events are read."""
+
+    @property
+    def path(self) -> Path | None: ...
+
+    def record(self, session: str, seq: int, /) -> Record | None: ...
+
+
 class StoreBodies:
     """Full texts of rows, read when they become visible.
 
@@ -142,7 +152,7 @@ class StoreBodies:
         session: Whose rows.
     """
 
-    def __init__(self, store: SessionStore, session: str) -> None:
+    def __init__(self, store: Records, session: str) -> None:
         self._store = store
         self._session = session
 

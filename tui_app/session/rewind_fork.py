@@ -110,13 +110,8 @@ def fork_session(
         # Checkpoints, outputs and histories; not a process's lock, nor what commands left.
         source = SessionFolder.named(sessions_dir, info.id)
         if source.path.is_dir():
-            shutil.copytree(
-                source.path,
-                folder.path,
-                symlinks=True,
-                dirs_exist_ok=True,
-                ignore=shutil.ignore_patterns(source.lock_file.name, source.background_lock.name, TEMPORARY),
-            )
+            left = shutil.ignore_patterns(source.lock_file.name, source.background_lock.name, TEMPORARY)
+            shutil.copytree(source.path, folder.path, symlinks=True, dirs_exist_ok=True, ignore=left)
         # The end is written now: a fork is a use of the session, and lists put the latest first.
         store.append_many(session, events if agent else [*events, (SessionEnd(), None, now)])
     except BaseException:

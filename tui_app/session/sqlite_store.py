@@ -148,29 +148,11 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """What tells a file apart from another one of its name.
-
-    Raises:
-        OSError: if there is none.
-    """
-    found = path.stat()
-    return found.st_dev, found.st_ino
-
-
-def make_sure(path: Path, opened: tuple[int, int]) -> None:
-    """Make sure that the file that was opened still has its name.
-
-    What is written into one that was deleted would be gone with the program, and nothing would say so.
-
-    Raises:
-        StorageError: if it was deleted, moved, or replaced.
-    """
-    try:
-        there = identity(path) == opened
-    except OSError:
-        there = False
-    if not there:
-        raise gone(path)
+    """What tells a file apart from another one of its name; zeros where there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return 0, 0
 
 
 def gone(path: Path) -> StorageError:
@@ -262,7 +244,9 @@ class SqliteStore(SessionStore):
         return work(self._db)
 
     def _change(self, work: Callable[[Db], T], session: str = "") -> T:
-        make_sure(self.path, self._opened)
+        if identity(self.path) != self._opened:
+            # What is written into a deleted file would be gone with the program, and nothing would say so.
+            raise gone(self.path)
         with transaction(self._db):
             return work(self._db)
 

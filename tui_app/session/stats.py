@@ -390,6 +390,7 @@ class StatsFold:
 
     def stats(self) -> SessionStats:
         counts, kept, retained = self._counts, self._kept, self._retained
+        compactions, stages = self._savings.compactions, self._savings.stages
         return SessionStats(
             turns=counts[UserMessage.TYPE] - counts["failed prompts"],
             requests=counts["requests"],
@@ -399,11 +400,9 @@ class StatsFold:
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
             unpriced_models=dict(+self._unpriced_models),
-            compactions=tuple(self._savings.compactions[key] for key in sorted(self._savings.compactions)),
+            compactions=tuple(compactions[key] for key in sorted(compactions)),
             sides=tuple(self._sides[name] for name in sorted(self._sides)),
-            stages=tuple(
-                self._savings.stages[name] for name in STAGES.values() if name in self._savings.stages
-            ),
+            stages=tuple(stages[name] for name in STAGES.values() if name in stages),
             prefix_kept=kept.mean,
             prefix_kept_min=kept.least,
             prefix_breaks=kept.partial,

@@ -307,14 +307,8 @@ class UserView:
         # What went wrong is the state's to say, and the note would say it twice; but not how a command ended.
         noted = head.title and (entry.kind == "shell" or state == "ok" or head.state == COMMAND_FAILED)
         title = f"{entry.title} · {head.title}" if noted else entry.title
-        done = replace(
-            entry,
-            title=title,
-            state=state,
-            tokens=sum(head.tokens.values()),
-            chars=head.chars,
-            result_seq=head.seq,
-        )
+        tokens = sum(head.tokens.values())
+        done = replace(entry, title=title, state=state, tokens=tokens, chars=head.chars, result_seq=head.seq)
         return self._put(done)
 
     def _restated(self, head: Head) -> Sequence[Change]:
@@ -348,7 +342,10 @@ def entry_of(head: Head) -> Entry | None:
     kind = _KINDS.get(head.type)
     if kind == "user" and is_interruption(head.title):
         return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
-    if kind is None or (kind == "assistant" and not head.title) or _went_quietly(head):
+    is_silent = head.state == "vetoed" or (head.state == "ok" and not head.chars)
+    # There is nothing to say: a call went ahead, a stage freed little, a hook is silent.
+    went_quietly = head.state == "quiet" or (head.type == HookRan.TYPE and is_silent)
+    if kind is None or (kind == "assistant" and not head.title) or went_quietly:
         return None
     usually, states = _STATES.get(kind, ("ok", {}))
     return Entry(
@@ -362,13 +359,6 @@ def entry_of(head: Head) -> Entry | None:
         private=is_private(head),
         guard=head.ref if head.type in (ApprovalDecided.TYPE, GuardBroken.TYPE) else 0,
     )
-
-
-def _went_quietly(head: Head) -> bool:
-    """Whether there is nothing to say: a call went ahead, a stage freed little, a hook is silent."""
-    if head.state == "quiet":
-        return True
-    return head.type == HookRan.TYPE and (head.state == "vetoed" or (head.state == "ok" and not head.chars))
 
 
 def fold_user_view(heads: Iterable[Head]) -> UserView:

@@ -141,10 +141,6 @@ class MemorySettings:
     """Model that keeps the board; empty is the session's own."""
 
 
-def memory_settings(values: Mapping[str, Any]) -> MemorySettings:
-    return MemorySettings(**values)
-
-
 @frozen(kw_only=True)
 class ExploreSettings:
     """The table ``[explore]``: what sub-agents may do."""
@@ -159,10 +155,6 @@ class ExploreSettings:
     """Tokens that one of them may read and write over all its requests, less what a cache gave."""
 
 
-def explore_settings(values: Mapping[str, Any]) -> ExploreSettings:
-    return ExploreSettings(**values)
-
-
 @frozen(kw_only=True)
 class CacheSettings:
     """The table ``[cache]``: what is done about the prompt cache of a model's provider."""
@@ -171,10 +163,6 @@ class CacheSettings:
     """Price from which on a turn on a cold cache is asked about, once for each session; 0 never asks."""
     compact_idle: bool = flag(False)
     """Whether a conversation that idles is compacted shortly before its cache expires."""
-
-
-def cache_settings(values: Mapping[str, Any]) -> CacheSettings:
-    return CacheSettings(**values)
 
 
 @frozen(kw_only=True)
@@ -204,7 +192,7 @@ class Settings:
     prompt_cache: str = setting(
         "auto", _CACHED, "Ask for the provider's prompt cache: for minutes, for an hour, or not."
     )
-    cache: Mapping[str, object] = setting(
+    cache: Mapping[str, Any] = setting(
         {}, group_of(CacheSettings), "What is asked and done before a provider's prompt cache goes cold."
     )
     """See ``CacheSettings``."""
@@ -253,7 +241,7 @@ class Settings:
         False, "Let the provider compact conversations where it can, instead of Plimsoll."
     )
     project_instructions: bool = flag(True, "Follow AGENTS.md and CLAUDE.md of the repository.")
-    memory: Mapping[str, object] = setting(
+    memory: Mapping[str, Any] = setting(
         {}, group_of(MemorySettings), "What is remembered about repositories and given to new sessions."
     )
     """See ``MemorySettings``."""
@@ -345,7 +333,7 @@ class Settings:
     """``off`` and ``search`` name own tools; ``defer_above``: see ``defer_above``."""
     hooks: Mapping[str, tuple[Hook, ...]] = setting({}, HOOKS, "Your own commands that run on events.")
     """The event to its hooks, in order."""
-    explore: Mapping[str, object] = setting(
+    explore: Mapping[str, Any] = setting(
         {}, group_of(ExploreSettings), "Sub-agents: their model, and how far one may go."
     )
     """See ``ExploreSettings``."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from operator import itemgetter
 from typing import Any
 
 from tui_app.events import KIND_LABELS, answers_told
@@ -225,9 +226,5 @@ def _thinned(points: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
     step = max(1, -(-2 * len(points) // _POINTS))
     for start in range(0, len(points), step):
         few = points[start : start + step]
-        ends = {id(point): point for point in (min(few, key=_size), max(few, key=_size))}
+        ends = {id(point): point for point in (min(few, key=itemgetter(1)), max(few, key=itemgetter(1)))}
         yield from (point for point in few if id(point) in ends)
-
-
-def _size(point: Sequence[int]) -> int:
-    return point[1]

@@ -4,11 +4,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 
 from tui_app.events import Record
-from tui_app.session.exports.markdown import Block, safe, section_of
+from tui_app.session.exports.markdown import Block, safe, sections
 
 # The style of exported pages: the reader's own fonts, light or dark as the reader's system is.
 
@@ -59,16 +58,10 @@ def export_html(
         excluded: Log numbers of what the user keeps out of the model's sight.
     """
     articles: list[str] = []
-    for record in records:
-        seq, instead = record.seq, (shown or {}).get(record.seq)
-        kind, heading, blocks = section_of(record.data, mask=mask, shown=instead, excluded=seq in excluded)
-        if heading:
-            moment = datetime.fromtimestamp(record.time, UTC)
-            time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
-            head = f"<header><h2>{escape(_plain(heading))}</h2><span>#{seq} · {time}</span></header>"
-            articles.append(
-                f'<article class="{kind}" id="e{seq}">{head}{"".join(map(_block, blocks))}</article>'
-            )
+    for seq, moment, (kind, heading, blocks) in sections(records, mask, shown or {}, excluded):
+        time = f'<time datetime="{moment.isoformat()}">{moment:%Y-%m-%d %H:%M:%S} UTC</time>'
+        head = f"<header><h2>{escape(_plain(heading))}</h2><span>#{seq} · {time}</span></header>"
+        articles.append(f'<article class="{kind}" id="e{seq}">{head}{"".join(map(_block, blocks))}</article>')
     secrets = "Secrets are masked." if mask else "Secrets are not masked."
     return page(
         safe(title, mask).strip() or "Conversation", "\n".join(articles), f"Exported by Plimsoll. {secrets}"

@@ -1,7 +1,7 @@
 """A conversation as Markdown that nothing inside can break out of, and what any page says of each event."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -73,12 +73,9 @@ def export_markdown(
         excluded: Log numbers of what the user keeps out of the model's sight.
     """
     blocks = [f"# {inline(safe(title, mask)) or 'Conversation'}"]
-    for record in records:
-        seq, instead = record.seq, (shown or {}).get(record.seq)
-        _, heading, body = section_of(record.data, mask=mask, shown=instead, excluded=seq in excluded)
-        if heading:
-            moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-            blocks += [f"## #{seq} {heading}", f"<sub>{moment}</sub>", *map(_block, body)]
+    for seq, moment, (_, heading, body) in sections(records, mask, shown or {}, excluded):
+        time = f"<sub>{moment:%Y-%m-%d %H:%M:%S UTC}</sub>"
+        blocks += [f"## #{seq} {heading}", time, *map(_block, body)]
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
@@ -109,17 +106,23 @@ class Section(NamedTuple):
     blocks: tuple[Block, ...] = ()
 
 
-def section_of(data: Payload, *, mask: bool, shown: str | None = None, excluded: bool = False) -> Section:
-    """What is written of an event, safe to show.
+def sections(
+    records: Iterable[Record], mask: bool, shown: Mapping[int, str], excluded: Collection[int]
+) -> Iterator[tuple[int, datetime, Section]]:
+    """What is written of each event that is shown, safe to show, with its number and when it was.
 
     Args:
-        data: The event.
+        records: The log, in order.
         mask: Whether secrets are masked.
-        shown: What a model is shown in place of its own text; None for that.
-        excluded: Whether the user keeps it out of the model's sight.
+        shown: By log number, what a model is shown in place of an event's own text.
+        excluded: Log numbers of what the user keeps out of the model's sight.
     """
-    made = _section(readable(data, mask), None if shown is None else safe(shown, mask))
-    return made._replace(heading=made.heading + EXCLUDED) if excluded and made.heading else made
+    for record in records:
+        instead = safe(shown[record.seq], mask) if record.seq in shown else None
+        made = _section(readable(record.data, mask), instead)
+        if made.heading:
+            heading = made.heading + (EXCLUDED if record.seq in excluded else "")
+            yield record.seq, datetime.fromtimestamp(record.time, UTC), made._replace(heading=heading)
 
 
 def _section(data: Payload, shown: str | None) -> Section:

@@ -46,10 +46,10 @@ def files_in(variable: str, usual: str, *patterns: str) -> Place:
 
 def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
     """Search databases in the folder that a variable names, else the usual one in the home folder."""
+    files = files_in(variable, usual, *patterns)
 
-    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
-        root = folder_of(env, variable, home / usual)
-        for path in (path for pattern in patterns for path in root.glob(pattern)):
+    def search(env: Env, home: Path, cwd: Path) -> Iterator[Transcript]:
+        for path in (found.path for found in files(env, home, cwd)):
             for info in store.sessions(path):
                 yield Transcript(path.with_name(f"{path.name}#{info['id']}"), info)
 

@@ -22,7 +22,7 @@ from tui_app.references import Span, mentions
 from tui_app.session.rewind_fork import rewind_points
 from tui_app.session.stats import is_over
 from tui_app.session.user_view import Entry
-from tui_app.settings.spec import cache_settings
+from tui_app.settings.spec import CacheSettings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.lookup import cancel_lookup
@@ -217,7 +217,7 @@ def asks_first(screen: "Chat", prompt: Prompt) -> bool:
         # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
         screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
         return True
-    limit, state = cache_settings(session.launch.settings.cache).warn_usd, session.state
+    limit, state = CacheSettings(**session.launch.settings.cache).warn_usd, session.state
     if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
         return False
     # By what is known at once: whether a turn could be worth the question that its cache is cold.
@@ -269,7 +269,7 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
     if usd is not None and not session.cold_asked:
         session.cold_asked = True
         size = tokens(session.state.usage.total if session.state.usage is not None else 0)
-        limit = cache_settings(session.launch.settings.cache).warn_usd
+        limit = CacheSettings(**session.launch.settings.cache).warn_usd
         dialog = WaysDialog(
             f"The prompt cache is cold: this turn costs about {cost(usd)}",
             (
@@ -309,7 +309,7 @@ def _cold_usd(session: ChatSession) -> float | None:
         )
     except sqlite3.Error:
         return None  # whatever is wrong with the log is said by who writes it
-    return outlook.costs_cold(now, cache_settings(launch.settings.cache).warn_usd)
+    return outlook.costs_cold(now, CacheSettings(**launch.settings.cache).warn_usd)
 
 
 async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:

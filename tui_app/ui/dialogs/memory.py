@@ -15,7 +15,7 @@ from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
 from tui_app.records import frozen
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.store import SessionNotFound, explained
-from tui_app.settings.spec import memory_settings
+from tui_app.settings.spec import MemorySettings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
@@ -120,7 +120,7 @@ _Change = Callable[["OpenSession"], _Result]
 
 async def show_memory(app: "Host", session: ChatSession) -> None:
     """Show the board until the user leaves it, or goes to where an entry comes from."""
-    off = not memory_settings(session.launch.settings.memory).enabled
+    off = not MemorySettings(**session.launch.settings.memory).enabled
     read = partial(asyncio.to_thread, _read, session.launch, session.id)
     try:
         screen = MemoryScreen(*await read(), off=off)
