@@ -2,14 +2,13 @@
 
 import json
 import os
-import queue
 import random
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -373,75 +372,40 @@ def _one(db: Connection, query: str) -> object:
     return row[0] if row else None
 
 
-# A second connection to the server, for what must not block: no question takes longer than its time.
-
-_IDLE_S = 10.0
-"""Seconds after which an unused connection is closed."""
-_Job = tuple[Callable[[Connection], Any], "Future[Any]"]
-
-
 class SideLine:
-    """Asks from a thread of its own, which holds nobody up at the program's end. May be used from any thread.
+    """Asks a server over a connection of its own for each question, in a thread that holds nobody up.
+
+    May be used from any thread.
 
     Args:
-        server: Which database; it is connected to with the first question.
+        server: Which database; its schema is brought to this version.
         patience_s: Seconds a question may take, connecting included.
     """
 
     def __init__(self, server: SessionServer, patience_s: float) -> None:
         self._server, self._patience_s = server, patience_s
-        self._turn = threading.Lock()
-        self._jobs: queue.SimpleQueue[_Job] | None = None
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a connection; once more on a new one where the old one turns out to be lost.
+        """Do something with a connection; once more on a new one where that turns out to be lost.
 
         Raises:
             StorageError: if the server cannot be asked, or has not answered in time; it may still do it.
         """
         answer: Future[T] = Future()
-        with self._turn:
-            if self._jobs is None:
-                self._jobs = queue.SimpleQueue()
-                threading.Thread(target=self._serve, args=(self._jobs,), daemon=True).start()
-            jobs = self._jobs
-            jobs.put((work, answer))
+
+        def serve() -> None:
+            try:
+                with closing(open_wire(self._server, read_only=False)[0]) as wire:
+                    answer.set_result(wire.ask(work))
+            except BaseException as error:  # raised where the question was asked
+                answer.set_exception(error)
+
+        # The program may end while a question is open.
+        threading.Thread(target=serve, daemon=True).start()
         try:
             return answer.result(self._patience_s)
         except TimeoutError:
-            with self._turn:
-                # The next question begins anew, on another connection.
-                if self._jobs is jobs:
-                    self._jobs = None
             raise StorageError(
                 f"The session server {self._server.shown} has not answered in {self._patience_s:g} seconds.",
                 "Everything saved before is kept there. Try again when it answers.",
             ) from None
-
-    def _idle(self, jobs: "queue.SimpleQueue[_Job]") -> bool:
-        """Whether no question is left; the next one then begins anew."""
-        with self._turn:
-            if not jobs.empty():
-                return False
-            if self._jobs is jobs:
-                self._jobs = None
-            return True
-
-    def _serve(self, jobs: "queue.SimpleQueue[_Job]") -> None:
-        wire: Wire | None = None
-        try:
-            while True:
-                try:
-                    work, answer = jobs.get(timeout=_IDLE_S)
-                except queue.Empty:
-                    if self._idle(jobs):
-                        return
-                    continue
-                try:
-                    wire = wire or open_wire(self._server, read_only=False)[0]
-                    answer.set_result(wire.ask(work))
-                except BaseException as error:  # raised where the question was asked
-                    answer.set_exception(error)
-        finally:
-            if wire is not None:
-                wire.close()

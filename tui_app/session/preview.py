@@ -234,9 +234,6 @@ class StatsReader:
         return (self._fold or StatsFold()).stats()
 
 
-# Reading texts and events out of a session's log, in threads; what cannot be read is no reason to fail.
-
-
 def read_bodies(database: Database, session: str, entries: Sequence[Entry]) -> list[Body]:
     """Read the texts of some rows, each with a connection of this thread's own."""
     return [read_body(database, session, entry) for entry in entries]

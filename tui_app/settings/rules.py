@@ -265,6 +265,8 @@ class Setting(NamedTuple):
     """What it may be, where its rule has no words for it."""
     section: str = ""
     """Where the settings screen lists it; empty beside the one declared before it."""
+    is_required: bool = False
+    """Whether a table that has it has to say it."""
 
 
 _TABLE = "a table; edit it in the file"
@@ -295,7 +297,8 @@ def setting(
     """
     is_table = isinstance(default, dict)
     built_in: dict[str, Any] = {"default_factory": dict} if is_table else {"default": default}
-    said = Setting(rule, help, takes_effect, allowed or (_TABLE if is_table else ""), section)
+    allowed = allowed or (_TABLE if is_table else "")
+    said = Setting(rule, help, takes_effect, allowed, section, is_required=default is MISSING)
     made: T = field(**built_in, repr=is_shown, metadata={"setting": said})
     return made
 
@@ -311,15 +314,9 @@ def declared(cls: type) -> dict[str, Setting]:
 
 def group_of(cls: type) -> Group:
     """The rule of a table whose keys a dataclass declares."""
-    keys = {name: each.rule for name, each in declared(cls).items()}
-    return Group(
-        keys,
-        required=tuple(
-            each.name
-            for each in fields(cls)
-            if each.name in keys and each.default is MISSING and each.default_factory is MISSING
-        ),
-    )
+    found = declared(cls)
+    required = tuple(name for name, each in found.items() if each.is_required)
+    return Group({name: each.rule for name, each in found.items()}, required)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

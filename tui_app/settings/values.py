@@ -53,29 +53,32 @@ def build_settings(sources: Sequence[Source], path: Path) -> Settings:
     hooks = build_hooks(values.get("hooks", {}))
     mcp = {name: McpServer(name=name, **entry) for name, entry in values.get("mcp", {}).items()}
     settings = Settings(**{**values, "endpoints": endpoints, "hooks": hooks, "mcp": mcp})
-    background, blocking = _thresholds(settings)
-    if background > blocking:
-        raise SettingsError(
-            f"{path}, environment or command line: background_threshold is {background}, "
-            f"above blocking_threshold {blocking}; allowed: at most that."
-        )
-    if clash := find_clash(settings.keymap):
-        raise SettingsError(
-            f"{path}, environment or command line: keymap.{clash.action} is "
-            f"{show(settings.keymap[clash.action])}, but {clash.key} is a key of {clash.owner}. "
-            f"Choose another, or give {clash.owner} another key first."
-        )
-    if found := find_writing_key(settings.keymap):
-        action, key = found
-        raise SettingsError(
-            f"{path}, environment or command line: keymap.{action} is {show(settings.keymap[action])}, but "
-            f"{key} is needed to write in the prompt; allowed: keys that write nothing, such as f6 or ctrl+k."
-        )
+    if wrong := _mismatch(settings):
+        raise SettingsError(f"{path}, environment or command line: {wrong}")
     for key, names in (("policy", (*POLICIES, *settings.policies)), ("theme", (*THEMES, *settings.themes))):
         name, source = getattr(settings, key), giver(sources, key)
         if source is not None and name not in names:
             raise source.refusal(key, Refused(show(name), f"one of {', '.join(names)}"))
     return settings
+
+
+def _mismatch(settings: Settings) -> str:
+    """Which values do not go together, and what would; empty where all do."""
+    background, blocking = _thresholds(settings)
+    if background > blocking:
+        below = f"above blocking_threshold {blocking}; allowed: at most that."
+        return f"background_threshold is {background}, {below}"
+    keymap = settings.keymap
+    if clash := find_clash(keymap):
+        given = f"keymap.{clash.action} is {show(keymap[clash.action])}"
+        other = f"Choose another, or give {clash.owner} another key first."
+        return f"{given}, but {clash.key} is a key of {clash.owner}. {other}"
+    if found := find_writing_key(keymap):
+        told = (
+            f"keymap.{found[0]} is {show(keymap[found[0]])}, but {found[1]} is needed to write in the prompt"
+        )
+        return f"{told}; allowed: keys that write nothing, such as f6 or ctrl+k."
+    return ""
 
 
 def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[str] = ()) -> str:

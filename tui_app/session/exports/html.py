@@ -9,8 +9,6 @@ from html import escape
 from tui_app.events import Record
 from tui_app.session.exports.markdown import Block, safe, sections
 
-# The style of exported pages: the reader's own fonts, light or dark as the reader's system is.
-
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --dim: #5b6470; --page: #ffffff; --box: #f4f6f8;
   --line: #d5dae0; --user: #0b57a4; --mark: #9a4a00; --markbox: #fff4e5; }
