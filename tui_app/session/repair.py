@@ -23,7 +23,6 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.files import write_bytes_atomic
-from tui_app.records import frozen
 from tui_app.session.damage import BESIDE, Health, whole_event
 from tui_app.session.event_heads import CARRYING, EventRow, Head, payload_of, plain, row_of, row_sum
 from tui_app.session.importers.books import call_part, canonical, iso, plain_text, request, return_request
@@ -93,7 +92,7 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
         raise InUse(used)
     done: list[str] = []
     if health.damage or (health.missing and database.with_name(f"{database.name}-wal").exists()):
-        done.append(str(salvage(database, sessions_dir.parent / SET_ASIDE, stamp=stamp)))
+        done.append(salvage(database, sessions_dir.parent / SET_ASIDE, stamp=stamp))
     else:
         done += _repair_inside(health, database)
     for orphan in health.orphans:
@@ -129,34 +128,16 @@ def _repair_inside(health: Health, database: Path) -> list[str]:
     return done
 
 
-@frozen(kw_only=True)
-class Salvaged:
-    """What came of reading everything readable into a new file."""
-
-    kept: Path
-    """The damaged file, as it was."""
-    sessions: int
-    events: int
-    lost: int
-    """Events that could not be read."""
-    patched: int
-    """Events that are kept though not every byte of them is known."""
-
-    def __str__(self) -> str:
-        sessions = "1 session is" if self.sessions == 1 else f"{self.sessions:,} sessions are"
-        lost = f"{count(self.lost, 'event')} could not be read" if self.lost else "nothing was lost"
-        patched = f", {count(self.patched, 'damaged event')} kept as far as readable" if self.patched else ""
-        found = f"{sessions} in a new file with {count(self.events, 'event')}"
-        return f"{found}, {lost}{patched}. The damaged one is kept: {self.kept}"
-
-
-def salvage(database: Path, aside: Path, *, stamp: str) -> Salvaged:
+def salvage(database: Path, aside: Path, *, stamp: str) -> str:
     """Put a new file with everything readable in the place of a damaged one; no process may have it open.
 
     Args:
         database: The damaged file; a write-ahead log beside it is read as well, and may be all there is.
         aside: Folder for what is left of events that are not whole.
         stamp: What distinguishes the names of what is kept, such as the time.
+
+    Returns:
+        What came of it, as a sentence.
 
     Raises:
         StorageError: if nothing in it can be read; nothing is changed then.
@@ -193,9 +174,11 @@ def salvage(database: Path, aside: Path, *, stamp: str) -> Salvaged:
         new.replace(database)
     finally:
         _remove(new)
-    return Salvaged(
-        kept=kept, sessions=sessions, events=rescue.events, lost=rescue.lost, patched=rescue.patched
-    )
+    lost = f"{count(rescue.lost, 'event')} could not be read" if rescue.lost else "nothing was lost"
+    patched = f", {count(rescue.patched, 'damaged event')} kept as far as readable" if rescue.patched else ""
+    found = "1 session is" if sessions == 1 else f"{sessions:,} sessions are"
+    events = count(rescue.events, "event")
+    return f"{found} in a new file with {events}, {lost}{patched}. The damaged one is kept: {kept}"
 
 
 def _remove(file: Path) -> None:
