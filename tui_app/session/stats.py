@@ -48,29 +48,23 @@ FIGURES: tuple[str, ...] = (
 
 
 @frozen(kw_only=True)
-class PaidRow:
-    """What models were asked for one purpose, and what it cost. Tokens are those providers reported."""
-
-    input_tokens: int = 0
-    """Cached ones included."""
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """How many times the price is not known."""
-
-
-@frozen(kw_only=True)
-class ModelRow(PaidRow):
-    """What one model was asked in turns."""
+class ModelRow:
+    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
 
     model: str
     answers: int = 0
+    input_tokens: int = 0
+    """Cached ones included."""
+    output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """Answers whose price is not known."""
 
 
 @frozen(kw_only=True)
-class CompactionRow(PaidRow):
+class CompactionRow:
     """Compactions that started and ended in the same way."""
 
     trigger: str
@@ -82,14 +76,24 @@ class CompactionRow(PaidRow):
     tokens_removed: int = 0
     """Those of compactions that were undone since are not in it."""
     duration_s: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """How many of them asked a model whose price is not known."""
 
 
 @frozen(kw_only=True)
-class SideRow(PaidRow):
+class SideRow:
     """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
 
     purpose: str
     count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced: int = 0
+    """How many of them have no known price."""
 
 
 @frozen(kw_only=True)
@@ -270,7 +274,7 @@ class SessionStats:
     """How many ran, by name and outcome."""
 
     @property
-    def _paid(self) -> list[PaidRow]:
+    def _paid(self) -> list[ModelRow | CompactionRow | SideRow]:
         """All rows that something was paid for."""
         return [*self.models, *self.compactions, *self.sides]
 
