@@ -80,15 +80,15 @@ ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
     "agent": 8_473,  # calls of a turn that was left
-    "cli": 3_978,  # two imports of one file at a moment
+    "cli": 3_976,  # two imports of one file at a moment
     "context": 12_101,  # one reader of shell lines, for rules too
     "conversation": 8_585,  # of two imports of one file at a moment the first one stands
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
-    "events": 1_215,  # sessions in the background
+    "events": 1_210,  # sessions in the background
     "memory": 779,
-    "session": 8_929,  # the sub-agents of a session, read off its log; compactions of Goose
-    "settings": 1_306,  # own tools can be switched off
+    "session": 8_732,  # the sub-agents of a session, read off its log; compactions of Goose
+    "settings": 1_284,  # own tools can be switched off
     "ui": 17_321,  # a session that another window has just imported is opened
     "web": 357,
     "the ground floor": 3_247,  # places that programs obey, hosts of rules, steps that errors offer
