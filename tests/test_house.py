@@ -87,7 +87,7 @@ MOST_CODE = {
     "editors": 1_049,
     "events": 1_210,  # sessions in the background
     "memory": 779,
-    "session": 8_732,  # the sub-agents of a session, read off its log; compactions of Goose
+    "session": 8_726,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_284,  # own tools can be switched off
     "ui": 17_321,  # a session that another window has just imported is opened
     "web": 357,

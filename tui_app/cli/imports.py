@@ -20,8 +20,9 @@ from tui_app.conversation.imports import (
     imported_as,
 )
 from tui_app.records import frozen
-from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.formats import FORMATS, ImportFormatError
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.store import SessionStore
 from tui_app.ui import text as numbers
 from tui_app.ui.text import one_line

@@ -151,10 +151,8 @@ def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
 
 def last_of(db: Db, session: str, kind: str) -> Record | None:
     """The newest event of a type."""
-    query = (
-        "SELECT seq, type, time, data FROM events WHERE session = ? AND type = ? ORDER BY seq DESC LIMIT 1"
-    )
-    row = db.execute(query, (session, kind)).fetchone()
+    newest = "WHERE session = ? AND type = ? ORDER BY seq DESC LIMIT 1"
+    row = db.execute(f"SELECT seq, type, time, data FROM events {newest}", (session, kind)).fetchone()
     return record_of(session, row) if row else None
 
 

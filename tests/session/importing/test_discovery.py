@@ -18,8 +18,9 @@ from tests.session.importing.foreign import Script, messages_of, zstd
 from tui_app.events import UserMessage
 from tui_app.session.event_heads import head_of
 from tui_app.session.importers.books import ImportedEvent
-from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.formats import import_file
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
 from tui_app.session.importers.titles import given_title, one_line, title_of
 from tui_app.session.user_view import UserView

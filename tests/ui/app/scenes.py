@@ -31,7 +31,7 @@ from tui_app.events import (
     Record,
     SessionRewind,
 )
-from tui_app.session.importers.discovery import LocalTranscript
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox

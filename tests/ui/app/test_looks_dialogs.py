@@ -41,7 +41,7 @@ from tui_app.events import (
     MessagePinned,
     ToolTrimmed,
 )
-from tui_app.session.importers.discovery import LocalTranscript
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen

@@ -1,38 +1,19 @@
 """The transcripts of other programs on this machine, newest first, with what a list shows of each."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from tui_app.records import frozen
 from tui_app.session.importers.formats import TABLE
-from tui_app.session.importers.places import Transcript
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.reader import Reader
 from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Source, open_regular
-from tui_app.session.importers.titles import given_title
-from tui_app.session.importers.values import seconds, text_at, value_at
 
 _BYTES = (65_536, 1_048_576)
 """How much of a file is read at its beginning, and how much when no title stands there."""
 _END = 65_536
 """How much is read at its end: titles are written when there is something to name."""
-
-
-@frozen(kw_only=True)
-class LocalTranscript:
-    """One transcript that can be imported."""
-
-    path: Path
-    """What to import; see :class:`tui_app.session.importers.places.Transcript`."""
-    program: str
-    """Name of the format it is expected to be in."""
-    title: str
-    """Of the program, else the first prompt; empty when neither stands near its beginning."""
-    cwd: str
-    time: float
-    """When the conversation was last written to, in seconds since the epoch; else the file."""
-    size: int
-    """Bytes; 0 for a session in a database."""
 
 
 def find_transcripts(
@@ -59,20 +40,16 @@ def find_transcripts(
     return sorted(found, key=lambda each: (-each.time, str(each.path)))
 
 
-def _looked_into(shape: Shape, found: Transcript) -> list[LocalTranscript]:
-    info, program, size = found.info, found.program or shape.name, 0
+def _looked_into(shape: Shape, found: LocalTranscript) -> list[LocalTranscript]:
+    found = replace(found, program=found.program or shape.name)
+    if found.time >= 0:
+        return [found]
     try:
-        if info is None:
-            status = found.path.stat()
-            size, (title, folder, moment) = status.st_size, glance(found.path, shape, status.st_mtime)
-        else:
-            title, folder = given_title(text_at(info, "title")), text_at(info, "directory")
-            moment = seconds(value_at(info, "time.updated"), 0.0)
+        status = found.path.stat()
+        title, folder, moment = glance(found.path, shape, status.st_mtime)
     except (OSError, ImportFormatError):
         return []
-    return [
-        LocalTranscript(path=found.path, program=program, title=title, cwd=folder, time=moment, size=size)
-    ]
+    return [replace(found, title=title, cwd=folder, time=moment, size=status.st_size)]
 
 
 def glance(path: Path, shape: Shape, mtime: float) -> tuple[str, str, float]:

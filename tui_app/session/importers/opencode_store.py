@@ -6,7 +6,7 @@ from typing import Any
 
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.message_lists import Found
-from tui_app.session.importers.places import Env, Transcript, folder_of, stores_in
+from tui_app.session.importers.places import Env, LocalTranscript, folder_of, stores_in, told
 from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular
 from tui_app.session.importers.values import text_at
 
@@ -34,14 +34,14 @@ STORE = Store(
 )  # fmt: skip
 
 
-def place(env: Env, home: Path, cwd: Path) -> Iterator[Transcript]:
+def place(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
     root = folder_of(env, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     if (root / "opencode.db").is_file():
         yield from stores_in(STORE, "XDG_DATA_HOME", ".local/share", "opencode/opencode.db")(env, home, cwd)
         return
     for path in (root / "storage" / "session").glob("*/*.json"):
         if not text_at(info := _read(path), "parentID"):
-            yield Transcript(path, info if isinstance(info, dict) else {})
+            yield told(path, info if isinstance(info, dict) else {})
 
 
 def stored(source: Source) -> Found | None:

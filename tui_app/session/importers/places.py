@@ -7,23 +7,39 @@ from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.session.importers.databases import Store
 from tui_app.session.importers.source import Json
+from tui_app.session.importers.titles import given_title
+from tui_app.session.importers.values import seconds, text_at, value_at
 
 Env = Mapping[str, str]
 
 
-@frozen
-class Transcript:
-    """A transcript that was found, before it is opened."""
+@frozen(kw_only=True)
+class LocalTranscript:
+    """One transcript that can be imported."""
 
     path: Path
     """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
-    info: Json | None = None
-    """Title, folder and time, where the place has them apart from the transcript."""
     program: str = ""
-    """Name of the format, where it is not the one whose place it is."""
+    """Name of the format it is expected to be in; empty where that is the one whose place it is."""
+    title: str = ""
+    """Of the program, else the first prompt; empty when neither stands near its beginning."""
+    cwd: str = ""
+    time: float = -1.0
+    """When the conversation was last written to, in seconds since the epoch; else the file. Negative while
+    the file has to be looked into."""
+    size: int = 0
+    """Bytes; 0 for a session in a database."""
 
 
-Place = Callable[[Env, Path, Path], Iterator[Transcript]]
+def told(path: Path, info: Json, program: str = "") -> LocalTranscript:
+    """A transcript by what its place says of it: title, folder and time."""
+    title, moment = given_title(text_at(info, "title")), seconds(value_at(info, "time.updated"), 0.0)
+    return LocalTranscript(
+        path=path, program=program, title=title, cwd=text_at(info, "directory"), time=moment
+    )
+
+
+Place = Callable[[Env, Path, Path], Iterator[LocalTranscript]]
 """Takes the environment, the home folder and the current folder."""
 
 
@@ -36,10 +52,10 @@ def folder_of(env: Env, variable: str, usual: Path) -> Path:
 def files_in(variable: str, usual: str, *patterns: str) -> Place:
     """Search the folder that a variable names, else the usual one in the home folder."""
 
-    def search(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
+    def search(env: Env, home: Path, _cwd: Path) -> Iterator[LocalTranscript]:
         root = folder_of(env, variable, home / usual)
         for pattern in patterns:
-            yield from map(Transcript, root.glob(pattern))
+            yield from (LocalTranscript(path=path) for path in root.glob(pattern))
 
     return search
 
@@ -48,9 +64,9 @@ def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
     """Search databases in the folder that a variable names, else the usual one in the home folder."""
     files = files_in(variable, usual, *patterns)
 
-    def search(env: Env, home: Path, cwd: Path) -> Iterator[Transcript]:
+    def search(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
         for path in (found.path for found in files(env, home, cwd)):
             for info in store.sessions(path):
-                yield Transcript(path.with_name(f"{path.name}#{info['id']}"), info)
+                yield told(path.with_name(f"{path.name}#{info['id']}"), info)
 
     return search

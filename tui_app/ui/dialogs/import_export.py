@@ -31,7 +31,8 @@ from tui_app.paths import from_home
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.exports.export import Format
 from tui_app.session.exports.export import export_session as export_document
-from tui_app.session.importers.discovery import LocalTranscript, find_transcripts
+from tui_app.session.importers.discovery import find_transcripts
+from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_app.session.importers.message_lists import Found
-from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.places import Env, LocalTranscript
 from tui_app.session.importers.shape import Shape, aside
 from tui_app.session.importers.source import Json, Source
 
@@ -20,10 +20,10 @@ _BREAK = "  "
 """The program ends its own lines with a Markdown line break; what a model writes seldom does."""
 
 
-def _place(env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+def _place(env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
     path = cwd / (env.get("AIDER_CHAT_HISTORY_FILE", "").strip() or ".aider.chat.history.md")
     if path.is_file():
-        yield Transcript(path)
+        yield LocalTranscript(path=path)
 
 
 def _fits(source: Source) -> bool:

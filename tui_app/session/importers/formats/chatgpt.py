@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.session.importers.content import attached, text_block
-from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.places import Env, LocalTranscript, told
 from tui_app.session.importers.shape import ASIDE, NOTE, Shape
 from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
@@ -20,7 +20,7 @@ _EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
 """Format, what nobody else's conversations have, and where title, id and time stand."""
 
 
-def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
+def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
     for path in [cwd / "conversations.json", *cwd.glob("chat-export-*.json")]:
         if not path.is_file() or path.stat().st_size > _MAX_EXPORT:
             continue
@@ -33,7 +33,7 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[Transcript]:
                 if isinstance(each, dict) and each.get(sign):
                     part, moment = text_at(each, name), each.get(updated) or path.stat().st_mtime
                     info = {"title": each.get(title), "time": {"updated": moment}}
-                    yield Transcript(path.with_name(f"{path.name}#{part}") if part else path, info, program)
+                    yield told(path.with_name(f"{path.name}#{part}") if part else path, info, program)
 
 
 def _chatgpt(node: Json) -> Json:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_app.paths import from_home
-from tui_app.session.importers.places import Env, Transcript
+from tui_app.session.importers.places import Env, LocalTranscript
 from tui_app.session.importers.shape import ANTHROPIC_TOKENS, SUMMARY, TROUBLE, Shape, aside
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.trees import conversation
@@ -15,13 +15,13 @@ _KINDS = {"rate_limit": "rate_limit", "authentication_failed": "auth", "invalid_
 _OVERFLOW = "Prompt is too long"
 
 
-def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[Transcript]:
+def claude_code_place(env: Env, home: Path, _cwd: Path) -> Iterator[LocalTranscript]:
     own = env.get("CLAUDE_CONFIG_DIR", "").strip()
     for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
         for path in (root / "projects").glob("*/*.jsonl"):
             # Sub-agents have files of their own in some versions; they belong to another conversation.
             if not path.name.startswith("agent-"):
-                yield Transcript(path)
+                yield LocalTranscript(path=path)
 
 
 def _answer(record: Json) -> Json:
