@@ -3,6 +3,8 @@
 import json
 import os
 import threading
+import time
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
 from tui_app.conversation import imports as importing
 from tui_app.events import SessionStart
+from tui_app.session.sqlite_store import SqliteStore
 from tui_app.ui import type_ahead
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.details import DetailsScreen
@@ -113,6 +116,27 @@ async def test_one_that_was_imported_is_marked_and_opened_again(machine: Desk) -
         await deck.says(f"enter opens session {imported}")
         await deck.press("enter")
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id == imported, "the same")
+    assert sessions(machine).count("codex") == 1
+
+
+async def test_what_another_window_imports_meanwhile_is_opened(
+    machine: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importing.import_file
+
+    def overtaken(path: Path, format: str) -> Any:
+        monkeypatch.setattr(importing, "import_file", real)
+        with closing(SqliteStore(machine.paths.database)) as other:
+            importing.import_session(path, store=other, cwd=machine.cwd, now=time.time())
+        return real(path, format)
+
+    monkeypatch.setattr(importing, "import_file", overtaken)
+    async with shown(machine.app()) as deck:
+        await listed(deck)
+        await deck.press("enter")
+        await deck.says("Fixed.")
+        with machine.log() as store:
+            assert store.record(deck.app.chat.session.id, 1).data.imported_from == "codex"  # type: ignore[union-attr]
     assert sessions(machine).count("codex") == 1
 
 
