@@ -220,7 +220,7 @@ class BackgroundRun(Foreground):
         if outcome == "stopped":
             opened.conversation.cancel()
             await opened.conversation.finish_work()
-        background.write_down(background.step if background.queue.is_left else outcome)
+        background.write_down(background.step if background.turns.queue.is_left else outcome)
 
     def let_go(self) -> None:
         if self._lock is not None:

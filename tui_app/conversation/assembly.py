@@ -5,9 +5,8 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from tui_app.agent.errors import describe_error
@@ -23,7 +22,6 @@ from tui_app.context.compaction.proposal import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.facts import live_text
-from tui_app.context.policy import Policy
 from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
 from tui_app.context.user_text import beginning, one_line
@@ -34,12 +32,12 @@ from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.background import Background
 from tui_app.conversation.budget import budget_of
 from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
-from tui_app.conversation.conversation import Conversation, WorkRunner
+from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.goals import Goals, goal_additions
 from tui_app.conversation.guards import Guards, parse_guard
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory import SessionMemory, remembering_of
+from tui_app.conversation.memory import remembering_of
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
@@ -52,7 +50,7 @@ from tui_app.conversation.shell import UserShell, resume_tasks
 from tui_app.conversation.subagents import AgentNews, SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
-from tui_app.conversation.telemetry import Telemetry, start_telemetry
+from tui_app.conversation.telemetry import start_telemetry
 from tui_app.conversation.threads import log_defect
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import WorkQueue
@@ -68,9 +66,7 @@ from tui_app.events import (
     SessionStart,
     Trigger,
 )
-from tui_app.modes import Mode
 from tui_app.program_log import keep_out
-from tui_app.records import frozen
 from tui_app.session.background import check_unasked
 from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
 from tui_app.session.database import open_store
@@ -84,40 +80,196 @@ from tui_app.settings.spec import CacheSettings, SessionServer
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
 class OpenSession:
-    """A conversation together with what must be released when it is closed."""
+    """A conversation together with what must be released when it is closed.
 
-    conversation: Conversation
-    store: SessionStore
-    folder: SessionFolder
-    lock: WriteLock
-    writers: SummaryWriters
-    turns: Turns
-    shell: UserShell
-    bus: EventBus
-    hooks: Hooks
-    telemetry: Telemetry
-    memory: MemoryGuard
-    idle: IdleCompaction | None
-    """None where nobody is there who could come back."""
-    remembering: SessionMemory
-    extras: Extras
-    guards: Guards
-    goals: Goals
-    background: Background
-    policy_before: str
-    """Name of the policy it followed until another one was asked for; empty where none was."""
-    effort_before: str
-    """How much the model thought until another effort was asked for."""
-    goes_on: bool = False
-    """Whether what was left in it goes on."""
-    missing: tuple[Path, ...] = ()
-    """Folders that were to be added and are not there."""
-    watching: "list[asyncio.Task[None]]" = field(default_factory=list)
-    """What looks at the conversation from outside until it is closed."""
-    named: bool = False
-    """Whether a script was told its id, and may continue it."""
+    Args:
+        opening: Which session, with what settings.
+        queue: Where work has waited for the session; None for a new one.
+        store: Where its log is.
+        lock: By which it is ours to write.
+        session: Its id.
+        own: The user's own agent.
+
+    Attributes:
+        idle: None where nobody is there who could come back.
+        watching: What looks at the conversation from outside until it is closed.
+        named: Whether a script was told its id, and may continue it.
+    """
+
+    def __init__(
+        self,
+        opening: Opening,
+        queue: WorkQueue | None,
+        store: SessionStore,
+        lock: WriteLock,
+        session: str,
+        own: OwnAgent | None,
+    ) -> None:
+        settings, bus, known = opening.settings, EventBus(), store.info(session).model
+        self.opening, self.store, self.lock, self.bus = opening, store, lock, bus
+        self.watching, self.named = list[asyncio.Task[None]](), False
+        self.folder = SessionFolder.named(opening.paths.sessions_dir, session)
+        model = opening.model or (own.model_name if own else "") or known
+        model = model or resolve_model(settings, opening.env, opening.keys.names)
+        policy = policy_of(store, session, settings, opening.policy)
+        # What it followed until now, where another policy is asked for.
+        self.policy_before = chosen_policy(store, session) if opening.policy and not opening.passing else ""
+        self.effort_before = chosen_effort(store, session) or settings.thinking
+        outward, secrets = opening.outward_env(), opening.secrets()
+        keep_out(secrets.masked)
+        # Before the first command is run that could look.
+        hide_environment(opening.env.keys() - outward.keys())
+        text = TextCounter(encoding_name(model))
+        # The user's own agent may bring its model along.
+        brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
+        shelf = opening.shelf(brought)
+        history = SessionHistory(
+            store=store,
+            session=session,
+            archive=Archive(self.folder),
+            counter=TokenCounter(text, model=model),
+            publish=bus.publish,
+            model=model,
+            secrets=secrets,
+        )
+        history.load()
+        # A killed process may have left an index that counts a checkpoint never applied, and half a file.
+        history.sync_files()
+        files = SessionFiles(history, settings.session_files_mb << 20)
+        files.tidy()
+        bus.listen(files.on_record)
+        self.telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
+        spans = self.telemetry.capabilities(session)
+        self.writers = writers = SummaryWriters(
+            history,
+            shelf,
+            text,
+            settings.summarization_model,
+            settings.summary_timeout_s,
+            spans,
+            RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
+            rule=partial(lasting_rule, store, session, settings=settings),
+        )
+        self.hooks = hooks = Hooks(
+            defined=settings.hooks,
+            runner=Runner(opening.program_place(outward)),
+            keys=secrets,
+            session=session,
+            resumed=bool(opening.session),
+            report=history.report,
+        )
+        bus.listen(hooks.on_record)
+        self.extras = extras = Extras(opening, history, bus)
+        reviews = Reviews(history.report)
+        queue = WorkQueue(history.append) if queue is None else queue
+        host = _Host(writers.extractive(), writers, reviews, hooks, extras, queue)
+        compactor = Compactor(history, policy, host, settings.summary_timeout_s)
+        compactions = Compactions(history, compactor, reviews)
+        mode = opening.first_mode if not opening.session else opening.mode or chosen_mode(store, session)
+        tooling = make_tooling(replace(opening, mode=mode), history, self.folder, compactor)
+        approvals, diagnostics = tooling.approvals, tooling.diagnostics
+        host.tasks = tooling.tasks
+        self.guards = guards = Guards(history, approvals, tuple(map(parse_guard, opening.guards)))
+        repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
+        approvals.repeated = tooling.questions.repeated = repeats.about
+        if opening.attended:
+            bus.listen(guards.on_record)
+        # From here on under the rules as the user changes them.
+        extras.project.may_read = file_gate(approvals.judged, opening.cwd, opening.paths.own_folders)
+        check = tooling.command
+        self.goals = Goals(history, None if check is None else replace(check, gate=approvals.refusal))
+        setup = AgentSetup(
+            opening=opening,
+            goals=self.goals,
+            effort=opening.effort or self.effort_before,
+            writers=writers,
+            compactions=compactions,
+            tooling=tooling,
+            extras=extras,
+            before=[ModeNotes(history, approvals), *tooling.news, repeats],
+            # Diagnostics inside of what masks: servers quote files.
+            around=[ToolHooks(hooks), *spans, MaskedResults(secrets), *filter(None, [diagnostics])],
+        )
+        sessions = AgentSessions(
+            setup=setup,
+            host=lambda writers, reviews, extras: _Host(
+                writers.extractive(), writers, reviews, hooks, extras
+            ),
+            effort=lambda: runner.manner.thinking,
+        )
+        host.agents = agents = SubAgents(sessions=sessions)
+        guards.sent = agents.ledgers
+        bus.listen(agents.note_told)
+        runner = replace(setup, senders=agents, before=[*setup.before, AgentNews(agents)]).runner(own)
+        recorded = model if opening.passing else known
+        models = ModelSwitch(history, shelf, text, compactions, extras.overhead, recorded)
+        extras.measure = models.measure
+        if diagnostics is not None:
+            extras.language_servers = diagnostics.found.statuses
+        self.remembering = remembering_of(opening, history, writers, bus)
+        self.turns = turns = Turns(
+            history=history,
+            queue=queue,
+            models=models,
+            compactions=compactions,
+            runner=runner,
+            workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
+            pasted=opening.paths.pictures_dir,
+            may_read=extras.project.may_read,
+            rules=RetryRules(retries=settings.retries),
+            fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
+            budget=budget_of(settings.budget, opening.database, session),
+            cold=None
+            if opening.attended
+            else ColdWarning(database=opening.database, session=session, settings=settings),
+            cache=partial(turn_cache, store, session, settings),
+            untested=guards.untested,
+            hooks=hooks,
+            goals=self.goals,
+            resource=extras.resource,
+            deliver=self.remembering.inbox.deliver,
+        )
+        self.shell = UserShell(
+            history=history,
+            runner=ProcessRunner(opening.cwd, unattended(opening.env), secrets),
+            policy=lambda: compactor.policy,
+        )
+        self.background = Background(
+            turns=turns,
+            approvals=approvals,
+            agents=agents,
+            is_shared=isinstance(opening.database, SessionServer),
+        )
+        bus.listen(self.background.track)
+        self.conversation = conversation = Conversation(
+            turns=turns,
+            policies=PolicySwitch(history, compactions, settings),
+            efforts=EffortSwitch(models, runner),
+            modes=ModeSwitch(history, approvals),
+            edits=ManualEdits(history, compactions, SummaryEdits(history, compactions)),
+            shell=self.shell,
+            bus=bus,
+            hooks=hooks,
+            tooling=tooling,
+            agents=agents,
+        )
+        self.memory = MemoryGuard(
+            compactions=compactions,
+            is_busy=lambda: conversation.busy,
+            submit=conversation.submit,
+            limit_mb=settings.memory_limit_mb,
+        )
+        idle = IdleCompaction(
+            compactions=compactions,
+            is_busy=lambda: conversation.busy,
+            rates=writers.cache_rates,
+            left=writers.cache_left_s,
+            # Another model for summaries has nothing of it in its cache.
+            wanted=cache_settings(settings.cache).compact_idle and not settings.summarization_model,
+            offered=opening.paths.told_of_idle_file,
+        )
+        self.idle = idle if opening.attended else None
 
     async def prepare(self, *, tokenizer: bool = True) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -168,7 +320,7 @@ class OpenSession:
 
     def _go_on(self) -> None:
         """Go on with a turn that was left, or close what a killed process left open."""
-        goes_on = self.goes_on and self.background.take_up()
+        goes_on = self.opening.goes_on and self.background.take_up()
         if not goes_on:
             self.turns.close_open_calls(ProgramEnded())
         self.shell.close_open()
@@ -184,7 +336,7 @@ class OpenSession:
         added = newest_event(self.store, history.session, FoldersAdded)
         before = added.folders if added is not None else ()
         now = tuple(map(str, project.added))
-        for folder in self.missing:
+        for folder in self.opening.missing:
             history.append(Notice(text=f"{folder} cannot be added: there is no such folder."))
         if gone := [each for each in before if each not in now]:
             flags = " ".join(f"--add-dir {each}" for each in gone)
@@ -214,7 +366,7 @@ class OpenSession:
         background = self.background
         background.hand_over()
         await self.conversation.finish_work()
-        queue = background.queue
+        queue = self.turns.queue
         if not queue.is_left or not (self.turns.is_left or queue.held_back):
             background.stay()
             return "over"
@@ -272,52 +424,22 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
         own = load_agent(opening.agent, opening.cwd) if opening.agent else None
         store = open_store(opening.database)
         undo.callback(store.close)
-        asked = opening.model or (own.model_name if own else "")
-        model = asked or resolve_model(settings, opening.env, opening.keys.names)
         if opening.session:
-            info = store.info(opening.session)
-            session = info.id
-            policy = policy_of(store, session, settings, opening.policy)
-            model = asked or info.model or model
-            recorded = model if opening.passing else info.model
-            remembers = bool(opening.policy) and not opening.passing
-            before = chosen_policy(store, session) if remembers else ""
-            mode = opening.mode or chosen_mode(store, session)
-            folder = SessionFolder.named(paths.sessions_dir, session)
+            session = store.info(opening.session).id
         else:
+            model = opening.model or (own.model_name if own else "")
+            model = model or resolve_model(settings, opening.env, opening.keys.names)
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
-            session, recorded, before = store.create(start, time=time.time()), model, ""
-            mode = opening.first_mode
+            session = store.create(start, time=time.time())
             undo.callback(store.delete, session)
-            folder = SessionFolder.named(paths.sessions_dir, session)
-            undo.callback(folder.remove)
-        lock = store.lock(session, folder.lock_file)
+            undo.callback(SessionFolder.named(paths.sessions_dir, session).remove)
+        lock = store.lock(session, SessionFolder.named(paths.sessions_dir, session).lock_file)
         undo.callback(lock.release)
         if opening.session and not opening.goes_on:
             check_unasked(store, session)
-        opened = _assemble(
-            opening, queue, policy, _Place(store, session, folder, lock, model, recorded, own, before, mode)
-        )
+        opened = OpenSession(opening, queue, store, lock, session, own)
         undo.pop_all()
     return opened
-
-
-@frozen
-class _Place:
-    """A session that is ours to write."""
-
-    store: SessionStore
-    session: str
-    folder: SessionFolder
-    lock: WriteLock
-    model: str
-    recorded: str
-    """The model it went on with until now."""
-    own: OwnAgent | None
-    """The user's own agent."""
-    policy_before: str
-    """The policy it followed until another one was asked for."""
-    mode: Mode
 
 
 QUEUED_CHARS = 300
@@ -333,8 +455,8 @@ class _Host(CompactionHost):
     reviews: Reviews
     hooks: Hooks
     extras: Extras
-    tasks: BackgroundTasks | None = None
     queue: WorkQueue | None = None
+    tasks: BackgroundTasks | None = None
     agents: SubAgents | None = None
     """Known once the tools and turns are."""
 
@@ -370,168 +492,3 @@ class _Host(CompactionHost):
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
         return self.reviews.of(trigger)
-
-
-def _assemble(opening: Opening, queue: WorkQueue | None, policy: Policy, place: _Place) -> OpenSession:
-    settings, own, bus = opening.settings, place.own, EventBus()
-    outward, secrets = opening.outward_env(), opening.secrets()
-    keep_out(secrets.masked)
-    # Before the first command is run that could look.
-    hide_environment(opening.env.keys() - outward.keys())
-    text = TextCounter(encoding_name(place.model))
-    # The user's own agent may bring its model along.
-    brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
-    shelf = opening.shelf(brought)
-    history = SessionHistory(
-        store=place.store,
-        session=place.session,
-        archive=Archive(place.folder),
-        counter=TokenCounter(text, model=place.model),
-        publish=bus.publish,
-        model=place.model,
-        secrets=secrets,
-    )
-    history.load()
-    # A killed process may have left an index that counts a checkpoint never applied, and half a file.
-    history.sync_files()
-    files = SessionFiles(history, settings.session_files_mb << 20)
-    files.tidy()
-    bus.listen(files.on_record)
-    telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
-    writers = SummaryWriters(
-        history,
-        shelf,
-        text,
-        settings.summarization_model,
-        settings.summary_timeout_s,
-        telemetry.capabilities(history.session),
-        RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
-        rule=partial(lasting_rule, history.store, history.session, settings=settings),
-    )
-    hooks = Hooks(
-        defined=settings.hooks,
-        runner=Runner(opening.program_place(outward)),
-        keys=secrets,
-        session=history.session,
-        resumed=bool(opening.session),
-        report=history.report,
-    )
-    bus.listen(hooks.on_record)
-    extras = Extras(opening, history, bus)
-    reviews = Reviews(history.report)
-    host = _Host(writers.extractive(), writers, reviews, hooks, extras)
-    compactor = Compactor(history, policy, host, settings.summary_timeout_s)
-    compactions = Compactions(history, compactor, reviews)
-    tooling = make_tooling(replace(opening, mode=place.mode), history, place.folder, compactor)
-    host.tasks = tooling.tasks
-    guards = Guards(history, tooling.approvals, tuple(map(parse_guard, opening.guards)))
-    repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
-    tooling.approvals.repeated = tooling.questions.repeated = repeats.about
-    if opening.attended:
-        bus.listen(guards.on_record)
-    # From here on under the rules as the user changes them.
-    judged, closed = tooling.approvals.judged, opening.paths.own_folders
-    extras.project.may_read = file_gate(judged, opening.cwd, closed)
-    known = chosen_effort(place.store, history.session) or settings.thinking
-    check = tooling.command
-    goals = Goals(history, None if check is None else replace(check, gate=tooling.approvals.refusal))
-    setup = AgentSetup(
-        opening=opening,
-        goals=goals,
-        effort=opening.effort or known,
-        writers=writers,
-        compactions=compactions,
-        tooling=tooling,
-        extras=extras,
-        before=[ModeNotes(history, tooling.approvals), *tooling.news, repeats],
-        around=[
-            ToolHooks(hooks),
-            *telemetry.capabilities(history.session),
-            MaskedResults(secrets),
-            # Inside of what masks: servers quote files.
-            *([tooling.diagnostics] if tooling.diagnostics is not None else []),
-        ],
-    )
-    sessions = AgentSessions(
-        setup=setup,
-        host=lambda writers, reviews, extras: _Host(writers.extractive(), writers, reviews, hooks, extras),
-        effort=lambda: runner.manner.thinking,
-    )
-    agents = SubAgents(sessions=sessions)
-    host.agents = agents
-    guards.sent = agents.ledgers
-    bus.listen(agents.note_told)
-    runner = replace(setup, senders=agents, before=[*setup.before, AgentNews(agents)]).runner(own)
-    models = ModelSwitch(history, shelf, text, compactions, extras.overhead, place.recorded)
-    extras.measure = models.measure
-    if tooling.diagnostics is not None:
-        extras.language_servers = tooling.diagnostics.found.statuses
-    remembering = remembering_of(opening, history, writers, bus)
-    turns = Turns(
-        history=history,
-        queue=WorkQueue(history.append) if queue is None else queue,
-        models=models,
-        compactions=compactions,
-        runner=runner,
-        workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
-        pasted=opening.paths.pictures_dir,
-        may_read=extras.project.may_read,
-        rules=RetryRules(retries=settings.retries),
-        fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
-        budget=budget_of(settings.budget, opening.database, place.session),
-        cold=None
-        if opening.attended
-        else ColdWarning(database=opening.database, session=place.session, settings=settings),
-        cache=partial(turn_cache, place.store, place.session, settings),
-        untested=guards.untested,
-        hooks=hooks,
-        goals=goals,
-        resource=extras.resource,
-        deliver=remembering.inbox.deliver,
-    )
-    host.queue = turns.queue
-    shell = UserShell(
-        history=history,
-        runner=ProcessRunner(opening.cwd, unattended(opening.env), secrets),
-        policy=lambda: compactor.policy,
-    )
-    work_runner = WorkRunner(
-        turns=turns,
-        policies=PolicySwitch(history, compactions, settings),
-        efforts=EffortSwitch(models, runner),
-        modes=ModeSwitch(history, tooling.approvals),
-        edits=ManualEdits(history, compactions, SummaryEdits(history, compactions)),
-        files=tooling.files,
-        shell=shell,
-        bus=bus,
-    )
-    background = Background(
-        history=history,
-        queue=turns.queue,
-        turns=turns,
-        approvals=tooling.approvals,
-        agents=agents,
-        is_shared=isinstance(opening.database, SessionServer),
-    )
-    bus.listen(background.track)
-    conversation = Conversation(work_runner, hooks, tooling, agents)
-    memory = MemoryGuard(
-        compactions=compactions,
-        is_busy=lambda: conversation.busy,
-        submit=conversation.submit,
-        limit_mb=settings.memory_limit_mb,
-    )
-    idle = IdleCompaction(
-        compactions=compactions,
-        is_busy=lambda: conversation.busy,
-        rates=writers.cache_rates,
-        left=writers.cache_left_s,
-        # Another model for summaries has nothing of it in its cache.
-        wanted=CacheSettings(**settings.cache).compact_idle and not settings.summarization_model,
-        offered=opening.paths.told_of_idle_file,
-    )
-    return OpenSession(
-        conversation, place.store, place.folder, place.lock, writers, turns, shell, bus, hooks, telemetry,
-        memory, idle if opening.attended else None, remembering, extras, guards, goals, background,
-        place.policy_before, known, opening.goes_on, opening.missing,
-    )  # fmt: skip

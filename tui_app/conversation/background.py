@@ -10,10 +10,9 @@ from tui_app.agent.turn import open_calls
 from tui_app.context.counting.attachments import PIPED
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.attachments import AttachedFile
-from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.turns import Turns
-from tui_app.conversation.work import GoOn, Prompt, Pursue, Shell, Work, WorkQueue, asked_command
+from tui_app.conversation.work import GoOn, Prompt, Pursue, Shell, Work, asked_command
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -40,8 +39,6 @@ class Background:
     asked again by the process that goes on.
     """
 
-    history: SessionHistory
-    queue: WorkQueue
     turns: Turns
     approvals: Approvals
     agents: SubAgents
@@ -73,13 +70,13 @@ class Background:
 
     def hand_over(self) -> None:
         """Let what is under way come to the next safe point; nothing more is begun."""
-        self.queue.is_left = True
+        self.turns.queue.is_left = True
         self.turns.hand_over()
         self._break_off()
 
     def stay(self) -> None:
         """Go on here after all."""
-        self.queue.is_left = self.turns.leaving = self.approvals.is_left = False
+        self.turns.queue.is_left = self.turns.leaving = self.approvals.is_left = False
         self.question = ""
 
     def track(self, record: Record) -> None:
@@ -94,7 +91,7 @@ class Background:
             case QuestionClosed(id=id) if not self.turns.leaving:
                 self._asked.pop(id, None)
             case ApprovalDecided(tool_call_id=call) | ToolResult(tool_call_id=call):
-                over = (call,) if open_calls(self.history.newest()) else (call, "")
+                over = (call,) if open_calls(self.turns.history.newest()) else (call, "")
                 self._asked = {id: each for id, each in self._asked.items() if each[0] not in over}
             case ToolCall(name=AGENTS.name):
                 pass
@@ -108,13 +105,13 @@ class Background:
 
     def _break_off(self) -> None:
         """Leave the turn if all that is open of its step waits for an answer, also through sub-agents."""
-        waiting, still_open = self._waiting, open_calls(self.history.newest())
+        waiting, still_open = self._waiting, open_calls(self.turns.history.newest())
         behind = [found for call in still_open if (found := self._behind(call, waiting))]
         servers = sum(not call for call, _ in self._asked.values())
         if (behind or servers) and len(still_open) <= len(behind) + servers:
             calls = {"", *(each for found in behind for each in found)}
             self.question = next((told for call, told in self._asked.values() if call in calls), "")
-            self.queue.is_left = self.approvals.is_left = True
+            self.turns.queue.is_left = self.approvals.is_left = True
             self.turns.break_off()
 
     def _behind(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
@@ -129,11 +126,11 @@ class Background:
     def write_down(self, step: BackgroundStep) -> None:
         """Say in the log how the session is left, with what is still to be done."""
         # A goal that is about to be set says so itself.
-        is_left, waiting = self.queue.is_left, self.queue.held_back
+        is_left, waiting = self.turns.queue.is_left, self.turns.queue.held_back
         unsaid = (GoOn,) if is_left else (GoOn, Pursue)
         prompts = [_left(self._prompt(work)) for work in waiting if not isinstance(work, unsaid)]
         prompts += [replace(_left(self._prompt(work)), held=True) for work in self._held]
-        self.history.append(
+        self.turns.history.append(
             SessionBackground(
                 step=step,
                 question=self.question if step == "waiting" else "",
@@ -144,14 +141,14 @@ class Background:
 
     def take_up(self) -> bool:
         """Put what was left in the queue; whether a turn goes on. What was stopped waits for the user."""
-        found = newest_step(self.history.store, self.history.session)
+        found = newest_step(self.turns.history.store, self.turns.history.session)
         if found is None or found[1].step == "attached":
             return False
         seq, left, is_newest = found
         is_stopped = not is_newest or left.step in ("failed", "stopped")
         work: list[Work] = []
         held: list[Work] = []
-        for prompt in prompts_left(self.history.store, self.history.session, seq, left):
+        for prompt in prompts_left(self.turns.history.store, self.turns.history.session, seq, left):
             each = _work(prompt)
             unsure = prompt.held or (self.is_shared and isinstance(each, Shell))
             (held if is_stopped or unsure else work).append(each)
@@ -161,11 +158,11 @@ class Background:
             self._held = tuple(each for each in held if not isinstance(each, GoOn))
             held, turn = [], turn and not is_stopped
         if not self.is_inside:
-            self.queue.is_left = False
+            self.turns.queue.is_left = False
             again = tuple(_left(each) for each in (*work, *held) if isinstance(each, Prompt))
-            self.history.append(SessionBackground(step="attached", prompts=again))
+            self.turns.history.append(SessionBackground(step="attached", prompts=again))
         if work or held:
-            self.queue.restore(*work, *held, paused=bool(held))
+            self.turns.queue.restore(*work, *held, paused=bool(held))
         return turn
 
     def _prompt(self, work: Work) -> Prompt:

@@ -3,14 +3,13 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.counting.attachments import PIPED, piped_in
 from tui_app.conversation.approvals import ModeSwitch
-from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.hooks import Hooks
 from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.model_switch import EffortSwitch
@@ -46,7 +45,7 @@ from tui_app.conversation.work import (
     VerifySummary,
     Work,
 )
-from tui_app.events import Record, SessionClear, SessionEnd, SessionRewind, UserMessage
+from tui_app.events import Record, SessionClear, SessionEnd, SessionRewind, UserMessage, data_of
 from tui_app.records import picked
 from tui_app.usage import ContextUsage
 
@@ -54,39 +53,49 @@ NOTHING = "Nothing to send again: there is no earlier prompt."
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class WorkRunner:
-    """Do what waits in the queue, one piece after the other; each ends with an event."""
+@dataclass(kw_only=True)
+class Conversation:
+    """Do what waits in the queue, one piece after the other; each ends with an event.
+
+    All methods belong to one event loop.
+    """
 
     turns: Turns
     policies: PolicySwitch
     efforts: EffortSwitch
     modes: ModeSwitch
     edits: ManualEdits
-    files: FileKeeper
     shell: UserShell
     bus: EventBus
-    _does: dict[type[Any], Callable[[Any], Any]] = field(init=False)
-    """What does each kind of work."""
-    _driver: "asyncio.Task[None] | None" = None
+    hooks: Hooks
+    """Runs the user's own commands."""
+    tooling: Tooling
+    """The tools that change something, and who is asked before."""
+    agents: SubAgents
+    """The sub-agents that it sends."""
 
     def __post_init__(self) -> None:
-        edits = self.edits
-        self._does = {
-            Prompt: self.turns.run_turn,
+        turns, edits = self.turns, self.edits
+        self.history, self.session = turns.history, turns.history.session
+        self.models, self.queue = turns.models, turns.queue
+        self.compactions, self.reviews = turns.compactions, turns.compactions.reviews
+        self.compactor = turns.compactions.compactor
+        self._driver: asyncio.Task[None] | None = None
+        self._does: dict[type[Any], Callable[[Any], Any]] = {
+            Prompt: turns.run_turn,
             Shell: self.shell.run,
             Compact: self.compact,
-            Switch: self.turns.models.switch,
+            Switch: self.models.switch,
             Pursue: self.pursue,
-            GoOn: lambda _work: self.turns.run_turn(UNFINISHED),
+            GoOn: lambda _work: turns.run_turn(UNFINISHED),
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
             ChangeMode: lambda work: self.modes.change(work.mode),
             AcceptPlan: self.accept_plan,
             Clear: self.clear,
             Rewind: self.rewind,
-            RestoreFiles: lambda work: self.files.undo(work.restored),
-            Merge: self.files.merge,
+            RestoreFiles: lambda work: self.tooling.files.undo(work.restored),
+            Merge: self.tooling.files.merge,
             Restate: self.restate,
             Restore: self.restore,
             Pin: lambda work: edits.pin(work.seq, pinned=work.pinned),
@@ -100,156 +109,12 @@ class WorkRunner:
         }
 
     @property
-    def is_busy(self) -> bool:
-        return self._driver is not None and not self._driver.done()
-
-    def wake(self) -> None:
-        """Do what waits, unless that is under way."""
-        if not self.is_busy:
-            self._driver = asyncio.create_task(self._drive(), name="conversation")
-
-    def stop(self) -> None:
-        self.turns.queue.pause()
-        self.turns.queue.is_left = False
-        self.turns.models.cancel_loading()
-        if self.shell.is_running:
-            self.shell.cancel()
-        else:
-            self.turns.halt()
-        self.turns.queue.announce()
-
-    async def settle(self) -> None:
-        while self.is_busy and self._driver is not None:
-            await asyncio.wait([self._driver])
-
-    async def shut_down(self) -> None:
-        # A command behind the cancelled turn would still be done, and a model asked for its sake.
-        self.turns.queue.clear()
-        self.stop()
-        if self._driver is not None:
-            await asyncio.gather(self._driver, return_exceptions=True)
-
-    async def _drive(self) -> None:
-        while (work := self.turns.queue.next()) is not None:
-            try:
-                if not isinstance(work, Prompt):  # a prompt is in the log before anything is loaded for it
-                    await self.turns.models.load_tokenizer()
-                if isawaitable(done := self._does[type(work)](work)):
-                    await done
-            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
-                _log.exception("%s failed", type(work).__name__)
-                self.turns.queue.pause()
-                told = describe_error(error, model=self.turns.history.model)
-                if self.turns.prompt is not None:
-                    told = with_way_back(told, handed_back=True)
-                # It may be the log's own error, so it is only shown.
-                self.bus.tell(self.turns.history.session, told)
-                self.turns.queue.announce()
-                self.turns.give_up()
-
-    async def compact(self, work: Compact) -> None:
-        """Compact the conversation, unless its model is not to be waited for."""
-        if work.extract or await self.turns.models.ready():
-            how = picked(work, "review span extract trial")
-            await self.turns.compactions.compact(work.trigger, work.focus, **how)
-
-    async def accept_plan(self, work: AcceptPlan) -> None:
-        """Have the plan carried out, where there is one and its prompt may be sent."""
-        if await self.turns.may_spend(agreed=False) and (prompt := self.modes.accept(work.mode)):
-            await self.turns.run_turn(Prompt(prompt))
-
-    async def pursue(self, work: Pursue) -> None:
-        """Set a goal, where its first prompt may be sent, and begin."""
-        if self.turns.goals is not None and await self.turns.may_spend(agreed=False):
-            await self.turns.run_turn(self.turns.goals.set(work.goal))
-
-    def clear(self, _work: Clear) -> None:
-        self.turns.compactions.cancel_job()
-        self.turns.history.append(SessionClear())
-
-    async def rewind(self, work: Rewind) -> None:
-        """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
-        overwrite = work.files == "overwrite"
-        if not work.again:
-            if self.turns.compactions.rewind(work.to) and work.files != "keep":
-                await self.files.restore(work.to, overwrite=overwrite)
-            return
-        # Nothing goes back where it may not be sent.
-        if not await self.turns.may_spend(agreed=work.above_budget):
-            return
-        seq = self._last_prompt()
-        record = self.turns.history.store.record(self.turns.history.session, seq) if seq else None
-        if record is None or not isinstance(record.data, UserMessage):
-            self.turns.history.refuse(NOTHING)
-            return
-        # One that nobody answered has left the context by itself.
-        if self.turns.history.view.can_rewind(seq):
-            self.turns.history.rewind(seq, again=True)
-            if work.files != "keep":
-                await self.files.restore(seq, overwrite=overwrite)
-        said, message = record.data, self.turns.history.message(seq)
-        piped = piped_in(message) if message is not None else ""
-        files = tuple(path for path in said.attachments if not (piped and path == PIPED))
-        await self.turns.run_turn(Prompt(said.text, files, piped, work.above_budget))
-
-    def _last_prompt(self) -> int:
-        """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
-        failed: set[int] = set()
-        history = self.turns.history
-        for head in history.store.newest(history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
-            if head.type == SessionRewind.TYPE and head.state == "failed":
-                failed.add(head.ref)
-            if head.type == UserMessage.TYPE and (head.seq in failed or history.view.can_rewind(head.seq)):
-                return head.seq
-        return 0
-
-    async def restate(self, work: Restate) -> None:
-        cut = next(iter(self.turns.history.view.reversible), 0)
-        if cut and work.undo and not work.compaction:
-            await self._take_back(cut)
-        else:
-            self.turns.compactions.restate(undo=work.undo, compaction=work.compaction)
-
-    async def restore(self, work: Restore) -> None:
-        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind, clear or merge."""
-        if work.rewrite and work.rewrite == next(iter(self.turns.history.view.reversible), 0):
-            await self._take_back(work.rewrite)
-        else:
-            self.turns.compactions.restore(work.rewrite)
-
-    async def _take_back(self, cut: int) -> None:
-        """Take back the newest rewind, clear or merge, with what that did to files."""
-        self.turns.compactions.restore(cut)
-        for restored in self.files.restored_since(cut):
-            await self.files.undo(restored)
-
-
-class Conversation:
-    """Drive one session. All methods belong to one event loop.
-
-    Args:
-        runner: Does what waits.
-        hooks: Runs the user's own commands.
-        tooling: The tools that change something, and who is asked before.
-        agents: The sub-agents that it sends.
-    """
-
-    def __init__(self, runner: WorkRunner, hooks: Hooks, tooling: Tooling, agents: SubAgents) -> None:
-        turns, self.agents = runner.turns, agents
-        self.history, self.session = turns.history, turns.history.session
-        self.models, self.queue, self.tooling = turns.models, turns.queue, tooling
-        self.modes, self.efforts, self.edits = runner.modes, runner.efforts, runner.edits
-        self.compactions, self.reviews = turns.compactions, turns.compactions.reviews
-        self.compactor = turns.compactions.compactor
-        self._runner, self._turns, self._hooks, self._bus = runner, runner.turns, hooks, runner.bus
-
-    @property
     def model(self) -> str:
         return self.history.model
 
     @property
     def policy(self) -> str:
-        return self._runner.policies.current
+        return self.policies.current
 
     @property
     def usage(self) -> ContextUsage:
@@ -257,17 +122,17 @@ class Conversation:
 
     @property
     def busy(self) -> bool:
-        return self._runner.is_busy
+        return self._driver is not None and not self._driver.done()
 
     def watch(self) -> Subscription:
-        return self._bus.subscribe()
+        return self.bus.subscribe()
 
     async def send(self, text: str) -> AsyncGenerator[Record]:
         """Send a prompt and yield everything that happens until its own turn ends.
 
         Closing the iterator early cancels the turn, or takes the prompt out of the queue.
         """
-        subscription, prompt, ends = self._bus.subscribe(), Prompt(text), self._turns.ends
+        subscription, prompt, ends = self.bus.subscribe(), Prompt(text), self.turns.ends
         ends[id(prompt)] = None
         self.submit(prompt)
         try:
@@ -283,23 +148,30 @@ class Conversation:
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""
         self.queue.enqueue(work)
-        self._runner.wake()
+        self._wake()
 
     def resume_queue(self) -> None:
         """Go on with what waits after a cancelled turn."""
         self.queue.resume()
-        self._runner.wake()
+        self._wake()
 
     def steer(self) -> None:
         """Let what waits go on as soon as the step under way is done, or at once if nothing is under way."""
-        if self._turns.is_answering and not self.queue.paused and self.queue.labels:
-            self._turns.steer()
+        if self.turns.is_answering and not self.queue.paused and self.queue.labels:
+            self.turns.steer()
         else:
             self.resume_queue()
 
     def cancel(self) -> None:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
-        self._runner.stop()
+        self.queue.pause()
+        self.queue.is_left = False
+        self.models.cancel_loading()
+        if self.shell.is_running:
+            self.shell.cancel()
+        else:
+            self.turns.halt()
+        self.queue.announce()
 
     def cancel_step(self) -> None:
         """Stop the compaction that a request waits for, and the turn goes on; else as ``cancel`` does."""
@@ -312,23 +184,124 @@ class Conversation:
 
     async def finish_work(self) -> None:
         """Wait until nothing is done of what was asked for, whatever is under way beside it."""
-        await self._runner.settle()
+        while self.busy and self._driver is not None:
+            await asyncio.wait([self._driver])
 
     async def settle(self) -> None:
-        await self._runner.settle()
+        await self.finish_work()
         await self.compactions.settle()
-        await self._hooks.settle()
+        await self.hooks.settle()
 
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
-        self._hooks.stop()
-        await self._runner.shut_down()
+        self.hooks.stop()
+        # A command behind the cancelled turn would still be done, and a model asked for its sake.
+        self.queue.clear()
+        self.cancel()
+        if self._driver is not None:
+            await asyncio.gather(self._driver, return_exceptions=True)
         await self.agents.close()
         if self.tooling.tasks is not None:
             await self.tooling.tasks.close()
         if self.tooling.diagnostics is not None:
             await self.tooling.diagnostics.found.close()
         await self.compactions.stop_jobs()
-        await self._hooks.end()
+        await self.hooks.end()
         self.history.append(SessionEnd())
-        self._bus.close()
+        self.bus.close()
+
+    def _wake(self) -> None:
+        """Do what waits, unless that is under way."""
+        if not self.busy:
+            self._driver = asyncio.create_task(self._drive(), name="conversation")
+
+    async def _drive(self) -> None:
+        while (work := self.queue.next()) is not None:
+            try:
+                if not isinstance(work, Prompt):  # a prompt is in the log before anything is loaded for it
+                    await self.models.load_tokenizer()
+                if isawaitable(done := self._does[type(work)](work)):
+                    await done
+            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
+                _log.exception("%s failed", type(work).__name__)
+                self.queue.pause()
+                told = describe_error(error, model=self.model)
+                if self.turns.prompt is not None:
+                    told = with_way_back(told, handed_back=True)
+                # It may be the log's own error, so it is only shown.
+                self.bus.tell(self.session, told)
+                self.queue.announce()
+                self.turns.give_up()
+
+    async def compact(self, work: Compact) -> None:
+        """Compact the conversation, unless its model is not to be waited for."""
+        if work.extract or await self.models.ready():
+            how = picked(work, "review span extract trial")
+            await self.compactions.compact(work.trigger, work.focus, **how)
+
+    async def accept_plan(self, work: AcceptPlan) -> None:
+        """Have the plan carried out, where there is one and its prompt may be sent."""
+        if await self.turns.may_spend(agreed=False) and (prompt := self.modes.accept(work.mode)):
+            await self.turns.run_turn(Prompt(prompt))
+
+    async def pursue(self, work: Pursue) -> None:
+        """Set a goal, where its first prompt may be sent, and begin."""
+        if self.turns.goals is not None and await self.turns.may_spend(agreed=False):
+            await self.turns.run_turn(self.turns.goals.set(work.goal))
+
+    def clear(self, _work: Clear) -> None:
+        self.compactions.cancel_job()
+        self.history.append(SessionClear())
+
+    async def rewind(self, work: Rewind) -> None:
+        """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
+        files, overwrite = self.tooling.files, work.files == "overwrite"
+        if not work.again:
+            if self.compactions.rewind(work.to) and work.files != "keep":
+                await files.restore(work.to, overwrite=overwrite)
+            return
+        # Nothing goes back where it may not be sent.
+        if not await self.turns.may_spend(agreed=work.above_budget):
+            return
+        history, seq = self.history, self._last_prompt()
+        said = data_of(history.store.record(self.session, seq), UserMessage) if seq else None
+        if said is None:
+            history.refuse(NOTHING)
+            return
+        # One that nobody answered has left the context by itself.
+        if history.view.can_rewind(seq):
+            history.rewind(seq, again=True)
+            if work.files != "keep":
+                await files.restore(seq, overwrite=overwrite)
+        message = history.message(seq)
+        piped = piped_in(message) if message is not None else ""
+        attached = tuple(path for path in said.attachments if not (piped and path == PIPED))
+        await self.turns.run_turn(Prompt(said.text, attached, piped, work.above_budget))
+
+    def _last_prompt(self) -> int:
+        """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
+        failed: set[int] = set()
+        history = self.history
+        for head in history.store.newest(history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
+            if head.type == SessionRewind.TYPE and head.state == "failed":
+                failed.add(head.ref)
+            if head.type == UserMessage.TYPE and (head.seq in failed or history.view.can_rewind(head.seq)):
+                return head.seq
+        return 0
+
+    async def restate(self, work: Restate) -> None:
+        cut = self.history.view.reversible
+        if cut and work.undo and not work.compaction:
+            await self.restore(Restore(*cut))
+        else:
+            self.compactions.restate(undo=work.undo, compaction=work.compaction)
+
+    async def restore(self, work: Restore) -> None:
+        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind, clear or merge.
+
+        The last three go back with what they did to files.
+        """
+        is_cut = work.rewrite in self.history.view.reversible
+        self.compactions.restore(work.rewrite)
+        for restored in self.tooling.files.restored_since(work.rewrite) if is_cut else ():
+            await self.tooling.files.undo(restored)
