@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from tests.conversation.driving import Desk, assert_valid, cancelled_within, of,
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.rules import Action
-from tui_app.conversation.approvals import Approvals, CallsAhead, Decision, Place
+from tui_app.conversation.approvals import Approvals, CallsAhead, Decision
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import (
@@ -341,56 +341,99 @@ def ahead(*calls: str) -> tuple[CallsAhead, list[tuple[str, ...]]]:
     return line, told
 
 
-def is_next(place: Place) -> bool:
-    return place.turn is not None and place.turn.done()
+@dataclass
+class Question:
+    """One question in the line."""
+
+    is_next: bool = False
+    """Whether it is asked about."""
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    task: "asyncio.Task[None]" = field(init=False)
+
+
+async def arrive(line: CallsAhead, group: asyncio.TaskGroup, call: str, *, first: bool = False) -> Question:
+    question = Question()
+
+    async def wait() -> None:
+        async with line.turn(call, first=first):
+            question.is_next = True
+            await question.is_over.wait()
+
+    question.task = group.create_task(wait())
+    await moved()
+    return question
+
+
+async def moved() -> None:
+    """Let tasks that may go on do so."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def end(*questions: Question) -> None:
+    for question in questions:
+        question.is_over.set()
+    await moved()
 
 
 async def test_a_call_that_takes_longer_to_say_what_it_would_do_is_asked_about_in_its_place() -> None:
     line, _ = ahead("a", "b", "c")
-    with line.begun("a"), line.begun("b"), line.begun("c"):
-        third, second = line.arrive("c"), line.arrive("b")
-        assert not is_next(second)
-        first = line.arrive("a")
-        assert is_next(first)
-        assert line.waiting == 2
-        line.leave(first)
-        assert (is_next(second), is_next(third)) == (True, False)
-        line.leave(second)
-        assert is_next(third)
+    async with asyncio.TaskGroup() as tasks:
+        with line.begun("a"), line.begun("b"), line.begun("c"):
+            third, second = await arrive(line, tasks, "c"), await arrive(line, tasks, "b")
+            assert not second.is_next
+            first = await arrive(line, tasks, "a")
+            assert first.is_next
+            assert line.waiting == 2
+            await end(first)
+            assert (second.is_next, third.is_next) == (True, False)
+            await end(second)
+            assert third.is_next
+            await end(third)
 
 
 async def test_a_call_that_ends_without_a_question_holds_up_nobody() -> None:
     line, _ = ahead("a", "b", "c")
     first = ExitStack()
     first.enter_context(line.begun("a"))
-    with line.begun("b"):
-        second = line.arrive("b")
-        assert not is_next(second)
-        first.close()
-        assert is_next(second)
-    with line.begun("a"), line.begun("c"):
-        third = line.arrive("c")
-        line.judged("a")
-        assert is_next(third), "a rule has allowed the one before it"
+    async with asyncio.TaskGroup() as tasks:
+        with line.begun("b"):
+            second = await arrive(line, tasks, "b")
+            assert not second.is_next
+            first.close()
+            await moved()
+            assert second.is_next
+            await end(second)
+        with line.begun("a"), line.begun("c"):
+            third = await arrive(line, tasks, "c")
+            line.judged("a")
+            await moved()
+            assert third.is_next, "a rule has allowed the one before it"
+            await end(third)
 
 
 async def test_a_look_ahead_of_a_change_leaves_the_change_its_place() -> None:
     line, _ = ahead("a", "b")
-    with line.begun("a"), line.begun("b"):
-        second, look = line.arrive("b"), line.arrive("a", first=True)
-        assert is_next(look)
-        line.leave(look)
-        assert not is_next(second)
-        assert is_next(line.arrive("a"))
+    async with asyncio.TaskGroup() as tasks:
+        with line.begun("a"), line.begun("b"):
+            second, look = await arrive(line, tasks, "b"), await arrive(line, tasks, "a", first=True)
+            assert look.is_next
+            await end(look)
+            assert not second.is_next
+            change = await arrive(line, tasks, "a")
+            assert change.is_next
+            await end(change, second)
 
 
 async def test_a_question_that_is_given_up_makes_way() -> None:
     line, _ = ahead()
-    places = [line.arrive(""), line.arrive(""), line.arrive("")]
-    line.leave(places[1])
-    line.leave(places[0])
-    assert is_next(places[2])
-    assert line.waiting == 0
+    async with asyncio.TaskGroup() as tasks:
+        questions = [await arrive(line, tasks, "") for _ in range(3)]
+        questions[1].task.cancel()
+        await end(questions[0])
+        assert questions[2].is_next
+        assert line.waiting == 0
+        await end(questions[2])
 
 
 async def test_what_waits_is_told_when_it_changes_and_only_where_somebody_watches() -> None:

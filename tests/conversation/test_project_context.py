@@ -371,7 +371,7 @@ async def test_a_folder_that_is_added_is_worked_in_for_one_start(
     notices = [each.data.text async for each in watching if isinstance(each.data, Notice)]
     assert f"which is not open now. To open it: --add-dir {more}" in notices[0]
     async with desk.session(session=session, add_dirs=f"{more}, {tmp_path}/none", read_only=False) as opened:
-        assert opened.missing == (tmp_path / "none",)
+        assert opened.opening.missing == (tmp_path / "none",)
         fake_openai.add(Tool((("read_file", {"path": f"{more}/new.txt"}),)), Text("Yes."))
         assert outcomes(await turn(opened.conversation, "Read.")) == ["success"]
 

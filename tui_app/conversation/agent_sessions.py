@@ -20,12 +20,13 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.summaries.prefix import SentRequest
 from tui_app.conversation.agent_setup import AgentSetup
-from tui_app.conversation.approvals import ModeNotes
+from tui_app.conversation.approvals import ModeSwitch
 from tui_app.conversation.compactions import Compactions, Reviews
 from tui_app.conversation.goals import Goals
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.project_context import FolderReader, RequestOverhead, SkillsInUse
+from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
@@ -165,7 +166,7 @@ class AgentSessions:
             tooling=tooling,
             extras=extras,
             goals=Goals(history, tooling.command, is_copy=True),
-            before=[ModeNotes(history, tooling.approvals)],
+            before=[RequestHook(ModeSwitch(history, tooling.approvals).tell)],
         )
         if order.fork:
             runner = own.runner(None)

@@ -30,6 +30,7 @@ from tui_app.conversation.compactions import Compactions, ProviderCompaction
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.goals import Goals, GoalTools
 from tui_app.conversation.open_request import Opening
+from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.session_tools import Tooling
@@ -95,7 +96,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                extras.folders,
+                RequestHook(extras.folders.tell),
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 *self.tooling.by_provider,
@@ -132,7 +133,7 @@ class AgentSetup:
         )
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
-        before = [by_provider, steps, self.extras.overhead, *self.before]
+        before = [by_provider, steps, RequestHook(self.extras.overhead.note), *self.before]
         off = SwitchedOff(self.extras.off)
         return [*before, governor, recorder, *self.around, self.writers.sent, off]
 

@@ -5,8 +5,8 @@ model or a tool says leads there.
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -35,8 +35,10 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
+from tui_app.context.history import ignore
 from tui_app.context.message_marks import mode_text, mode_told
 from tui_app.context.user_text import NOT_DONE, SAID_NO
+from tui_app.conversation.answers import OpenQuestions
 from tui_app.conversation.hooks import ChangedArguments
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
@@ -44,7 +46,6 @@ from tui_app.events import (
     ApprovalDecision,
     ApprovalRequested,
     ApprovalsAhead,
-    ApprovalScope,
     DecidedBy,
     GuardSet,
     ModeChange,
@@ -59,7 +60,6 @@ from tui_app.records import frozen, like
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
 from tui_app.tool_specs import FILE_LOOKERS, PLAN
-from tui_app.wires.library import OutermostCapability
 
 # Calls of one answer that nobody has allowed yet, and which of them is asked about next.
 
@@ -85,6 +85,8 @@ class CallsAhead:
     """Shows an event."""
     watched: bool = False
     """Whether a user is there to see it; otherwise nothing waits."""
+    moved: Callable[[], None] = lambda: None
+    """Is called when the number of those that wait may have changed."""
     _held: dict[str, None] = field(default_factory=dict)
     _places: list[Place] = field(default_factory=list)
     _asked: Place | None = None
@@ -131,10 +133,11 @@ class CallsAhead:
         try:
             yield
         finally:
-            self.leave(place)
+            self._leave(place)
 
-    def arrive(self, call: str, *, first: bool = False) -> Place:
-        """Take the place that was kept for a call, or the last one; wait for its ``turn``, then leave it.
+    @asynccontextmanager
+    async def turn(self, call: str, *, first: bool = False) -> AsyncIterator[None]:
+        """Wait in the place that was kept for a call, or the last one, until it is asked about.
 
         Args:
             call: Id of the call; may be empty.
@@ -146,19 +149,23 @@ class CallsAhead:
             self._places.insert(len(self._places) if kept is None else self._places.index(kept), place)
         place.turn = asyncio.get_running_loop().create_future()
         self._next()
-        return place
+        try:
+            await place.turn
+            yield
+        finally:
+            self._leave(place)
 
-    def leave(self, place: Place) -> None:
+    def judged(self, call: str) -> None:
+        if (kept := self._kept(call)) is not None:
+            self._leave(kept)
+
+    def _leave(self, place: Place) -> None:
         """Give a place up; the one behind it may be next."""
         if place is self._asked:
             self._asked = None
         if place in self._places:
             self._places.remove(place)
         self._next()
-
-    def judged(self, call: str) -> None:
-        if (kept := self._kept(call)) is not None:
-            self.leave(kept)
 
     def _kept(self, call: str) -> Place | None:
         return next((each for each in self._places if call and each.call == call and each.turn is None), None)
@@ -169,6 +176,7 @@ class CallsAhead:
             self._asked = place
             if not place.turn.done():
                 place.turn.set_result(None)
+        self.moved()
 
     def _tell(self) -> None:
         self.report(ApprovalsAhead(call_ids=tuple(self._held)))
@@ -224,14 +232,15 @@ class Approvals:
     """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
     repeated: Callable[[str], str] = lambda _call: ""
     """What a call does that was done before, by its id; empty for nothing."""
-    _asked: "dict[str, tuple[Action, asyncio.Future[Decision]]]" = field(default_factory=dict)
+    _asked: dict[str, Action] = field(default_factory=dict)
+    _answers: OpenQuestions[Decision] = field(default_factory=OpenQuestions)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
     _shown: ApprovalRequested | None = None
     _count: int = 0
 
     def __post_init__(self) -> None:
-        self.ahead = CallsAhead(self.report, self.attended)
+        self.ahead = CallsAhead(self.report, self.attended, self._recount)
 
     async def __call__(self, action: Action) -> str:
         why = await self.refusal(action)
@@ -268,19 +277,12 @@ class Approvals:
             self._note(action, "denied", "unattended", reason=verdict.because)
             return _NOBODY
         self.ahead.hold(action.call)
-        place = self.ahead.arrive(action.call, first=action.looks)
-        try:
-            self._recount()
-            if place.turn is not None:
-                await place.turn
+        async with self.ahead.turn(action.call, first=action.looks):
             # What was said of the call before this one may be a rule for this one.
             verdict = self.judged(action)
             if verdict.ruling != "ask":
                 return self._ruled(action, verdict)
             return await self._ask(action, verdict)
-        finally:
-            self.ahead.leave(place)
-            self._recount()
 
     def _recount(self) -> None:
         """Let the question that is shown say how many wait behind it."""
@@ -294,16 +296,12 @@ class Approvals:
         Returns:
             Whether it was waiting for that; every question is answered once.
         """
-        action, answer = self._asked.get(id, (None, None))
-        if action is None or answer is None or answer.done():
-            return False
-        answer.set_result(decision)
-        return True
+        return self._answers.answer(id, decision)
 
     def change_mode(self, mode: Mode) -> None:
         """Go on in another mode; what is asked about and needs no answer in it any more is decided."""
         self.mode = mode
-        for id, (action, _) in list(self._asked.items()):
+        for id, action in list(self._asked.items()):
             if self.judged(action).ruling != "ask":
                 self.decide(id, Decision("mode"))
 
@@ -330,10 +328,9 @@ class Approvals:
         by: DecidedBy = "guard" if verdict.guard else "rule" if verdict.rule else "mode"
         rule, why = (verdict.because, "") if verdict.rule else ("", verdict.because)
         if verdict.ruling == "allow":
-            if action.looks:
-                # Nothing was decided: it would have gone ahead without any rule.
-                return ""
-            self._note(action, "allowed", by, id=id, scope="rule", rule=rule, reason=why)
+            # What only looks would have gone ahead without any rule: nothing was decided.
+            if not action.looks:
+                self._note(action, "allowed", by, id=id, scope="rule", rule=rule, reason=why)
             return ""
         rule = self.guards[verdict.guard].words if verdict.guard else rule
         self._note(action, "denied", by, id=id, scope="rule", rule=rule, reason=why, guard=verdict.guard)
@@ -342,10 +339,9 @@ class Approvals:
     async def _ask(self, action: Action, verdict: Verdict) -> str:
         self._count += 1
         id = f"{action.call or action.tool}.{self._count}"
-        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self._asked[id] = (action, answer)
+        self._asked[id] = action
         pattern = "" if verdict.rule or verdict.guard else proposed_pattern(action, self.folder)
-        self._shown = like(
+        shown = self._shown = like(
             ApprovalRequested,
             action,
             id=id,
@@ -358,9 +354,8 @@ class Approvals:
             repeats=self.repeated(action.call),
             waiting=self.ahead.waiting,
         )
-        self.report(self._shown)
         try:
-            decision = await answer
+            decision = await self._answers.ask(id, lambda: self.report(shown))
         except asyncio.CancelledError:
             if not self.is_left:
                 self._note(action, "cancelled", "person", id=id)
@@ -387,32 +382,11 @@ class Approvals:
         return ""
 
     def _note(
-        self,
-        action: Action,
-        decision: ApprovalDecision,
-        by: DecidedBy,
-        *,
-        id: str = "",
-        scope: ApprovalScope = "once",
-        rule: str = "",
-        reason: str = "",
-        guard: int = 0,
+        self, action: Action, decision: ApprovalDecision, by: DecidedBy, *, id: str = "", **what: Any
     ) -> None:
         """Write a decision down, before anything comes of it."""
-        self.report(
-            like(
-                ApprovalDecided,
-                action,
-                id=id,
-                tool_call_id=action.call,
-                decision=decision,
-                by=by,
-                scope=scope,
-                rule=rule,
-                reason=reason,
-                guard=guard,
-            )
-        )
+        call = action.call
+        self.report(like(ApprovalDecided, action, id=id, tool_call_id=call, decision=decision, by=by, **what))
 
 
 def _first_stood(action: Action) -> str:
@@ -468,7 +442,7 @@ class Questions:
     """Whether a user sees the questions and can answer."""
     repeated: Callable[[str], str] = lambda _call: ""
     """What a call asks that was answered before, by its id; empty for nothing."""
-    _asked: "dict[str, asyncio.Future[str]]" = field(default_factory=dict)
+    _answers: OpenQuestions[str] = field(default_factory=OpenQuestions)
     _count: int = 0
 
     async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
@@ -486,17 +460,11 @@ class Questions:
         if not self.attended:
             self.report(asked)
             return NOBODY
-        place = self.ahead.arrive(call)
-        try:
-            if place.turn is not None:
-                await place.turn
-            self._asked[id] = asyncio.get_running_loop().create_future()
-            self.report(asked)
-            return await self._asked[id]
-        finally:
-            self._asked.pop(id, None)
-            self.ahead.leave(place)
-            self.report(QuestionClosed(id=id))
+        async with self.ahead.turn(call):
+            try:
+                return await self._answers.ask(id, lambda: self.report(asked))
+            finally:
+                self.report(QuestionClosed(id=id))
 
     def reply(self, id: str, text: str) -> bool:
         """Answer a question; an empty text is no answer.
@@ -505,18 +473,11 @@ class Questions:
             Whether it was waiting for that; every question is answered once.
         """
         answer = text.strip()[:_ANSWER_CHARS]
-        return self._tell(id, ANSWERED.format(answer) if answer else NO_ANSWER)
+        return self._answers.answer(id, ANSWERED.format(answer) if answer else NO_ANSWER)
 
     def postpone(self, id: str) -> bool:
         """Let the next prompt answer a question, where nothing else can; whether it was waiting for that."""
-        return self._tell(id, LATER)
-
-    def _tell(self, id: str, told: str) -> bool:
-        answer = self._asked.get(id)
-        if answer is None or answer.done():
-            return False
-        answer.set_result(told)
-        return True
+        return self._answers.answer(id, LATER)
 
 
 TO_SENDER = (
@@ -546,44 +507,38 @@ _NO_RESULT = (
 )
 
 
+@dataclass(eq=False)
 class ToolGate(AbstractCapability[Any]):
     """Lets only known tools run without a word, and of those what no rule asks about or denies.
 
     What pydantic-ai would have approved by the user passes the same gate, once.
-
-    Args:
-        gate: Decides about the others.
-        known: Names of the tools that ask for themselves, with what they would do or look at.
-        free: Names of those that only look, or keep notes: they go ahead unless a rule sets it.
-        ahead: Is told which calls have to be allowed, in the order of the answer.
     """
 
-    def __init__(
-        self,
-        gate: Gate,
-        known: Collection[str] = (),
-        *,
-        free: Collection[str] = (),
-        ahead: CallsAhead | None = None,
-    ) -> None:
-        self._gate, self._known, self._free = gate, frozenset(known), frozenset(free)
-        self._ahead = CallsAhead(lambda _: None) if ahead is None else ahead
-        self._let_through: set[Action] = set()
-        """Calls that may go ahead, and whose tool wants to hear that once more."""
+    gate: Gate
+    """Decides about the others."""
+    known: Collection[str] = ()
+    """Names of the tools that ask for themselves, with what they would do or look at."""
+    free: Collection[str] = ()
+    """Names of those that only look, or keep notes: they go ahead unless a rule sets it."""
+    ahead: CallsAhead = field(default_factory=lambda: CallsAhead(ignore))
+    """Is told which calls have to be allowed, in the order of the answer."""
+    _let_through: set[Action] = field(default_factory=set, init=False)
+    """Calls that may go ahead, and whose tool wants to hear that once more."""
 
     async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
         """No yes outlives its turn."""
-        self._ahead.restart()
-        return ToolGate(self._gate, self._known, free=self._free, ahead=self._ahead)
+        self.ahead.restart()
+        return replace(self)
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
         """Note what has to be allowed before any of it begins; whatever has a result is over."""
         match event:
             case FunctionToolCallEvent(part=call, args_valid=True):
-                if call.tool_name not in self._free and not (self._known & FILE_LOOKERS & {call.tool_name}):
-                    self._ahead.hold(call.tool_call_id)
+                looks = call.tool_name in FILE_LOOKERS and call.tool_name in self.known
+                if not looks and call.tool_name not in self.free:
+                    self.ahead.hold(call.tool_call_id)
             case FunctionToolResultEvent(part=part):
-                self._ahead.let(part.tool_call_id)
+                self.ahead.let(part.tool_call_id)
 
     async def wrap_tool_execute(
         self,
@@ -596,18 +551,18 @@ class ToolGate(AbstractCapability[Any]):
     ) -> Any:
         """Ask, and run the tool with the very arguments that were asked about."""
         if tool_def.tool_kind in _DESCRIBING:
-            self._ahead.let(call.tool_call_id)
+            self.ahead.let(call.tool_call_id)
             return await handler(args)
-        with self._ahead.begun(call.tool_call_id):
-            if call.tool_name in self._known:
+        with self.ahead.begun(call.tool_call_id):
+            if call.tool_name in self.known:
                 return await handler(args)
             asked = replace(call, args=args.said) if isinstance(args, ChangedArguments) else call
-            action = replace(_action(asked), looks=call.tool_name in self._free)
+            action = replace(_action(asked), looks=call.tool_name in self.free)
             if action in self._let_through and ctx.tool_call_approved:
                 self._let_through.discard(action)
-                self._ahead.judged(call.tool_call_id)
-                self._ahead.let(call.tool_call_id)
-            elif declined := await self._gate(action):
+                self.ahead.judged(call.tool_call_id)
+                self.ahead.let(call.tool_call_id)
+            elif declined := await self.gate(action):
                 return ToolDenied(declined)
             try:
                 return await handler(args)
@@ -630,7 +585,7 @@ class ToolGate(AbstractCapability[Any]):
             ModelRetry: if it must not run; the model reads why, and may answer in another way.
         """
         call = output_context.tool_call
-        if call is not None and output_context.has_function and (declined := await self._gate(_action(call))):
+        if call is not None and output_context.has_function and (declined := await self.gate(_action(call))):
             raise ModelRetry(declined)
         return await handler(output)
 
@@ -690,24 +645,14 @@ class ModeSwitch:
             return ACCEPTED
         return ""
 
+    async def tell(self, request: ModelRequestContext) -> None:
+        """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
 
-class ModeNotes(OutermostCapability):
-    """Tells the model of the mode, in one line behind the newest message, where it knows of another one.
-
-    What it knows is read off the view, so it is told again once a compaction has taken the line along.
-    """
-
-    def __init__(self, history: SessionHistory, approvals: Approvals) -> None:
-        self._history, self._approvals = history, approvals
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
+        What it knows is read off the view, so it is told again once a compaction has taken the line along.
+        """
         # The built-in search takes whatever is last for what it is asked.
-        if request_context.model.system in SEARCHING:
-            return request_context
-        history, mode = self._history, self._approvals.mode
-        known = (told for item in reversed(history.items()) if (told := mode_told(item.message)))
-        if mode != next(known, "ask"):
-            history.tell_model(ModeTold(text=mode_text(mode), mode=mode))
-        return request_context
+        if request.model.system in SEARCHING:
+            return
+        known = (told for item in reversed(self.history.items()) if (told := mode_told(item.message)))
+        if self.current != next(known, "ask"):
+            self.history.tell_model(ModeTold(text=mode_text(self.current), mode=self.current))

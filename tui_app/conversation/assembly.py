@@ -27,7 +27,7 @@ from tui_app.context.summaries.writer import Summariser
 from tui_app.context.user_text import beginning, one_line
 from tui_app.conversation.agent_sessions import AgentSessions
 from tui_app.conversation.agent_setup import AgentSetup
-from tui_app.conversation.approvals import ModeNotes, ModeSwitch
+from tui_app.conversation.approvals import ModeSwitch
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.background import Background
 from tui_app.conversation.budget import budget_of
@@ -42,12 +42,13 @@ from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.repeats import Repeats
+from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import make_tooling
 from tui_app.conversation.shell import UserShell, resume_tasks
-from tui_app.conversation.subagents import AgentNews, SubAgents
+from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
 from tui_app.conversation.telemetry import start_telemetry
@@ -169,6 +170,7 @@ class OpenSession:
         mode = opening.first_mode if not opening.session else opening.mode or chosen_mode(store, session)
         tooling = make_tooling(replace(opening, mode=mode), history, self.folder, compactor)
         approvals, diagnostics = tooling.approvals, tooling.diagnostics
+        modes = ModeSwitch(history, approvals)
         host.tasks = tooling.tasks
         self.guards = guards = Guards(history, approvals, tuple(map(parse_guard, opening.guards)))
         repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
@@ -187,7 +189,7 @@ class OpenSession:
             compactions=compactions,
             tooling=tooling,
             extras=extras,
-            before=[ModeNotes(history, approvals), *tooling.news, repeats],
+            before=[RequestHook(modes.tell), *tooling.news, repeats],
             # Diagnostics inside of what masks: servers quote files.
             around=[ToolHooks(hooks), *spans, MaskedResults(secrets), *filter(None, [diagnostics])],
         )
@@ -201,7 +203,8 @@ class OpenSession:
         host.agents = agents = SubAgents(sessions=sessions)
         guards.sent = agents.ledgers
         bus.listen(agents.note_told)
-        runner = replace(setup, senders=agents, before=[*setup.before, AgentNews(agents)]).runner(own)
+        before = [*setup.before, RequestHook(agents.tell_news)]
+        runner = replace(setup, senders=agents, before=before).runner(own)
         recorded = model if opening.passing else known
         models = ModelSwitch(history, shelf, text, compactions, extras.overhead, recorded)
         extras.measure = models.measure
@@ -246,7 +249,7 @@ class OpenSession:
             turns=turns,
             policies=PolicySwitch(history, compactions, settings),
             efforts=EffortSwitch(models, runner),
-            modes=ModeSwitch(history, approvals),
+            modes=modes,
             edits=ManualEdits(history, compactions, SummaryEdits(history, compactions)),
             shell=self.shell,
             bus=bus,

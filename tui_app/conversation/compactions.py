@@ -24,6 +24,7 @@ from tui_app.context.history import Proposal
 from tui_app.context.requests.pipeline import compact_at_turn_end
 from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.view import is_system
+from tui_app.conversation.answers import OpenQuestions
 from tui_app.conversation.session_history import SessionHistory, Subscription
 from tui_app.conversation.threads import log_defect
 from tui_app.conversation.work import Compact
@@ -61,7 +62,7 @@ class Reviews:
     """Shows an event."""
     mode: ReviewMode = "never"
     """Which compactions wait for a decision. Stays so where nobody is there to decide."""
-    _asked: dict[str, "asyncio.Future[str | Refocus | Attempt | None]"] = field(default_factory=dict)
+    _answers: OpenQuestions[str | Refocus | Attempt | None] = field(default_factory=OpenQuestions)
 
     def of(self, trigger: Trigger) -> "Reviews | None":
         """Whoever decides on a summary of that trigger; None applies it as it is written."""
@@ -72,24 +73,17 @@ class Reviews:
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
         done, part = proposal.complete, proposal.message.parts[0]
         assert isinstance(part, CompactionPart)
-        answer: asyncio.Future[str | Refocus | Attempt | None] = asyncio.get_running_loop().create_future()
-        self._asked[done.job] = answer
-        self.report(
-            like(
-                CompactionProposed,
-                done,
-                problem=problem,
-                messages_leave=len(proposal.left),
-                messages_stay=done.messages_before - len(proposal.left),
-                in_files=proposal.in_files,
-                facts_lost=sum(fact.state == "lost" for fact in done.facts),
-                passages=tuple(by_origin(str(part.content or ""), part.metadata)),
-            )
+        shown = like(
+            CompactionProposed,
+            done,
+            problem=problem,
+            messages_leave=len(proposal.left),
+            messages_stay=done.messages_before - len(proposal.left),
+            in_files=proposal.in_files,
+            facts_lost=sum(fact.state == "lost" for fact in done.facts),
+            passages=tuple(by_origin(str(part.content or ""), part.metadata)),
         )
-        try:
-            return await answer
-        finally:
-            del self._asked[done.job]
+        return await self._answers.ask(done.job, lambda: self.report(shown))
 
     def ask_about(self, mode: ReviewMode) -> None:
         """Say which summaries the user wants to see before they are applied: there is a user to decide."""
@@ -106,11 +100,7 @@ class Reviews:
         Returns:
             Whether the job was waiting for it.
         """
-        answer = self._asked.get(job)
-        if answer is None or answer.done():
-            return False
-        answer.set_result(summary)
-        return True
+        return self._answers.answer(job, summary)
 
 
 _log = logging.getLogger(__name__)

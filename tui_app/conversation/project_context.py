@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
-from pydantic_ai import RunContext
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
@@ -58,7 +56,6 @@ from tui_app.settings.spec import ExploreSettings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 from tui_app.trust import trust_in
 from tui_app.usage import Breakdown
-from tui_app.wires.library import OutermostCapability
 
 DATE_VARIABLE = "SOURCE_DATE_EPOCH"
 """Seconds since the epoch that stand for now, by the convention of reproducible builds."""
@@ -193,8 +190,8 @@ class SkillsInUse:
 # in a message of their own behind the result, so that the beginning of every request stays as it is.
 
 
-@dataclass(kw_only=True, eq=False)
-class FolderReader(OutermostCapability):
+@dataclass(kw_only=True, slots=True)
+class FolderReader:
     """Gives one conversation the instructions of the folders it comes to, each file once."""
 
     history: SessionHistory
@@ -223,13 +220,11 @@ class FolderReader(OutermostCapability):
             case FolderInstructions(path=path) if self._told is not None:
                 self._told[record.seq] = path
 
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
+    async def tell(self, _request: object) -> None:
         """Put the instructions of folders that were come to behind the newest message of the view."""
         touched, self._touched = self._touched, []
         if not touched or not self.project.follows:
-            return request_context
+            return
         folders = await asyncio.to_thread(self._folders, touched)
         version, looked = self._looked
         if version != self.history.version:
@@ -237,7 +232,7 @@ class FolderReader(OutermostCapability):
             looked = set()
         self._looked = self.history.version, looked | folders.keys()
         if not folders.keys() - looked:
-            return request_context
+            return
         known = [file.real for file in self.project.files if file.real]
         told = {*self.in_view().values()}
         for file in await asyncio.to_thread(self._read, folders, known):
@@ -248,7 +243,6 @@ class FolderReader(OutermostCapability):
                 self.history.tell_model(FolderInstructions(text=text, path=file.path))
             if file.problem:
                 self.history.append(Notice(text=file.problem))
-        return request_context
 
     def in_view(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
@@ -320,7 +314,7 @@ _MOST_WORDS = 50
 # What every request of a conversation carries beside its messages: instructions and tool definitions.
 
 
-class RequestOverhead(OutermostCapability):
+class RequestOverhead:
     """As far as it is known: what was put together at the start, then what the last request really held.
 
     Tools may come and go, and those of another agent are known only then.
@@ -357,12 +351,10 @@ class RequestOverhead(OutermostCapability):
         system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        parameters = request_context.model_request_parameters
+    async def note(self, request: ModelRequestContext) -> None:
+        """Note what a request really holds."""
+        parameters = request.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]
         apart = self.project(), self.servers(), self.surroundings()
         self.instructions = "\n\n".join(part for part in parts if part not in apart)
         self.tools = sent_tools(parameters)
-        return request_context

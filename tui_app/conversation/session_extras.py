@@ -1,6 +1,5 @@
 """What every request of a conversation carries beside its messages, and what can be done with it."""
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
+from tui_app.conversation.answers import OpenQuestions
 from tui_app.conversation.attachments import AttachedFile, NamedPath, attached_bytes
 from tui_app.conversation.file_snapshots import FilesOnDisk
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
@@ -63,7 +63,6 @@ class Extras:
         left_out: That the folder is not trusted, and what does not count for that; empty where all does.
         restarts: By server, how often it was started again as far as that was told.
         told: By server, what was said of it last.
-        questions: Questions of servers that wait for the user, by id.
         defer_above: Share of the window above which tools of servers are found by searching; 0 for never.
         attended: Whether there is a user who can be asked.
         language_servers: Those that were started, in words.
@@ -86,7 +85,7 @@ class Extras:
         self.own: Sequence[ToolDefinition] = ()
         self.attended, self.masked = opening.attended, opening.secrets().masked
         self.restarts, self.told = dict[str, int](), dict[str, str]()
-        self.questions = dict[str, asyncio.Future[dict[str, Any] | None]]()
+        self._answers = OpenQuestions[dict[str, Any] | None]()
         self.language_servers: Callable[[], tuple[str, ...]] = tuple
         self.measure: Callable[[], object] | None = None
         self.workspace = Workspace(
@@ -174,20 +173,12 @@ class Extras:
             )
             return None
         id = f"{server}-{len(self.told)}-{time.monotonic_ns()}"
-        answer: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
-        self.questions[id] = answer
-        try:
-            self.history.append(
-                ServerAsked(id=id, server=server, message=shown, schema=json.dumps(schema)[:SCHEMA_CHARS])
-            )
-            return await answer
-        finally:
-            self.questions.pop(id, None)
+        asked = ServerAsked(id=id, server=server, message=shown, schema=json.dumps(schema)[:SCHEMA_CHARS])
+        return await self._answers.ask(id, lambda: self.history.append(asked))
 
     def answer(self, id: str, values: dict[str, Any] | None) -> None:
         """Answer a question of a server; None declines it. One that waits no more is left alone."""
-        if (waiting := self.questions.get(id)) is not None and not waiting.done():
-            waiting.set_result(values)
+        self._answers.answer(id, values)
 
     async def resource(self, mention: str) -> "AttachedFile | NamedPath | None":
         """The resource of a server that a prompt names; None where it names none."""

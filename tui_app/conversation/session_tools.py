@@ -34,8 +34,9 @@ from tui_app.conversation.approvals import (
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
+from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.shell import TaskNews
+from tui_app.conversation.shell import tell_tasks
 from tui_app.events import (
     ApprovalDecided,
     Record,
@@ -71,7 +72,7 @@ class Tooling:
     """By which the model asks for a compaction; None in read-only mode."""
     tasks: BackgroundTasks | None = None
     """Background commands; None in read-only mode."""
-    news: tuple[TaskNews, ...] = ()
+    news: tuple[RequestHook, ...] = ()
     """Tells the model which of them have ended."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
     """By the id of its call, what a command had printed that was stopped."""
@@ -206,7 +207,7 @@ def make_tooling(
         context,
         tasks,
         # Of a sub-agent's commands the session that has sent it is told.
-        () if lender is not None else (TaskNews(tasks, history),),
+        () if lender is not None else (RequestHook(partial(tell_tasks, tasks, history)),),
         cut_short,
         command,
         (ProviderSearch(),) if settings.web_search else (),

@@ -7,10 +7,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-from pydantic_ai import RunContext
-from pydantic_ai.models import ModelRequestContext
 
 from tui_app.agent.tools.command_tool import command_result
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
@@ -32,7 +28,6 @@ from tui_app.events import (
     how_it_ended,
 )
 from tui_app.processes import NotStarted
-from tui_app.wires.library import OutermostCapability
 
 INTERRUPTED = "Interrupted: the program ended first."
 
@@ -127,25 +122,14 @@ class UserShell:
 # Background commands of a conversation: what the model is told of them, and what became of them.
 
 
-class TaskNews(OutermostCapability):
-    """Tells the model, behind the newest message, which background commands have ended.
+async def tell_tasks(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
+    """Tell the model, behind the newest message, which background commands have ended.
 
-    Args:
-        tasks: The background commands.
-        history: Where the line is written down.
+    The user is asked about what they made that programs obey.
     """
-
-    def __init__(self, tasks: BackgroundTasks, history: SessionHistory) -> None:
-        self._tasks, self._history = tasks, history
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """Ask about what they made that programs obey, and write down what there is to tell."""
-        await self._tasks.ask_about_made()
-        if news := self._tasks.take_news():
-            self._history.tell_model(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
-        return request_context
+    await tasks.ask_about_made()
+    if news := tasks.take_news():
+        history.tell_model(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
 
 
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:

@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
-from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse, ToolCallPart
-from pydantic_ai.models import ModelRequestContext
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.prompts import PROMPTS
@@ -50,7 +47,6 @@ from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_
 from tui_app.settings.spec import ExploreSettings
 from tui_app.text import count, words_of
 from tui_app.tool_specs import AGENTS
-from tui_app.wires.library import OutermostCapability
 
 AT_ONCE = 4
 """Sub-agents of one session that may work at the same time; more wait for their turn."""
@@ -302,6 +298,12 @@ class SubAgents:
         known = self._view() if ended else frozenset()
         new = [each for each in ended if not (each.claimed or known & {*each.told, *each.read})]
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
+
+    async def tell_news(self, _request: object) -> None:
+        """Tell the model, behind the newest message, which of them in the background have ended."""
+        if news := self.news():
+            told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
+            self.history.tell_model(told)
 
     def _view(self) -> frozenset[int]:
         return frozenset(head.seq for head in self.history.view.each_held())
@@ -559,18 +561,3 @@ class SubAgents:
 def _fresh(ended: SubAgentEnd) -> int:
     """Tokens less what came from a cache."""
     return ended.input_tokens - ended.cache_read_tokens + ended.output_tokens
-
-
-class AgentNews(OutermostCapability):
-    """Tells the model, behind the newest message, which sub-agents in the background have ended."""
-
-    def __init__(self, agents: SubAgents) -> None:
-        self._agents = agents
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        if news := self._agents.news():
-            told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
-            self._agents.history.tell_model(told)
-        return request_context
