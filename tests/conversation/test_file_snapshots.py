@@ -32,7 +32,7 @@ def last_restored(opened: OpenSession) -> tuple[int, FilesRestored]:
 
 
 async def fates(opened: OpenSession, to: int) -> dict[str, str]:
-    return {file.path: file.fate for file in await opened.conversation.tooling.files.outlook(to)}
+    return {each.file.path: each.fate for each in await opened.conversation.tooling.files.outlook(to)}
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:

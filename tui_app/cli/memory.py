@@ -2,7 +2,6 @@
 
 import argparse
 import sqlite3
-import time
 from dataclasses import asdict, replace
 
 from tui_app.cli.command import (
@@ -150,10 +149,10 @@ def forget_entry(program: Program, board: ContextBoard, number: int, args: argpa
 
 def _tell_logs(program: Program, boards: BoardStore) -> None:
     """Write what has changed into the logs of the sessions it came from."""
-    from tui_app.conversation.memory_reader import BoardLog, LogOf
+    from tui_app.conversation.memory_reader import BoardLog
 
     with program.sessions(writing=True) as store:
-        BoardLog(boards, LogOf(store, time.time), store).tell()
+        BoardLog(boards, store).tell()
 
 
 def run_reading(program: Program, args: argparse.Namespace) -> int:

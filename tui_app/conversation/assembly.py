@@ -37,7 +37,7 @@ from tui_app.conversation.goals import Goals, goal_additions
 from tui_app.conversation.guards import Guards, parse_guard
 from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
 from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory import remembering_of
+from tui_app.conversation.memory import SessionMemory
 from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
@@ -210,7 +210,8 @@ class OpenSession:
         extras.measure = models.measure
         if diagnostics is not None:
             extras.language_servers = diagnostics.found.statuses
-        self.remembering = remembering_of(opening, history, writers, bus)
+        self.remembering = SessionMemory(opening, history, writers)
+        bus.listen(self.remembering.on_record)
         self.turns = turns = Turns(
             history=history,
             queue=queue,
@@ -231,7 +232,7 @@ class OpenSession:
             hooks=hooks,
             goals=self.goals,
             resource=extras.resource,
-            deliver=self.remembering.inbox.deliver,
+            deliver=self.remembering.deliver,
         )
         self.shell = UserShell(
             history=history,

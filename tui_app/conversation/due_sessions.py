@@ -1,22 +1,18 @@
 """The sessions that wait to be read for their boards, read without a screen and without opening them."""
 
 import asyncio
-import logging
-import time
 from collections.abc import AsyncIterator, Sequence
 
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.conversation.boards import boards_in, lock_of, own_scope
-from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
+from tui_app.conversation.memory_reader import BoardLog, SessionReader
 from tui_app.conversation.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.records import frozen
-from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.lock import WriterLock
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import MemorySettings
-
-_log = logging.getLogger(__name__)
 
 
 @frozen
@@ -54,7 +50,7 @@ async def read_sessions(
         sqlite3.Error: if the file cannot be used.
     """
     boards = boards_in(opening.database)
-    telling = BoardLog(boards, LogOf(store, time.time), store)
+    telling = BoardLog(boards, store)
     due = {each.session: each for each in boards.due()}
     with WriterLock(lock_of(opening.paths)):
         telling.tell()
@@ -79,9 +75,6 @@ async def read_sessions(
             )
             done = await reader.consolidate(info, scope, opening.model)
             if done is not None:
-                try:
-                    telling.append(info.id, done)
-                except SessionLocked as who:
-                    _log.info("%s was opened in %s while it was read", info.id, who)
+                telling.note(info.id, done)
             boards.done(info.id, 0, asked=None if asked is None else asked.asked)
             yield Reading(info.id, done)

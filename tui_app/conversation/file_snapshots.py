@@ -32,7 +32,7 @@ from tui_app.events import (
     data_of,
 )
 from tui_app.files import MayRead, anything
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.session.event_heads import Head
 from tui_app.session.model_state import newest_records
 from tui_app.session.store import SessionStore
@@ -44,25 +44,13 @@ FileFate = Literal["restore", "remove", "same", "changed", "lost"]
 as it was; or others have changed it since; or its old content was not kept."""
 
 
-@frozen(kw_only=True)
+@frozen
 class FileOutlook:
     """What would become of one file."""
 
-    path: str
+    file: RestoredFile
+    """What it is thought to hold, and would hold."""
     fate: FileFate
-    target: str
-    """SHA-256 of what it would hold; empty for no file."""
-    mode: int = 0
-
-
-@frozen
-class _Step:
-    """One change of one file, by the log."""
-
-    path: str
-    before: str
-    after: str
-    mode: int
 
 
 @dataclass(slots=True)
@@ -92,8 +80,11 @@ class FileKeeper:
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
         """What would become of the files that tools changed since a prompt; nothing is changed."""
-        targets = first_and_last(file_steps(self.history.store, self.history.session, to))
-        return await asyncio.to_thread(lambda: [self._fate(*each) for each in targets])
+        return await self._outlook(file_steps(self.history.store, self.history.session, to))
+
+    async def _outlook(self, steps: Iterable[RestoredFile]) -> Sequence[FileOutlook]:
+        back = [replace(each, before=each.after, after=each.before) for each in taken_together(steps)]
+        return await asyncio.to_thread(lambda: [FileOutlook(each, self._fate(each)) for each in back])
 
     async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
         """Let files hold what they held before a prompt; one event, or None where nothing was to be done.
@@ -119,9 +110,7 @@ class FileKeeper:
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
             return None
-        steps = [_Step(file.path, file.before, file.after, file.mode) for file in step.files]
-        files = await asyncio.to_thread(lambda: [self._fate(*each) for each in first_and_last(steps)])
-        return await self._apply(seq, files, overwrite=False, undo=True)
+        return await self._apply(seq, await self._outlook(step.files), overwrite=False, undo=True)
 
     async def merge(self, work: Merge) -> None:
         """Bring in the brief and the files of a branch.
@@ -159,8 +148,7 @@ class FileKeeper:
             now = checksum(self._read(file.path))
         except (ToolProblem, OSError):
             return False
-        outlook = FileOutlook(path=file.path, fate="restore", target=file.after, mode=file.mode)
-        return now == file.after or (now == file.before and self._put_back(outlook) is not None)
+        return now == file.after or (now == file.before and self._put_back(file) is not None)
 
     async def finish(self) -> None:
         """Bring to its end what a killed process has begun: a merge, or taking one back.
@@ -194,15 +182,14 @@ class FileKeeper:
         self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
     ) -> FilesRestored | None:
         wanted = {"restore", "remove", "changed"} if overwrite else {"restore", "remove"}
-        skipped = [file.path for file in files if file.fate in {"changed", "lost"} - wanted]
+        skipped = [each.file.path for each in files if each.fate in {"changed", "lost"} - wanted]
         done: list[RestoredFile] = []
-        for file in files:
-            if file.fate in wanted:
-                restored = await on_thread(lambda file=file: self._put_back(file))  # type: ignore[misc]
-                if restored is None:
-                    skipped.append(file.path)
-                else:
-                    done.append(restored)
+        for file in (each.file for each in files if each.fate in wanted):
+            restored = await on_thread(lambda file=file: self._put_back(file))  # type: ignore[misc]
+            if restored is None:
+                skipped.append(file.path)
+            else:
+                done.append(restored)
         # That a step was taken back is said also where nothing was left to do: it is not begun again.
         if not done and not skipped and not undo:
             return None
@@ -210,24 +197,23 @@ class FileKeeper:
         self.history.append(event)
         return event
 
-    def _fate(self, path: str, target: str, expected: str, mode: int) -> FileOutlook:
+    def _fate(self, file: RestoredFile) -> FileFate:
         try:
-            now = checksum(self._read(path))
+            now = checksum(self._read(file.path))
         except (ToolProblem, OSError):
             now = "unreadable"
-        fate: FileFate = "restore" if target else "remove"
-        if now == target:
-            fate = "same"
-        elif target and self.kept.get(target) is None:
-            fate = "lost"
-        elif now != expected:
-            fate = "changed"
-        return FileOutlook(path=path, fate=fate, target=target, mode=mode)
+        if now == file.after:
+            return "same"
+        if file.after and self.kept.get(file.after) is None:
+            return "lost"
+        if now != file.before:
+            return "changed"
+        return "restore" if file.after else "remove"
 
-    def _put_back(self, file: FileOutlook) -> RestoredFile | None:
+    def _put_back(self, file: RestoredFile) -> RestoredFile | None:
         """Change one file, its present bytes kept before; None where it could not be done."""
-        data = self.kept.get(file.target) if file.target else None
-        if file.target and data is None:
+        data = self.kept.get(file.after) if file.after else None
+        if file.after and data is None:
             return None
         try:
             real = self.workspace.writable(file.path)
@@ -237,7 +223,7 @@ class FileKeeper:
             put_bytes(self.workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
         except (ToolProblem, OSError):
             return None
-        return RestoredFile(path=file.path, before=checksum(now), after=file.target, mode=file.mode)
+        return replace(file, before=checksum(now))
 
     def _read(self, path: str) -> bytes | None:
         real = self.workspace.writable(path)
@@ -249,26 +235,26 @@ class FileKeeper:
 
 def merged_files(event: BranchMerged) -> list[RestoredFile]:
     """The files that a merge takes over, as a step of the log."""
-    return [RestoredFile(path=f.path, before=f.before, after=f.after, mode=f.mode) for f in event.taken]
+    return [like(RestoredFile, file) for file in event.taken]
 
 
-def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[_Step]:
+def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[RestoredFile]:
     """What tools and restorings changed in a session from a log number on, in order."""
     newest = newest_records(store, session, FileChanged, FilesRestored)
     for record in [*takewhile(lambda record: record.seq >= first, newest)][::-1]:
         match record.data:
-            case FileChanged(path=path, before=before, after=after, mode=mode):
-                yield _Step(path, before, after, mode)
+            case FileChanged() as changed:
+                yield like(RestoredFile, changed)
             case FilesRestored(files=files):
-                yield from (_Step(each.path, each.before, each.after, each.mode) for each in files)
+                yield from files
 
 
-def first_and_last(steps: Iterable[_Step]) -> list[tuple[str, str, str, int]]:
-    """Path, what it held first, what it should hold now, and its rights at first; a row for each file."""
+def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
+    """For each file one step from what it held first, with its rights then, to what it was given last."""
     every = list(steps)
     first = {step.path: step for step in reversed(every)}
     last = {step.path: step.after for step in every}
-    return [(path, first[path].before, after, first[path].mode) for path, after in last.items()]
+    return [replace(first[path], after=after) for path, after in last.items()]
 
 
 def standing(steps: Sequence[Head]) -> list[int]:

@@ -6,15 +6,14 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.conversation.boards import boards_in, lock_of, session_scope
-from tui_app.conversation.memory_reader import BoardLog, LogOf, SessionReader
+from tui_app.conversation.memory_reader import BoardLog, SessionReader
 from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import (
     BranchMerged,
@@ -22,7 +21,6 @@ from tui_app.events import (
     MemoryConsolidated,
     MemoryInbox,
     Notice,
-    Payload,
     Record,
     ShellResult,
     TurnEnd,
@@ -31,16 +29,15 @@ from tui_app.events import (
 from tui_app.memory.board import Added, ContextBoard, rank
 from tui_app.memory.entries import KINDS, PERSON, Draft, Due, Entry
 from tui_app.memory.scope import Scope
-from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
-from tui_app.records import frozen
-from tui_app.session.database import Database, open_store
+from tui_app.records import frozen, like
+from tui_app.session.database import open_store
 from tui_app.session.event_heads import CARRYING
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.model_state import excluded_in
-from tui_app.session.store import SessionDeleted, SessionInfo, SessionNotFound, is_session_id
-from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import MemorySettings
+from tui_app.session.store import SessionInfo, SessionNotFound
+from tui_app.session.workspace import SessionFolder, is_session_id
+from tui_app.settings.spec import memory_settings
 
 # The message that gives a new session the board: what has room, never in words that pass for the user's.
 
@@ -108,22 +105,59 @@ def _line(entry: Entry) -> str:
     return f"- {entry.text}{source}"
 
 
-# Giving a new session the board of its repository: one message, in front of the first prompt, once.
+# The context board and an open session: it asks to be read, reads others, and lets the user edit.
 
 _log = logging.getLogger(__name__)
 _SHARE = 20
 """One part in so many of the window is what the board takes at most."""
+MOMENT_S = 0.75
+"""Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
+_SHORT = 1_000
+"""Events of a session that can be read in a moment."""
+_TRIES = 3
+"""Times a session is begun before it is given up: it may be what killed the program."""
+_LOOKS, _BETWEEN_S = 3, 2.0
+"""Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
+NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
+OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
+RUNNING = "The context board is already being updated."
 
 
-@dataclass(slots=True)
-class BoardInbox:
-    """Delivers its board to one session."""
+class SessionMemory:
+    """The memory of one open session. All methods belong to the conversation's loop.
 
-    history: SessionHistory
-    boards: BoardStore
-    database: Database
-    cwd: Path
-    settings: MemorySettings
+    Args:
+        opening: Which session.
+        history: Its view.
+        writers: Know the models, and who watches requests.
+    """
+
+    def __init__(self, opening: Opening, history: SessionHistory, writers: SummaryWriters) -> None:
+        self.history, self.cwd, self.paths = history, opening.cwd, opening.paths
+        self.settings, self.database = memory_settings(opening.settings.memory), opening.database
+        self.boards = boards_in(opening.database)
+        self.telling = BoardLog(self.boards, history.store, history.session, history.append)
+        self.reader = SessionReader(
+            self.boards,
+            opening.database,
+            writers.shelf,
+            writers.text,
+            self.settings,
+            opening.settings.summary_timeout_s,
+            writers.observers,
+            told=self.telling.tell,
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._by_hand: asyncio.Task[None] | None = None
+        self._reading = asyncio.Lock()
+
+    def board(self) -> ContextBoard:
+        """The board of the session as it is now; its branch may have changed since the session began."""
+        return ContextBoard(self.boards, self._scope(), self.settings.max_entries)
+
+    def _scope(self) -> Scope:
+        info = self.history.store.info(self.history.session)
+        return session_scope(self.boards, self.database, info, self.cwd)
 
     async def deliver(self) -> None:
         """Put the board in front of the first prompt.
@@ -172,50 +206,6 @@ class BoardInbox:
         )
         self.history.append(said, message)
 
-
-# The context board and an open session: it asks to be read, reads others, and lets the user edit.
-
-MOMENT_S = 0.75
-"""Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
-_SHORT = 1_000
-"""Events of a session that can be read in a moment."""
-_TRIES = 3
-"""Times a session is begun before it is given up: it may be what killed the program."""
-_LOOKS, _BETWEEN_S = 3, 2.0
-"""Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
-NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
-OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
-RUNNING = "The context board is already being updated."
-
-
-@dataclass(slots=True)
-class SessionMemory:
-    """The memory of one open session. All methods belong to the conversation's loop."""
-
-    history: SessionHistory
-    boards: BoardStore
-    inbox: BoardInbox
-    reader: SessionReader
-    telling: BoardLog
-    lock: Path
-    """Held while any session is read, by one program at a time."""
-    folder: Callable[[str], SessionFolder]
-    """The folder of a session, by its id."""
-    cwd: Path
-    settings: MemorySettings
-    now: Callable[[], float] = time.time
-    _task: "asyncio.Task[None] | None" = None
-    _by_hand: "set[asyncio.Task[None]]" = field(default_factory=set)
-    _reading: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def board(self) -> ContextBoard:
-        """The board of the session as it is now; its branch may have changed since the session began."""
-        return ContextBoard(self.boards, self._scope(), self.settings.max_entries, self.now)
-
-    def _scope(self) -> Scope:
-        info = self.history.store.info(self.history.session)
-        return session_scope(self.boards, self.reader.database, info, self.cwd)
-
     def on_record(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
@@ -225,13 +215,7 @@ class SessionMemory:
         if sum(1 for _ in islice(prompts, fewest)) >= fewest:
             try:
                 scope = self._scope()
-                due = Due(
-                    session=self.history.session,
-                    repository=scope.repository,
-                    branch=scope.branch,
-                    asked=self.now(),
-                )
-                self.boards.want(due)
+                self.boards.want(like(Due, scope, session=self.history.session, asked=time.time()))
             except sqlite3.Error as error:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 
@@ -245,16 +229,13 @@ class SessionMemory:
         if not self.settings.enabled:
             self.history.refuse(OFF)
             return
-        if self._by_hand:
+        if self._by_hand is not None and not self._by_hand.done():
             self.history.refuse(RUNNING)
             return
-        task = asyncio.create_task(self._run(), name="memory by hand")
-        self._by_hand.add(task)
-        task.add_done_callback(self._by_hand.discard)
+        self._by_hand = asyncio.create_task(self._run(), name="memory by hand")
 
     async def settle(self) -> None:
-        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
-        if tasks:
+        if tasks := list(filter(None, (self._by_hand, self._task))):
             await asyncio.wait(tasks)
 
     async def leave(self) -> None:
@@ -282,7 +263,7 @@ class SessionMemory:
             _log.warning("the session cannot be read for the context board: %s", error)
 
     async def stop(self) -> None:
-        tasks = [*self._by_hand, *([self._task] if self._task is not None else [])]
+        tasks = list(filter(None, (self._by_hand, self._task)))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -351,7 +332,7 @@ class SessionMemory:
         for due in await asyncio.to_thread(self.boards.due):
             if due.session == self.history.session or not is_session_id(due.session):
                 continue
-            if self.history.store.holder(due.session, self.folder(due.session).lock_file):
+            if self.history.store.holder(due.session, self._lock_file(due.session)):
                 held = True
                 continue
             try:
@@ -376,13 +357,11 @@ class SessionMemory:
         if due.attempts >= _TRIES:
             self.boards.done(due.session, 0)
             reason = f"it was started {due.attempts} times and never finished"
-            self._log_to(
-                due.session, MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
-            )
+            failed = MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
+            self.telling.note(due.session, failed)
             return None
-        scope = Scope(repository=due.repository, branch=due.branch)
         try:
-            done = await self._consolidated(due.session, scope, begin=True)
+            done = await self._consolidated(due.session, like(Scope, due), begin=True)
         except asyncio.CancelledError:
             # Stopped in order: only attempts that took the program along count.
             self.boards.want(due)
@@ -394,24 +373,16 @@ class SessionMemory:
         self, session: str, scope: Scope, *, begin: bool = False
     ) -> MemoryConsolidated | None:
         async with self._reading:
-            lock = WriterLock(self.lock)
-            try:
+            with WriterLock(lock_of(self.paths)):
                 if begin:
                     self.boards.begun(session)
                 done = await self.reader.consolidate(self.history.store.info(session), scope)
                 if done is not None:
-                    self._log_to(session, done)
+                    self.telling.note(session, done)
                 return done
-            finally:
-                lock.release()
 
-    def _log_to(self, session: str, payload: Payload) -> None:
-        try:
-            self.telling.append(session, payload)
-        except SessionDeleted:
-            _log.info("%s was deleted while it was read", session)
-        except SessionLocked as who:
-            _log.info("%s was opened in %s while it was read", session, who)
+    def _lock_file(self, session: str) -> Path:
+        return SessionFolder.named(self.paths.sessions_dir, session).lock_file
 
 
 def outcome_text(done: MemoryConsolidated) -> str:
@@ -422,48 +393,3 @@ def outcome_text(done: MemoryConsolidated) -> str:
         return f"Memory: nothing new worth remembering, {by}{why}."
     off = f", {done.pruned} removed" if done.pruned else ""
     return f"Memory: {done.added} remembered{off}, {by}{why}. /memory shows the board."
-
-
-# Putting together what a conversation needs of the context board.
-
-
-def remembering_of(
-    opening: Opening,
-    history: SessionHistory,
-    writers: SummaryWriters,
-    bus: EventBus,
-) -> SessionMemory:
-    """Everything about memory of one conversation.
-
-    Args:
-        opening: Which session.
-        history: Its view.
-        writers: Know the models, and who watches requests.
-        bus: Where the end of each turn is heard.
-    """
-    settings, paths = MemorySettings(**opening.settings.memory), opening.paths
-    boards = boards_in(opening.database)
-    log = LogOf(history.store, time.time, history.session, history.append)
-    telling = BoardLog(boards, log, history.store)
-    remembering = SessionMemory(
-        history=history,
-        boards=boards,
-        inbox=BoardInbox(history, boards, opening.database, opening.cwd, settings),
-        reader=SessionReader(
-            boards,
-            opening.database,
-            writers.shelf,
-            writers.text,
-            settings,
-            opening.settings.summary_timeout_s,
-            writers.observers,
-            told=telling.tell,
-        ),
-        telling=telling,
-        lock=lock_of(paths),
-        folder=lambda session: SessionFolder.named(paths.sessions_dir, session),
-        cwd=opening.cwd,
-        settings=settings,
-    )
-    bus.listen(remembering.on_record)
-    return remembering

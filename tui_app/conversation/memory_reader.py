@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -14,6 +14,7 @@ from tui_app.agent.catalog import ModelShelf
 from tui_app.agent.errors import describe_error
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
+from tui_app.context.history import ignore
 from tui_app.context.view import Item
 from tui_app.events import (
     MemoryAdded,
@@ -192,14 +193,11 @@ class BoardLog:
     """
 
     boards: BoardStore
-    append: Callable[[str, Payload], object]
-    """Writes an event to a session's log.
-
-    Raises:
-        SessionDeleted: if it is no longer there.
-        SessionLocked: if another process writes it now.
-    """
     sessions: SessionStore
+    own: str = ""
+    """Id of the open session: what belongs there is shown as well."""
+    here: Callable[[Payload], object] = ignore
+    """Writes to the open session's log and shows it."""
 
     def tell(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
         """Write what no log holds yet.
@@ -221,6 +219,21 @@ class BoardLog:
                     told.append(payload)
         return told
 
+    def note(self, session: str, payload: Payload) -> None:
+        """Write down in a session's log what came of reading it, if that can be written now."""
+        try:
+            self._append(session, payload)
+        except SessionDeleted:
+            _log.info("%s was deleted while it was read", session)
+        except SessionLocked as who:
+            _log.info("%s was opened in %s while it was read", session, who)
+
+    def _append(self, session: str, payload: Payload) -> None:
+        if session == self.own:
+            self.here(payload)
+        else:
+            self.sessions.append(session, payload, None, time=time())
+
     def _is_told(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
         """Write a change, unless its log has it; whether nothing is left to be told."""
         if not log:
@@ -230,7 +243,7 @@ class BoardLog:
         if (payload.TYPE, entry) in known[log]:
             return True
         try:
-            self.append(log, payload)
+            self._append(log, payload)
         except SessionDeleted:
             return True  # its log is gone, and nobody looks for the event there
         except SessionLocked:
@@ -247,21 +260,3 @@ def payload_of(change: Change) -> Payload:
     if change.kind == "pruned":
         return like(MemoryPruned, entry, entry=entry.id, by=entry.pruned_by)
     return like(MemoryAdded, entry, entry=entry.id, source=entry.seq, source_session=entry.session)
-
-
-@dataclass(slots=True)
-class LogOf:
-    """Writes to the log of any session; what belongs to the open one is shown as well."""
-
-    sessions: SessionStore
-    now: Callable[[], float]
-    own: str = ""
-    """Id of the open session."""
-    here: Callable[[Payload], object] = field(default=lambda _: None)
-    """Writes to the open session's log and shows it."""
-
-    def __call__(self, session: str, payload: Payload) -> None:
-        if session == self.own:
-            self.here(payload)
-        else:
-            self.sessions.append(session, payload, None, time=self.now())

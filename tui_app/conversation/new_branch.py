@@ -5,8 +5,9 @@ from pathlib import Path
 
 from tui_app.agent.tools.edits import put_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.conversation.file_snapshots import file_steps, first_and_last
+from tui_app.conversation.file_snapshots import file_steps, taken_together
 from tui_app.conversation.open_request import Opening
+from tui_app.events import RestoredFile
 from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.records import frozen
@@ -65,7 +66,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         for half in store.sessions():
             if half.events < 2 and half.title == name and parent_of(store, half.id) == info.id:
                 store.delete(half.id)
-        steps = first_and_last(file_steps(store, info.id, at)) if at is not None else []
+        steps = taken_together(file_steps(store, info.id, at)) if at is not None else []
         kept = KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files)
         folder, note, trees = opening.cwd.resolve(), "", None
         try:
@@ -77,7 +78,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             folder.mkdir(parents=True, exist_ok=True)
             if answers(paths).get(str(root)) is True:
                 remember_trust(paths, top, True)
-            left = [step[0] for step in steps if not _put(Workspace(folder), kept, *step)]
+            left = [step.path for step in steps if not _put(Workspace(folder), kept, step)]
             note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
             trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
@@ -102,15 +103,15 @@ def _one_by_one(file: Path) -> WriterLock:
     return taken[0]
 
 
-def _put(workspace: Workspace, kept: KeptFiles, path: str, before: str, _now: str, mode: int) -> bool:
+def _put(workspace: Workspace, kept: KeptFiles, file: RestoredFile) -> bool:
     """Give a file of a branch what it held at a prompt; whether that is known and could be done."""
-    data = kept.get(before) if before else None
-    if Path(path).is_absolute() or (before and data is None):
+    data = kept.get(file.before) if file.before else None
+    if Path(file.path).is_absolute() or (file.before and data is None):
         return False
     try:
-        real = workspace.writable(path)
+        real = workspace.writable(file.path)
         now = real.read_bytes() if real.exists() else None
-        put_bytes(workspace, real, data, expected=now, mode=mode or None, shown=path)
+        put_bytes(workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
     except (ToolProblem, OSError):
         return False
     return True

@@ -16,7 +16,7 @@ from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of_bytes
 from tui_app.agent.tools.files import clip
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.context.secrets import mask_secrets
-from tui_app.conversation.file_snapshots import file_steps, first_and_last
+from tui_app.conversation.file_snapshots import file_steps, taken_together
 from tui_app.conversation.open_request import Opening
 from tui_app.events import UserMessage
 from tui_app.files import repository_root
@@ -94,7 +94,8 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
     kept = KeptFiles(SessionFolder(opening.paths.sessions_dir / opening.session).kept_files)
     found: dict[str, ChangedFile] = {}
     if store is not None and opening.session:
-        for path, before, _, _ in first_and_last(file_steps(store, opening.session)):
+        for step in taken_together(file_steps(store, opening.session)):
+            path, before = step.path, step.before
             now, problem = _read(workspace, path)
             old = kept.get(before) if before else None
             if before and old is None:

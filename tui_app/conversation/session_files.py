@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
@@ -30,96 +31,11 @@ from tui_app.records import frozen
 from tui_app.session.event_heads import STAGES, STAND_INS, Head
 from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 
-# Files of a session written anew from its log.
-
 _HISTORY = re.compile(r"(\d{3,})-before-compaction\.(?:md|json)")
 _CHECKPOINT = re.compile(r"(\d{3,})-.+\.md")
 _NEAR = 400
 """Characters behind a file's name in which its checksum is written."""
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
-
-
-@frozen
-class FileRestoration:
-    """Writes what can be made from the log of one session.
-
-    Attributes:
-        history: The session, loaded.
-    """
-
-    history: SessionHistory
-
-    def write(self, name: str) -> bool:
-        """Write a file of that name.
-
-        Args:
-            name: As the view or the index has it, without folders.
-
-        Returns:
-            Whether the log holds what belongs in it.
-
-        Raises:
-            OSError: if the disk refuses.
-            sqlite3.Error: if the log cannot be read.
-        """
-        archive = self.history.archive
-        if name == "index.md":
-            archive.folder.write_index(archive.standing(self.history.view.compactions))
-            return True
-        if match := _HISTORY.fullmatch(name):
-            return self._history(int(match[1]))
-        if match := _CHECKPOINT.fullmatch(name):
-            number = int(match[1])
-            record = self.history.store.record(self.history.session, archive.event_of(number))
-            if (done := data_of(record, CompactionComplete)) is None:
-                return False
-            archive.folder.write_checkpoint_file(name, number, done.title, done.summary)
-            return True
-        store, session = self.history.store, self.history.session
-        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
-            forms = store.message(session, head.seq) or ""
-            if name not in forms:
-                continue
-            places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
-            if places and places[0] < len(head.changes):
-                said = store.message(session, head.changes[places[0]][0]) or "null"
-                bodies = list(_texts(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
-                # The text with the checksum that is written beside its name, else the result itself.
-                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
-                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
-                text = [*fitting, *bodies, ""][0]
-                self.history.archive.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
-                return True
-        return False
-
-    def _history(self, number: int) -> bool:
-        """The view as it was in front of a compaction."""
-        now = self.history
-        record = now.store.record(now.session, now.archive.event_of(number))
-        # Of a compaction that another program did there never was one.
-        if record is None or not isinstance(record.data, CompactionComplete) or not record.data.history_path:
-            return False
-        then = SessionHistory(now.store, now.session, now.archive, now.counter, lambda _: None, now.model)
-        for head in self.history.store.heads(self.history.session):
-            if head.seq >= record.seq:
-                break
-            then.view.apply(head)
-        readable = self.history.archive.write_history(number, then.originals(then.items()))
-        for path in (readable, readable.with_suffix(".json")):
-            # As old as it was: the oldest go first where room is short.
-            os.utime(path, (record.time, record.time))
-        return True
-
-
-def _texts(message: ModelMessage) -> Iterator[str]:
-    """Results, and the texts that calls were given."""
-    for _, part in results_of(Item(0, message)):
-        if (text := result_text(part)) is not None:
-            yield file_text(part, text)
-    if isinstance(message, ModelResponse):
-        for call in message.parts:
-            if isinstance(call, ToolCallPart):
-                yield from (value for value in call.args_as_dict().values() if isinstance(value, str))
 
 
 _log = logging.getLogger(__name__)
@@ -216,11 +132,7 @@ class SessionFiles:
             OSError: if the disk refuses.
             sqlite3.Error: if the log cannot be read.
         """
-        missing = self.missing()
-        if not missing:
-            return []
-        restoring = FileRestoration(self.history)
-        return [name for name in missing if restoring.write(name)]
+        return [name for name in self.missing() if self._write(name)]
 
     def restore_histories(self) -> list[str]:
         """Write also those histories anew that the view does not point to, newest first, within the limit.
@@ -232,12 +144,12 @@ class SessionFiles:
             OSError: if the disk refuses.
             sqlite3.Error: if the log cannot be read.
         """
-        restoring, written = FileRestoration(self.history), list[str]()
+        written = list[str]()
         for number in range(self.history.archive.compactions, 0, -1):
             names = _whole(f"{number:03d}-before-compaction")
             paths = [self.folder.conversation_history / name for name in names]
             gone = [path for path in paths if not path.is_file()]
-            if not gone or not restoring.write(names[0]):
+            if not gone or not self._write(names[0]):
                 continue
             if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
                 # This one, and all that are older, had to make room before.
@@ -307,6 +219,76 @@ class SessionFiles:
     def _texts(self, events: Iterable[int]) -> Iterator[str]:
         for seq in events:
             yield self.history.store.message(self.history.session, seq) or ""
+
+    def _write(self, name: str) -> bool:
+        """Write a file of that name anew from the log.
+
+        Args:
+            name: As the view or the index has it, without folders.
+
+        Returns:
+            Whether the log holds what belongs in it.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        archive, store, session = self.history.archive, self.history.store, self.history.session
+        if name == "index.md":
+            self.folder.write_index(archive.standing(self.history.view.compactions))
+            return True
+        if match := _HISTORY.fullmatch(name):
+            return self._history(int(match[1]))
+        if match := _CHECKPOINT.fullmatch(name):
+            number = int(match[1])
+            done = data_of(store.record(session, archive.event_of(number)), CompactionComplete)
+            if done is None:
+                return False
+            self.folder.write_checkpoint_file(name, number, done.title, done.summary)
+            return True
+        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
+            forms = store.message(session, head.seq) or ""
+            if name not in forms:
+                continue
+            places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
+            if places and places[0] < len(head.changes):
+                said = store.message(session, head.changes[places[0]][0]) or "null"
+                bodies = list(_bodies(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
+                # The text with the checksum that is written beside its name, else the result itself.
+                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
+                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
+                text = [*fitting, *bodies, ""][0]
+                self.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
+                return True
+        return False
+
+    def _history(self, number: int) -> bool:
+        """The view as it was in front of a compaction."""
+        now = self.history
+        record = now.store.record(now.session, now.archive.event_of(number))
+        done = data_of(record, CompactionComplete)
+        # Of a compaction that another program did there never was one.
+        if record is None or done is None or not done.history_path:
+            return False
+        then = SessionHistory(now.store, now.session, now.archive, now.counter, lambda _: None, now.model)
+        for head in takewhile(lambda head: head.seq < record.seq, now.store.heads(now.session)):
+            then.view.apply(head)
+        readable = now.archive.write_history(number, then.originals(then.items()))
+        for path in (readable, readable.with_suffix(".json")):
+            # As old as it was: the oldest go first where room is short.
+            os.utime(path, (record.time, record.time))
+        return True
+
+
+def _bodies(message: ModelMessage) -> Iterator[str]:
+    """Results, and the texts that calls were given."""
+    for _, part in results_of(Item(0, message)):
+        if (text := result_text(part)) is not None:
+            yield file_text(part, text)
+    if isinstance(message, ModelResponse):
+        for call in message.parts:
+            if isinstance(call, ToolCallPart):
+                yield from (value for value in call.args_as_dict().values() if isinstance(value, str))
 
 
 def _names(texts: Iterable[str]) -> Iterator[str]:

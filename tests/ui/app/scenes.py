@@ -29,6 +29,7 @@ from tui_app.events import (
     MergedFile,
     QuestionAsked,
     Record,
+    RestoredFile,
     SessionRewind,
 )
 from tui_app.session.importers.places import LocalTranscript
@@ -439,9 +440,9 @@ VIEW = ApprovalsView(
 
 
 FILES = [
-    FileOutlook(path="ferry/import.py", fate="restore", target="a"),
-    FileOutlook(path="ferry/holidays.py", fate="remove", target=""),
-    FileOutlook(path="README.md", fate="changed", target="b"),
+    FileOutlook(RestoredFile(path="ferry/import.py", after="a"), "restore"),
+    FileOutlook(RestoredFile(path="ferry/holidays.py"), "remove"),
+    FileOutlook(RestoredFile(path="README.md", after="b"), "changed"),
 ]
 
 

@@ -9,7 +9,7 @@ from textual.widgets import Input, OptionList, TextArea
 from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact_at_all, safe
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.file_snapshots import FileOutlook
-from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact
+from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact, RestoredFile
 from tui_app.settings.tables import ApprovalRule
 from tui_app.text import visible
 from tui_app.ui import type_ahead as stray_keys
@@ -136,7 +136,7 @@ async def approvals_answered(deck: Deck, text: str) -> None:
 @place
 async def files(deck: Deck, text: str) -> None:
     fates = ("restore", "remove", "changed")
-    outlooks = [FileOutlook(path=f"{n}{text}", fate=each, target="a") for n, each in enumerate(fates)]
+    outlooks = [FileOutlook(RestoredFile(path=f"{n}{text}", after="a"), each) for n, each in enumerate(fates)]
     await deck.app.push_screen(rewind_files(outlooks))
 
 

@@ -123,7 +123,7 @@ _MOST = 200
 
 def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
     """Ask what to do about files; ``None`` goes back to nothing at all."""
-    shown = ((*_FATES[file.fate], file.path) for file in files[:_MOST])
+    shown = ((*_FATES[each.fate], each.file.path) for each in files[:_MOST])
     lines = [file_line(fate, visible(path), why, stays=fate == _STAYS) for fate, why, path in shown]
     if len(files) > _MOST:
         lines.append(Content(f"and {len(files) - _MOST} more"))
