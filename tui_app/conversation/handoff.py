@@ -101,44 +101,28 @@ async def write_brief(
     if len(goal) > MOST_GOAL_CHARS:
         raise HandoffRefused(_LONG_GOAL.format(MOST_GOAL_CHARS, len(goal)))
     inspection = await inspect_session(opening)
-    try:
-        return await _draft(inspection, opening, goal.strip(), heard, extract=extract)
-    finally:
-        inspection.close()
-
-
-async def _draft(
-    inspection: Inspection,
-    opening: Opening,
-    goal: str,
-    heard: Callable[[CompactionProgress], object],
-    *,
-    extract: bool,
-) -> Draft:
     settings, history, store = opening.settings, inspection.history, inspection.store
-    source = store.info(history.session)
-    said = any(is_prompt(item.message) for item in history.everything())
-    handed = newest_event(store, source.id, Handoff)
-    if not said and handed is None:
-        raise HandoffRefused(NOTHING_SAID)
-    if _is_answering(history):
-        raise HandoffRefused(BUSY)
-    policy = policy_of(store, source.id, settings, opening.policy)
-    brief = await brief_of_session(
-        inspection,
-        opening,
-        extract=extract,
-        policy=policy,
-        goal=mask_secrets(goal),
-        additions=[
-            *goal_additions(store, source.id),
-            *(each for each in inspection.extras.additions() if each.tool),
-        ],
-        carried=with_session(brief_of(handed.text), handed.from_session) if handed is not None else "",
-        heard=heard,
-    )
-    room = history.usage().window.effective // 2
-    return Draft(source, policy.name, brief, history.counter, room)
+    with closing(inspection):
+        source = store.info(history.session)
+        handed = newest_event(store, source.id, Handoff)
+        if handed is None and not any(is_prompt(item.message) for item in history.everything()):
+            raise HandoffRefused(NOTHING_SAID)
+        if _is_answering(history):
+            raise HandoffRefused(BUSY)
+        policy = policy_of(store, source.id, settings, opening.policy)
+        notes = (each for each in inspection.extras.additions() if each.tool)
+        brief = await brief_of_session(
+            inspection,
+            opening,
+            extract=extract,
+            policy=policy,
+            goal=mask_secrets(goal.strip()),
+            additions=[*goal_additions(store, source.id), *notes],
+            carried=with_session(brief_of(handed.text), handed.from_session) if handed is not None else "",
+            heard=heard,
+        )
+        room = history.usage().window.effective // 2
+        return Draft(source, policy.name, brief, history.counter, room)
 
 
 async def brief_of_session(inspection: Inspection, opening: Opening, *, extract: bool, **what: Any) -> Brief:
@@ -191,23 +175,19 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
     if (size := draft.tokens_of(text)) > draft.room:
         raise HandoffRefused(_LARGE.format(size, draft.source.model, 2 * draft.room))
     brief, source, now = draft.brief, draft.source, time.time()
-    stored, message = storable(inbox_message(handoff_text(text, source.id)))
+    told = handoff_text(text, source.id)
+    stored, message = storable(inbox_message(told))
     said = like(
         Handoff,
         brief,
-        text=handoff_text(text, source.id),
+        text=told,
         from_session=source.id,
         from_title=source.title,
         edited=text.strip() != brief.text.strip(),
         claims_marked=brief.marked,
         tokens=draft.counter.message(message).nonzero(),
     )
-    start = SessionStart(
-        cwd=source.cwd,
-        model=source.model,
-        policy=draft.policy,
-        title=draft.title,
-    )
+    start = like(SessionStart, source, policy=draft.policy, title=draft.title)
     with closing(open_store(opening.database)) as store:
         # The user's guards and goal hold there too, guards with the place of their words.
         held = [(each, None, now) for each in in_force(store, source.id)]

@@ -98,9 +98,8 @@ def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
     """Say what the end of a hook means."""
     out, err = plain_text(ended.stdout).strip(), plain_text(ended.stderr).strip()
     why = _one_line(err) or "it gave no reason"
-    outcome = _outcome(hook, trigger, ended)
+    outcome, reason = _end(hook, trigger, ended, why)
     denies = settings.on_failure == "deny" and outcome in _NOT_WELL and may_veto(hook, trigger)
-    reason = _reason(outcome, hook, trigger, ended, why)
     ran = HookRan(
         hook=hook,
         command=name_of(settings),
@@ -115,11 +114,38 @@ def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
     return Run(ran, reason if denies else {"ok": out, "vetoed": why}.get(outcome, ""))
 
 
+_VETOES: Mapping[str, str] = {
+    "preTool": "declined {trigger}",
+    "userPrompt": "refused the prompt",
+    "stop": "makes the model continue",
+    "preCompact": "vetoed the compaction",
+}
+"""What the veto of a hook means."""
+
+
 def may_veto(hook: HookName, trigger: str) -> bool:
     """Whether a hook can stop what it runs before: a tool, or a compaction that need not be."""
-    return hook in ("preTool", "userPrompt", "stop") or (
-        hook == "preCompact" and trigger in ("background", "model")
-    )
+    return hook in _VETOES and (hook != "preCompact" or trigger in ("background", "model"))
+
+
+def _end(hook: HookName, trigger: str, ended: HookExit, why: str) -> tuple[HookOutcome, str]:
+    """How a hook ended, and in words unless it ended well."""
+    code = ended.exit or 0
+    if ended.cancelled:
+        return "cancelled", "was stopped"
+    if ended.missing:
+        return "missing", f"could not be started: {ended.missing}"
+    if ended.timed_out:
+        return "timeout", f"took longer than {ended.limit_s:g} s and was ended"
+    if code == VETO and may_veto(hook, trigger):
+        return "vetoed", f"{_VETOES[hook].format(trigger=trigger)}: {why}"
+    if code == VETO and hook == "preCompact":
+        kind = trigger.replace("_", " ")
+        return "overruled", f"vetoed the compaction ({why}), but one that is {kind} cannot be vetoed"
+    if not code:
+        return "ok", ""
+    end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    return "failed", f"{end}: {why}" if ended.stderr.strip() else end
 
 
 def before_compaction(runs: Sequence[Run]) -> str | Veto:
@@ -159,43 +185,6 @@ def name_of(hook: Hook) -> str:
     else:
         program = hook.command[0]
     return _one_line(plain_text(PurePath(program).name))[:_NAME_CHARS] or "command"
-
-
-def _outcome(hook: HookName, trigger: str, ended: HookExit) -> HookOutcome:
-    if ended.cancelled:
-        return "cancelled"
-    if ended.missing:
-        return "missing"
-    if ended.timed_out:
-        return "timeout"
-    if ended.exit == VETO and may_veto(hook, trigger):
-        return "vetoed"
-    if ended.exit == VETO and hook == "preCompact":
-        return "overruled"
-    return "failed" if ended.exit else "ok"
-
-
-_REASONS: Mapping[str, str] = {
-    "ok": "",
-    "cancelled": "was stopped",
-    "missing": "could not be started: {ended.missing}",
-    "timeout": "took longer than {ended.limit_s:g} s and was ended",
-    "overruled": "vetoed the compaction ({why}), but one that is {kind} cannot be vetoed",
-    "preTool": "declined {trigger}: {why}",
-    "userPrompt": "refused the prompt: {why}",
-    "stop": "makes the model continue: {why}",
-    "preCompact": "vetoed the compaction: {why}",
-}
-"""Why, by the outcome; where a hook has vetoed, by which it is."""
-
-
-def _reason(outcome: HookOutcome, hook: HookName, trigger: str, ended: HookExit, why: str) -> str:
-    if outcome == "failed":
-        code = ended.exit or 0
-        end = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"{end}: {why}" if ended.stderr.strip() else end
-    form = _REASONS[hook if outcome == "vetoed" else outcome]
-    return form.format(ended=ended, trigger=trigger, why=why, kind=trigger.replace("_", " "))
 
 
 def _one_line(text: str) -> str:

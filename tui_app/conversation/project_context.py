@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -42,15 +43,15 @@ from tui_app.events import (
     FolderInstructions,
     Notice,
     Record,
-    SessionRestored,
-    SessionRewind,
     ToolCall,
     ToolResult,
     UserMessage,
+    data_of,
 )
 from tui_app.files import Refused, repository_root
 from tui_app.memory.scope import scope_of
 from tui_app.paths import from_home
+from tui_app.records import frozen
 from tui_app.sandbox import find_sandbox
 from tui_app.settings.spec import ExploreSettings
 from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
@@ -144,45 +145,29 @@ class ProjectContext:
         return tuple(folder for folder in folders if not folder.resolve().is_relative_to(inside))
 
 
-@dataclass(slots=True)
+@frozen
 class SkillsInUse:
     """The skills a conversation has loaded, for its compactions: no summary has to hold them."""
 
     history: SessionHistory
     project: ProjectContext
-    _seen: int = 0
-    _asked: dict[str, tuple[int, str]] = field(default_factory=dict)
-    _loaded: list[tuple[int, str]] = field(default_factory=list)
-    _left: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """By the number of a rewind, what was loaded before it."""
 
     def names(self) -> list[str]:
-        """Their names, the one loaded last at the end; reads the heads that the log has got since."""
-        for head in self.history.store.heads(self.history.session, self._seen):
-            self._seen = head.seq
-            if head.type == ToolCall.TYPE and head.title.startswith(f"{USE_SKILL.name} "):
-                self._asked[head.ids[0]] = head.seq, head.title.removeprefix(f"{USE_SKILL.name} ")
-            elif head.type == ToolResult.TYPE and head.ids and head.ids[0] in self._asked:
-                asked = self._asked.pop(head.ids[0])
-                self._loaded += [asked] if head.state == "success" else []
-            elif head.type == SessionRestored.TYPE:
-                self._loaded = self._left.pop(head.ref, self._loaded)
-            elif head.type == SessionRewind.TYPE:
-                self._left[head.seq] = self._loaded
-                self._loaded = [each for each in self._loaded if each[0] < head.ref]
-        return list(dict.fromkeys(name for _, name in reversed(self._loaded)))[::-1]
+        """Their names, the one loaded last at the end."""
+        history, called = self.history, f"{USE_SKILL.name} "
+        results = (head for head in history.view.each_held() if head.type == ToolResult.TYPE)
+        loaded = {id for head in results if head.state == "success" for id in head.ids}
+        calls = history.store.newest(history.session, (ToolCall.TYPE,))
+        calls = (head for head in calls if head.title.startswith(called) and head.ids[0] in loaded)
+        return list(dict.fromkeys(head.title.removeprefix(called) for head in calls))[::-1]
 
     def additions(self) -> Sequence[Addition]:
         """Name and instructions of each, as they are now."""
         additions = []
         for name in self.names() if self.project.skills.found else ():
-            skill = self.project.skills.named(name)
-            if skill is None:
-                continue
-            try:
-                additions.append(Addition(f"Skill in use: {name}", skill.body()))
-            except Refused:
-                continue
+            if (skill := self.project.skills.named(name)) is not None:
+                with suppress(Refused):
+                    additions.append(Addition(f"Skill in use: {name}", skill.body()))
         return additions
 
 
@@ -247,12 +232,9 @@ class FolderReader:
     def in_view(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
         if self._told is None:
-            records = self.history.newest_events(FolderInstructions)
-            self._told = {
-                each.seq: each.data.path
-                for each in reversed([*records])
-                if isinstance(each.data, FolderInstructions)
-            }
+            records = reversed([*self.history.newest_events(FolderInstructions)])
+            told = ((each.seq, data_of(each, FolderInstructions)) for each in records)
+            self._told = {seq: event.path for seq, event in told if event is not None}
         if not self._told:
             return {}
         held = {head.seq for head in self.history.view.each_held()} | self.history.view.excluded.keys()

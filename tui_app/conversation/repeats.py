@@ -231,35 +231,21 @@ def is_unchanged(folders: Sequence[Path], line: str, since: float) -> bool | Non
     if any(_is_newer(_whole(folders[0], word), since) for word in named if "/" in word):
         return False
     left = _MOST_ENTRIES
-    waiting = list(folders)
-    while waiting:
-        folder = waiting.pop()
-        try:
-            with os.scandir(folder) as entries:
-                found = list(entries)
-        except OSError:
-            continue
-        caches = {entry.path for entry in found if _is_cache(entry)}
-        # A folder is newer when a name in it came or went; that of a cache may have.
-        if not any(_is_newer(Path(path), since) for path in caches) and _is_newer(folder, since):
-            return False
-        left -= len(found)
-        if left < 0:
-            return None
-        for entry in found:
-            if entry.path in caches:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                waiting.append(Path(entry.path))
-            elif _is_newer(Path(entry.path), since):
+    for folder in folders:
+        for place, inner, files in os.walk(folder):
+            here = Path(place)
+            caches = {name for name in inner if name in _CACHES or (here / name / _CACHE_TAG).exists()}
+            # A folder is newer when a name in it came or went; that of a cache may have.
+            if not any(_is_newer(here / name, since) for name in caches) and _is_newer(here, since):
+                return False
+            left -= len(inner) + len(files)
+            if left < 0:
+                return None
+            inner[:] = [name for name in inner if name not in caches]
+            links = (name for name in inner if (here / name).is_symlink())
+            if any(_is_newer(here / name, since) for name in (*files, *links)):
                 return False
     return True
-
-
-def _is_cache(entry: "os.DirEntry[str]") -> bool:
-    if not entry.is_dir(follow_symlinks=False):
-        return False
-    return entry.name in _CACHES or Path(entry.path, _CACHE_TAG).exists()
 
 
 def _whole(folder: Path, word: str) -> Path:

@@ -162,13 +162,7 @@ class Archive:
     @property
     def compactions(self) -> int:
         """Compactions in the log, undone ones included."""
-        newer = 0
-        for head in self.read(_RECORDED):
-            # It has the number of the compaction before it.
-            if head.type == CheckpointCreated.TYPE:
-                return head.ref + newer
-            newer += head.state == "success"
-        return newer
+        return len(self._all())
 
     def _all(self) -> dict[int, Checkpoint | None]:
         """Every compaction by its log number, undone ones included, with its checkpoint, the oldest first."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.capabilities import AbstractCapability
 
@@ -19,7 +19,7 @@ from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+    from opentelemetry.sdk.trace.export import SpanExportResult
 
     from tui_app.conversation.conversation import Conversation
 
@@ -71,6 +71,7 @@ class Telemetry:
     _following: "asyncio.Task[None] | None" = field(default=None)
     _loop: asyncio.AbstractEventLoop | None = None
     _tell: Callable[[Payload], None] = ignore
+    _failed: bool = False
 
     def capabilities(self, session: str) -> Sequence[AbstractCapability[Any]]:
         """What an agent needs so that its runs, requests and tool calls become spans, without any content.
@@ -114,8 +115,9 @@ class Telemetry:
             self._following = asyncio.create_task(follow(), name="telemetry")
 
     def failed(self, sentence: str) -> None:
-        """Pass on what went wrong; called on a thread of the exporter."""
-        if self._loop is not None:
+        """Say once what went wrong; called on a thread of the exporter."""
+        if self._loop is not None and not self._failed:
+            self._failed = True
             with suppress(RuntimeError):  # the loop has closed: nobody is there to hear it
                 self._loop.call_soon_threadsafe(self._tell, Notice(text=sentence))
 
@@ -152,36 +154,17 @@ def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
         logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
         resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
         provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        told = UNREACHABLE.format(address=address)
+
+        class Exporter(OTLPSpanExporter):
+            def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
+                result = super().export(spans)
+                if result.name != "SUCCESS":
+                    telemetry.failed(UNREACHABLE.format(address=address))
+                return result
+
         # Headers, certificates, timeout and compression come from OpenTelemetry's own variables.
-        exporter = FailureReporter(OTLPSpanExporter(endpoint=address), lambda: telemetry.failed(told))
-        provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", exporter)))
+        provider.add_span_processor(BatchSpanProcessor(Exporter(endpoint=address)))
         telemetry.provider = provider
     except ImportError:
         return Telemetry(notice=NOT_INSTALLED)
     return telemetry
-
-
-@dataclass(slots=True)
-class FailureReporter:
-    """A span exporter that reports the first batch that could not be sent.
-
-    It has the form of OpenTelemetry's ``SpanExporter`` without being one: that class comes with the extra.
-    """
-
-    exporter: "SpanExporter"
-    failed: Callable[[], None]
-    _reported: bool = False
-
-    def export(self, spans: Sequence["ReadableSpan"]) -> "SpanExportResult":
-        result = self.exporter.export(spans)
-        if result.name != "SUCCESS" and not self._reported:
-            self._reported = True
-            self.failed()
-        return result
-
-    def shutdown(self) -> None:
-        self.exporter.shutdown()
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        return self.exporter.force_flush(timeout_millis)
