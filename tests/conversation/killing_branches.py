@@ -17,10 +17,12 @@ from typing import Any
 
 from tests.conversation.driving import Desk, done, turn, view_bytes
 from tests.conversation.killing import OFFLINE, die, forked
+from tui_app.agent.tools.edits import FileChange
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.branches import plan_merge
 from tui_app.conversation.new_branch import make_branch
 from tui_app.conversation.work import Restate
+from tui_app.events import UserMessage
 from tui_app.session.branches import BranchRefused, branches_of
 from tui_app.session.sqlite_store import SqliteStore
 from tui_app.trust import TRUST_VARIABLE
@@ -83,9 +85,9 @@ class Stage:
         shutil.rmtree(self.copy, ignore_errors=True)
         shutil.copytree(self.here, self.copy, symlinks=True)
 
-    def reset(self) -> None:
+    def reset(self, copy: Path | None = None) -> None:
         shutil.rmtree(self.here)
-        shutil.copytree(self.copy, self.here, symlinks=True)
+        shutil.copytree(copy or self.copy, self.here, symlinks=True)
 
     def opening(self) -> Any:
         return self.desk.opening(session=self.session, model=OFFLINE)
@@ -115,8 +117,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def branch(stage: Stage) -> None:
-    make_branch(stage.opening(), "aside", at=None, now=2.0)
+def branch(stage: Stage, at: int | None = None) -> None:
+    make_branch(stage.opening(), "aside", at=at, now=2.0)
 
 
 def merge(stage: Stage) -> None:
@@ -134,14 +136,14 @@ def undo(stage: Stage) -> None:
     stage.run(work)
 
 
-def check_branch(stage: Stage) -> None:
+def check_branch(stage: Stage, at: int | None, files: dict[str, bytes]) -> None:
     """Whatever was left, the branch is there whole, or can be made as if nothing had been."""
     with suppress(BranchRefused):
-        branch(stage)
+        branch(stage, at)
     with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
         [made] = branches_of(store, stage.session)
     assert Path(made.info.cwd) == stage.here / "project.worktrees/aside"
-    assert files_in(Path(made.info.cwd)) == files_in(stage.desk.cwd)
+    assert files_in(Path(made.info.cwd)) == files
 
 
 def main(folder: Path) -> None:
@@ -152,14 +154,27 @@ def main(folder: Path) -> None:
         return str(opened.conversation.session)
 
     stage.session = stage.run(begin)
+    files = files_in(stage.desk.cwd)
+
+    async def change(opened: Any) -> int:
+        """Change files as tools do behind a prompt; its log number."""
+        records = await turn(opened.conversation, "change them")
+        asked = next(each.seq for each in records if each.data.TYPE == UserMessage.TYPE)
+        for name in ("a.txt", "draft.txt", "new.txt"):
+            path = stage.desk.cwd / name
+            before = path.read_bytes() if path.exists() else None
+            wanted = FileChange(path=path, shown=name, before=before, after=b"sky\n", mode=0o644)
+            await opened.conversation.tooling.files.keep(wanted, "call")
+            path.write_bytes(wanted.after)
+        return asked
+
     stage.keep()
-    step = 0
-    while not in_child(lambda: branch(stage), step):
-        check_branch(stage)
-        stage.reset()
-        step += 1
-    check_branch(stage)
-    print(f"branch {step}", flush=True)
+    at = stage.run(change)
+    changed = stage.copy.with_name("changed")
+    shutil.copytree(stage.here, changed, symlinks=True)
+    walk_branch(stage, changed, at, files)
+    stage.reset()
+    check_branch(stage, None, files)
 
     made = asyncio.run(talked(stage))
     (made / "a.txt").write_text("sea and sky\n")
@@ -172,6 +187,18 @@ def main(folder: Path) -> None:
     merge(stage)
     stage.keep()
     walk(stage, undo, stage.state(), before)
+
+
+def walk_branch(stage: Stage, copy: Path, at: int | None, files: dict[str, bytes]) -> None:
+    """Kill the making of a branch at every step; in the end it is there."""
+    step = 0
+    stage.reset(copy)
+    while not in_child(lambda: branch(stage, at), step):
+        check_branch(stage, at, files)
+        stage.reset(copy)
+        step += 1
+    check_branch(stage, at, files)
+    print(f"branch {step}", flush=True)
 
 
 async def talked(stage: Stage) -> Path:

@@ -1,15 +1,16 @@
 """Beginning a branch: the conversation in a session of its own, the files in a worktree of their own."""
 
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tui_app.agent.tools.edits import put_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.conversation.file_snapshots import file_steps, taken_together
 from tui_app.conversation.open_request import Opening
 from tui_app.events import RestoredFile
 from tui_app.files import repository_root
-from tui_app.git import Git, GitFailed
+from tui_app.git import NO_FILE, Git, GitFailed
 from tui_app.records import frozen
 from tui_app.session.background import wait_until
 from tui_app.session.branches import BranchRefused, branches_of, parent_of
@@ -67,18 +68,20 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             if half.events < 2 and half.title == name and parent_of(store, half.id) == info.id:
                 store.delete(half.id)
         steps = taken_together(file_steps(store, info.id, at)) if at is not None else []
-        kept = KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files)
         folder, note, trees = opening.cwd.resolve(), "", None
         try:
             trees = Worktrees.around(folder, env)
             used = {Path(each.cwd) for each in store.sessions()}
-            top = trees.branch_off(name, Git(folder, env).snapshot(), used)
             root = repository_root(folder) or folder
+            past = _Past(KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files), folder, root)
+            # All that its files are to be is in the tree: of a half git can say that it is one.
+            tree, left = past.tree(Git(root, env), steps)
+            top = trees.branch_off(name, tree, used)
             folder = top / folder.relative_to(root)
             folder.mkdir(parents=True, exist_ok=True)
             if answers(paths).get(str(root)) is True:
                 remember_trust(paths, top, True)
-            left = [step.path for step in steps if not _put(Workspace(folder), kept, step)]
+            past.set_rights(folder, steps)
             note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
             trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
@@ -103,15 +106,54 @@ def _one_by_one(file: Path) -> WriterLock:
     return taken[0]
 
 
-def _put(workspace: Workspace, kept: KeptFiles, file: RestoredFile) -> bool:
-    """Give a file of a branch what it held at a prompt; whether that is known and could be done."""
-    data = kept.get(file.before) if file.before else None
-    if Path(file.path).is_absolute() or (file.before and data is None):
-        return False
-    try:
-        real = workspace.writable(file.path)
-        now = real.read_bytes() if real.exists() else None
-        put_bytes(workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
-    except (ToolProblem, OSError):
-        return False
-    return True
+@frozen
+class _Past:
+    """What files of a session held at a prompt."""
+
+    kept: KeptFiles
+    folder: Path
+    root: Path
+    """The checkout that the folder is in."""
+
+    def tree(self, git: Git, steps: Sequence[RestoredFile]) -> tuple[str, list[str]]:
+        """The files of the checkout as a tree, with those of the steps as they were; which are not known.
+
+        Raises:
+            GitFailed: if git refuses.
+        """
+        tree, rows, left = git.snapshot(), list[str](), list[str]()
+        for step in steps:
+            data = self.kept.get(step.before) if step.before else None
+            place = self._place(step.path)
+            if place is None or (step.before and data is None):
+                left.append(step.path)
+                continue
+            mode, blob = NO_FILE, "0" * len(tree)
+            if data is not None:
+                words = ("hash-object", "-w", "--stdin", f"--path={place}")
+                blob = git.ask(*words, data=data).decode().strip()
+                mode = "100755" if step.mode & 0o100 else "100644"
+            rows.append(f"{mode} {blob}\t{place}\0")
+        with TemporaryDirectory() as scratch:
+            index, data = Path(scratch) / "index", "".join(rows).encode("utf-8", "surrogateescape")
+            git.ask("read-tree", tree, index=index)
+            git.ask("update-index", "-z", "--index-info", data=data, index=index)
+            return git.ask("write-tree", index=index).decode().strip(), left
+
+    def _place(self, path: str) -> str | None:
+        """Where git has a file; None where it is none of this checkout, or may not be written."""
+        try:
+            real = Workspace(self.folder).writable(path)
+        except (ToolProblem, OSError):
+            return None
+        if Path(path).is_absolute() or repository_root(real.parent) != self.root:
+            return None
+        place = real.relative_to(self.root)
+        return None if ".git" in place.parts else place.as_posix()
+
+    def set_rights(self, folder: Path, steps: Sequence[RestoredFile]) -> None:
+        """Give files of a branch the rights that they had: git knows only whether one can be run."""
+        for step in steps:
+            with suppress(ToolProblem, OSError):
+                if step.before and step.mode:
+                    Workspace(folder).writable(step.path).chmod(step.mode)
