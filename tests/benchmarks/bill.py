@@ -9,7 +9,7 @@ server's own. Summaries are extracted, so they cost nothing; answers are not cou
 import argparse
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,9 @@ from tui_app.context.summaries.prompt import (
     transcript_lines,
 )
 from tui_app.context.view import Item, is_prompt, to_messages
+from tui_app.conversation.recorded import recorded_file
 from tui_app.conversation.replay import Replay, Request
-from tui_app.conversation.simulate import Transcript, read_transcript
+from tui_app.conversation.simulate import Transcript, transcript_of
 from tui_app.events import CompactionComplete, UsageInfo, ViewRewrite
 from tui_app.settings import Endpoint
 from tui_app.wires.wire_form import WireForm
@@ -68,18 +69,15 @@ HEAD = ModelRequestParameters(
 )
 
 
-@dataclass(slots=True)
 class BilledReplay(Replay):
     """A replay whose requests go to a server."""
 
-    server: CachingAnthropic = field(default_factory=CachingAnthropic)
-    retention: str = "auto"
-    pause_s: float = 0.0
-    answers: list[CachedAnswer] = field(default_factory=list)
-    times: list[float] = field(default_factory=list)
-    model: Model[Any] | None = None
-    _out: list[ModelMessage] = field(default_factory=list)
-    _prompts: int = 0
+    def __init__(self, *how: Any, server: CachingAnthropic) -> None:
+        super().__init__(*how)
+        self.server, self.retention, self.pause_s = server, "auto", 0.0
+        self.answers, self.times = list[CachedAnswer](), list[float]()
+        self.model: Model[Any] | None = None
+        self._out, self._prompts = list[ModelMessage](), 0
 
     def clock(self, answer: ModelResponse) -> float:
         return self.server.now
@@ -247,7 +245,7 @@ def main() -> None:
     parser.add_argument("--retention", nargs="*", default=["auto", "1h"])
     args = parser.parse_args()
     for file in args.files:
-        transcript = read_transcript(file)
+        transcript = transcript_of(recorded_file(file))
         if args.summaries:
             warm, cold = played(transcript, PLIMSOLL, args.window, "auto", 0.0).summary
             print(

@@ -25,6 +25,7 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.session_history import SessionHistory, apart_from
+from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -175,7 +176,7 @@ async def test_a_compaction_and_its_undo_keep_it_out(
         say(history, "Count again. " * 60)
         answer(history, "Two boats, still. " * 60)
     assert hand.exclude((said["secret"],))
-    await hand.compactions.compact("manual")
+    await hand.compactions.compact(Compact())
     [done] = [
         each.data for each, _ in store.records(history.session) if isinstance(each.data, CompactionComplete)
     ]
@@ -202,7 +203,7 @@ async def test_a_summary_that_tells_of_it_is_not_applied_again(history: SessionH
     for _ in range(8):
         say(history, "Count again. " * 60)
         answer(history, "Two boats, still. " * 60)
-    await hand.compactions.compact("manual")
+    await hand.compactions.compact(Compact())
     assert hand.compactions.restate(undo=True)
     assert hand.exclude((said["secret"],))
     assert not hand.compactions.restate(undo=False)
@@ -320,7 +321,7 @@ async def test_a_fork_that_holds_it_in_a_summary_never_brings_it_back(
     for _ in range(8):
         say(history, "Count again. " * 60)
         answer(history, "Two boats, still. " * 60)
-    await hand.compactions.compact("manual")
+    await hand.compactions.compact(Compact())
     say(history, "Go on.")
     prompt = keys(history)[-1]
     assert hand.compactions.restate(undo=True)

@@ -18,9 +18,10 @@ from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.imports import import_session
+from tui_app.conversation.recorded import recorded_file, recorded_session
 from tui_app.conversation.replay import STAGES, Outcome, Replay, Request, work_of
 from tui_app.conversation.session_history import storable, storable_list
-from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript, simulate
+from tui_app.conversation.simulate import CannotSimulate, simulate, transcript_of
 from tui_app.events import SessionRewind, SessionStart, UserMessage
 from tui_app.session.sqlite_store import SqliteStore
 
@@ -293,10 +294,13 @@ async def test_a_file_and_the_session_made_of_it_replay_alike(tmp_path: Path) ->
     store = SqliteStore(tmp_path / "sessions.db")
     try:
         report = import_session(path, store=store, cwd=tmp_path, now=1.0)
-        from_file, from_log = read_transcript(path), read_session(store, report.session[:6])
+        from_file, from_log = (
+            transcript_of(recorded_file(path)),
+            transcript_of(recorded_session(store, report.session[:6])),
+        )
     finally:
         store.close()
-    assert (from_log.name, from_log.format) == (report.session, "session")
+    assert (from_log.name, from_log.format) == (report.session, from_file.format)
     assert told(from_file.messages) == told(from_log.messages) == told(LONG)
 
 
@@ -308,7 +312,7 @@ async def test_what_was_compacted_is_replayed_and_what_was_taken_back_is_not(tmp
             store.append(session_id, UserMessage(text=text), storable(prompt(text))[0], time=2.0)
         store.append(session_id, SessionRewind(to=3), None, time=3.0)
         store.append(session_id, UserMessage(text="other"), storable(prompt("other"))[0], time=4.0)
-        read = read_session(store, session_id)
+        read = transcript_of(recorded_session(store, session_id))
     finally:
         store.close()
     assert read.model == "openai:gpt-5"

@@ -33,6 +33,7 @@ from tui_app.conversation.manual_edits import ManualEdits
 from tui_app.conversation.memory_reader import said_in
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.summary_edits import SummaryEdits
+from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
     ModelChange,
@@ -222,7 +223,7 @@ class Session(RuleBasedStateMachine):
     @rule()
     def compact(self) -> None:
         self.writer.words = "## Notes\nShort."
-        self.loop.run(self.compactions.compact("manual"))
+        self.loop.run(self.compactions.compact(Compact()))
 
     @precondition(lambda self: len(self.history.items()) > 4)
     @rule(choice=CHOICE, other=CHOICE, ends=st.sampled_from(["first", "last", "both"]))
@@ -234,7 +235,7 @@ class Session(RuleBasedStateMachine):
         first, last = sorted((choice % len(keys), other % len(keys)))
         span = Span(keys[first] if ends != "last" else 0, keys[last] if ends != "first" else 0)
         compactions = len(self.history.view.compactions)
-        self.loop.run(self.compactions.compact("manual", span=span))
+        self.loop.run(self.compactions.compact(Compact(span=span)))
         now = [item.key for item in self.history.items()]
         if len(self.history.view.compactions) > compactions and ends == "first":
             # A call leaves or stays with its results: what is pointed at may begin before.

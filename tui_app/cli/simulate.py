@@ -104,7 +104,8 @@ def replay_all(program: Program, asked: Asked) -> int:
         KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
     """
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.simulate import CannotSimulate, read_session, read_transcript
+    from tui_app.conversation.recorded import recorded_file, recorded_session
+    from tui_app.conversation.simulate import CannotSimulate, transcript_of
 
     done: list[Simulation] = []
 
@@ -112,12 +113,13 @@ def replay_all(program: Program, asked: Asked) -> int:
         with ProgressLine(f"Reading {source}") as line:
             # Outside of any loop, where ctrl+c ends the reading of a large file at once.
             if (path := Path(source)).exists():
-                transcript = read_transcript(path)
+                transcript = transcript_of(recorded_file(path))
             elif source == DEMO:
-                transcript = replace(read_transcript(data_file("session.jsonl")), name=DEMO)
+                transcript = transcript_of(recorded_file(data_file("session.jsonl"), DEMO))
             else:
                 with program.sessions() as store:
-                    transcript = read_session(store, source)
+                    told = recorded_session(store, source)
+                    transcript = replace(transcript_of(told), format="session")
             stopped = run_until_signal(_replay(transcript, asked, line, done))
         if not stopped and not asked.as_json:
             show(done[-1], verbose=asked.verbose)

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
@@ -19,97 +17,18 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
-from tui_app.conversation.imports import count_events
+from tui_app.conversation.recorded import Recorded, said_heads
 from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import ViewMessages
-from tui_app.conversation.simulate import count_facts, facts_given, said_heads
-from tui_app.events import KIND_LABELS, CompactionComplete, Fact, FactState, Payload
-from tui_app.records import frozen, like, picked
+from tui_app.conversation.simulate import STATES, count_facts, facts_given
+from tui_app.events import KIND_LABELS, CompactionComplete, Fact
+from tui_app.records import frozen, picked
 from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import MESSAGES, Head, head_of
-from tui_app.session.importers.formats import FIRST_SEQ, TABLE, SkippedLine, import_file
-from tui_app.session.store import SessionStore
-
-# A conversation with the compactions in it: a transcript as its import would be, or a session.
-
-
-@frozen(kw_only=True)
-class Recorded:
-    """One conversation to audit."""
-
-    name: str
-    """The file, or the id of the session."""
-    format: str
-    """Format of the file; ``session`` for a session that began here."""
-    title: str
-    model: str
-    heads: tuple[Head, ...]
-    messages: ViewMessages
-    event: Callable[[int], Payload | None]
-    """An event by its log number."""
-    beside: tuple[str, ...] = ()
-    """What the model was told outside of the messages."""
-    skipped: tuple[SkippedLine, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
-    """Read a file as an import does, and count it.
-
-    Args:
-        path: The file.
-        name: What it is called, if not by its path.
-        summary: What a compaction at its end puts in the place of all of it; empty for none.
-
-    Raises:
-        ImportFormatError: if the file holds no conversation that can be read.
-        OSError: if the file cannot be read.
-    """
-    imported = import_file(path, summary=summary)
-    if imported.is_own:
-        events = [(each.data, each.message, each.time) for each in imported.events]
-    else:
-        events = count_events(imported.events, model=imported.model)
-    return like(
-        Recorded,
-        imported,
-        name=name or str(path),
-        title=imported.title or path.stem,
-        heads=tuple(head_of(seq, time, data) for seq, (data, _, time) in enumerate(events, FIRST_SEQ)),
-        messages=ViewMessages(lambda seq: events[seq - FIRST_SEQ][1]),
-        event=lambda seq: events[seq - FIRST_SEQ][0],
-        beside=(imported.cwd, imported.branch),
-    )
-
-
-def recorded_session(store: SessionStore, session: str) -> Recorded:
-    """Read a session; the store must stay open while it is audited.
-
-    Raises:
-        SessionNotFound: if the id fits no session.
-    """
-    info = store.info(session)
-    start = store.record(info.id, 1)
-
-    def event(seq: int) -> Payload | None:
-        record = store.record(info.id, seq)
-        return record.data if record else None
-
-    return Recorded(
-        name=info.id,
-        format=getattr(start.data if start else None, "imported_from", "") or "session",
-        title=info.title,
-        model=info.model,
-        heads=tuple(store.heads(info.id)),
-        messages=ViewMessages(partial(store.message, info.id)),
-        event=event,
-        beside=(info.cwd, getattr(start.data if start else None, "branch", "")),
-    )
-
+from tui_app.session.event_heads import MESSAGES, Head
+from tui_app.session.importers.formats import TABLE
 
 # What was found of each compaction.
 
-STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 _FORMATS = {each.name: each for each in TABLE}
 _WAY_BACK = re.compile(
     r"(?i)\b(?:transcript|(?:full|conversation|chat|session) (?:history|log))\b"
@@ -457,7 +376,7 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
             watch(policy.name, before + requests, len(policies) * answers)
 
         counter = TokenCounter(text)
-        replay = Replay(policy, window, text, counter, lambda *_: None, told)
+        replay = Replay(policy, window, text, counter, lambda *_: None, watch=told)
 
         def stops(replay: Replay = replay, policy: Policy = policy) -> Iterator[ModelMessage]:
             """The messages; where a compaction was, the facts are looked up before the next one is played."""

@@ -18,7 +18,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
 from tui_app.conversation.work import Merge
 from tui_app.events import BranchMerged, CompactionProgress, FilesRestored, MergedFile, data_of
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.session.background import where_open
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
 from tui_app.session.database import open_store
@@ -27,7 +27,6 @@ from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.text import count, words_of
 
 TOO_LARGE = "The brief has {:,} tokens, more than half of what {} takes. Shorten it. Nothing changed."
-_PAID = ("performed_by", "model", "input_tokens", "output_tokens", "cost_usd")
 EMPTY = "The brief is empty. Nothing changed."
 
 
@@ -75,11 +74,10 @@ class MergePlan:
         whole = self.message(text, files)
         if (size := self.count(whole)) > self.room:
             raise BranchRefused(TOO_LARGE.format(size, self.model))
-        who = {name: getattr(brief, name) for name in _PAID}
         edited = text.strip() != brief.text.strip()
-        event = BranchMerged(
-            text=whole, branch=info.id, name=self.branch.name, until=info.events, turns=self.turns,
-            files=files, edited=edited, claims_marked=brief.marked, **who,
+        event = like(
+            BranchMerged, brief, text=whole, branch=info.id, name=self.branch.name, until=info.events,
+            turns=self.turns, files=files, edited=edited, claims_marked=brief.marked, tokens={},
         )  # fmt: skip
         return Merge(event, self.files.contents)
 

@@ -40,8 +40,8 @@ from tui_app.events import (
     TurnEnd,
     TurnStart,
 )
-from tui_app.records import like
-from tui_app.references import WHOLE, Span
+from tui_app.records import like, picked
+from tui_app.references import Span
 from tui_app.session.request_ledger import by_origin
 from tui_app.settings import ReviewMode
 from tui_app.wires.library import OutermostCapability
@@ -125,37 +125,23 @@ class Compactions:
     """Whether a turn is at its model: its next request applies what a job in the background has written."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
-    async def compact(
-        self,
-        trigger: Trigger,
-        focus: str = "",
-        *,
-        review: bool = False,
-        span: Span = WHOLE,
-        extract: bool = False,
-        trial: bool = False,
-    ) -> CompactionComplete | None:
+    async def compact(self, work: Compact) -> CompactionComplete | None:
         """Compact now and wait for the end, or until the user has to decide.
 
-        Args:
-            trigger: Why.
-            focus: What the summary should keep above all.
-            review: Whether the user decides on the summary whatever the settings say; what they want is
-                applied as that of a job in the background.
-            span: The part of the view to replace, where the user has named one.
-            extract: Whether it is written by extraction, without a model.
-            trial: Whether the model that will read the view is asked what it can tell of it.
+        What a reviewer wants is applied as that of a job in the background.
 
         Returns:
             How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
         """
+        trigger = work.trigger
         self.compactor.apply_ready()
         if trigger == "model_switch":
             # A job in the background was planned for another window.
             self.cancel_job()
-        reviewer = self.reviews if review else self.reviews.of(trigger)
+        reviewer = self.reviews if work.review else self.reviews.of(trigger)
+        how = picked(work, "span extract trial")
         try:
-            self.compactor.start(trigger, focus, reviewer, span, extract=extract, trial=trial)
+            self.compactor.start(trigger, work.focus, reviewer, **how)
         except CompactionRefused as refusal:
             self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
             return None
@@ -180,12 +166,10 @@ class Compactions:
             Whether it was done; a notice says why not.
         """
         view = self.history.view
-        numbers = [*view.compactions, *view.exclusions] if undo else view.undone
+        # One that was redone keeps its number: the newest step is the one with the highest.
+        numbers = sorted([*view.compactions, *view.exclusions]) if undo else view.undone
         if compaction:
             numbers = [seq for seq in numbers if not view.is_exclusion(seq)]
-        if undo:
-            # One that was redone keeps its number: the newest step is the one with the highest.
-            numbers = sorted(numbers)
         if not numbers and undo:
             # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
             merged = any(head.type == BranchMerged.TYPE for head in view.visible())

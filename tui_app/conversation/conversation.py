@@ -46,7 +46,6 @@ from tui_app.conversation.work import (
     Work,
 )
 from tui_app.events import Record, SessionClear, SessionEnd, SessionRewind, UserMessage, data_of
-from tui_app.records import picked
 from tui_app.usage import ContextUsage
 
 NOTHING = "Nothing to send again: there is no earlier prompt."
@@ -236,8 +235,7 @@ class Conversation:
     async def compact(self, work: Compact) -> None:
         """Compact the conversation, unless its model is not to be waited for."""
         if work.extract or await self.models.ready():
-            how = picked(work, "review span extract trial")
-            await self.compactions.compact(work.trigger, work.focus, **how)
+            await self.compactions.compact(work)
 
     async def accept_plan(self, work: AcceptPlan) -> None:
         """Have the plan carried out, where there is one and its prompt may be sent."""

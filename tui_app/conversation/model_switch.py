@@ -20,7 +20,7 @@ from tui_app.context.windows import resolve_window
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.project_context import RequestOverhead
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.work import Switch
+from tui_app.conversation.work import Compact, Switch
 from tui_app.events import EffortChange, ModelChange, Notice
 from tui_app.records import frozen
 from tui_app.settings.spec import EFFORTS
@@ -273,7 +273,7 @@ class ModelSwitch:
         carried = self.overhead.tokens(history.counter)
         factor = max(before.factor, self.shelf.limits.factor(target))
         history.set_overhead(Overhead(window, carried, factor), history.model)
-        complete = await self.compactions.compact("model_switch")
+        complete = await self.compactions.compact(Compact(trigger="model_switch"))
         done = complete is not None and complete.outcome == "success"
         if done and history.usage().total <= window.effective:
             return True

@@ -269,52 +269,44 @@ Watch = Callable[[int], None]
 """Told of every request, with how many there were by now."""
 
 
-@dataclass(slots=True)
 class Replay:
-    """One conversation under one policy in one window. Use it once."""
+    """One conversation under one policy in one window. Use it once.
 
-    policy: Policy
-    window: int
-    text: TextCounter
-    counter: TokenCounter
-    price: Price
-    watch: Watch = ignore
-    read: Read = lambda shared, _total, _at: shared
-    rates: Rates = lambda _idle: None
-    events: list[Payload] = field(default_factory=list, init=False)
-    requests: list[Request] = field(default_factory=list, init=False)
-    history: ReplayHistory = field(init=False)
-    pipeline: Pipeline = field(init=False)
-    _compactor: Compactor = field(init=False)
-    _request: ModelRequestContext = field(init=False)
-    seen: int = field(default=0, init=False)
-    """How many events belong to the requests so far; what comes later belongs to the next one."""
-    _count: RunningCount = field(init=False)
-    _sent: int = field(default=0, init=False)
-    """Tokens of the newest request that was sent."""
-    _asked: float = field(default=0.0, init=False)
-    """When the newest request was sent, by the conversation's own clock."""
-    _idle: float = field(default=0.0, init=False)
-    """Seconds between that and the one before."""
+    Attributes:
+        seen: How many events belong to the requests so far; what comes later belongs to the next one.
+    """
 
-    def __post_init__(self) -> None:
-        self._count = RunningCount(self.counter)
-        self.history = ReplayHistory(self.counter, self.events.append)
-        writer = ExtractiveSummariser(self.text.count)
-        self._compactor = Compactor(self.history, self.policy, PlainHost((writer,), writer))
-        limits = Limits(LearntModels(None), setting=self.window)
-        around = StageHost(now=lambda: _THEN, cache=lambda: self.rates(self._idle))
-        self.pipeline = Pipeline(self.policy, self.history, self._compactor, self.counter, limits, around)
+    def __init__(
+        self,
+        policy: Policy,
+        window: int,
+        text: TextCounter,
+        counter: TokenCounter,
+        price: Price,
+        *,
+        watch: Watch = ignore,
+        read: Read = lambda shared, _total, _at: shared,
+        rates: Rates = lambda _idle: None,
+    ) -> None:
+        self.policy, self.counter, self.price, self.watch, self.read = policy, counter, price, watch, read
+        self.events, self.requests, self.seen = list[Payload](), list[Request](), 0
+        self._count = RunningCount(counter)
+        self._sent, self._asked, self._idle = 0, 0.0, 0.0
+        # Tokens of the newest request that was sent, when that was, and how long after the one before.
+        self.history = ReplayHistory(counter, self.events.append)
+        writer = ExtractiveSummariser(text.count)
+        self._compactor = Compactor(self.history, policy, PlainHost((writer,), writer))
+        limits = Limits(LearntModels(None), setting=window)
+        around = StageHost(now=lambda: _THEN, cache=lambda: rates(self._idle))
+        self.pipeline = Pipeline(policy, self.history, self._compactor, counter, limits, around)
 
         def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
             raise RuntimeError("a replay asks no model")
 
         model = FunctionModel(never_asked, model_name="replay", profile=ModelProfile())
+        parameters = ModelRequestParameters()
         self._request = ModelRequestContext(
-            model=model,
-            messages=[],
-            model_settings=None,
-            model_request_parameters=ModelRequestParameters(),
+            model=model, messages=[], model_settings=None, model_request_parameters=parameters
         )
 
     def head(self, parameters: ModelRequestParameters) -> None:

@@ -164,13 +164,11 @@ class Extras:
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""
         shown = plain_text(message)
+        refused = "" if self.attended else f"asks: {shown} No one can answer here: declined."
         if len(shown) > QUESTION_CHARS:
-            self._tell(f"{server} asks", f"MCP server {server} asks too much to be shown: declined.")
-            return None
-        if not self.attended:
-            self._tell(
-                f"{server} asks", f"MCP server {server} asks: {shown} No one can answer here: declined."
-            )
+            refused = "asks too much to be shown: declined."
+        if refused:
+            self._tell(f"{server} asks", f"MCP server {server} {refused}")
             return None
         id = f"{server}-{len(self.told)}-{time.monotonic_ns()}"
         asked = ServerAsked(id=id, server=server, message=shown, schema=json.dumps(schema)[:SCHEMA_CHARS])

@@ -45,8 +45,6 @@ class UserShell:
     """Masks secrets in what a command prints."""
     policy: Callable[[], Policy]
     """How large a result may be."""
-    handles: Callable[[], bool] = lambda: True
-    """Whether the model has a tool that brings a message back by its handle."""
     _running: "asyncio.Task[Ended] | None" = field(default=None, init=False)
 
     @property
@@ -113,7 +111,7 @@ class UserShell:
                 policy=self.policy(),
                 history=history,
                 count=history.counter.text,
-                around=StageHost(handles=self.handles()),
+                around=StageHost(),
                 looked_at=before,
             )
             stages.arrivals()

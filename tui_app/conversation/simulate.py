@@ -1,10 +1,9 @@
 """Replaying a conversation under a policy, without any model."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -17,18 +16,11 @@ from tui_app.context.ledger.facts import judge, session_facts, weighed
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import Item
-from tui_app.conversation.imports import messages_of
+from tui_app.conversation.recorded import Recorded, said_heads
 from tui_app.conversation.replay import FactsKept, Outcome, Replay
-from tui_app.conversation.session_history import ViewMessages
-from tui_app.events import CompactionComplete, Fact, FactState, SessionClear, SessionRestored, SessionRewind
+from tui_app.events import Fact, FactState
 from tui_app.records import frozen, like, picked
-from tui_app.session.agent_view import AgentView
-from tui_app.session.event_heads import MESSAGES, Head
-from tui_app.session.importers.formats import SkippedLine, import_file
-from tui_app.session.store import SessionStore
-
-_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
-"""Events that say what was said; what was undone or cleared is not replayed."""
+from tui_app.session.importers.formats import SkippedLine
 
 
 @frozen(kw_only=True)
@@ -52,59 +44,16 @@ class Transcript:
         return sum(isinstance(message, ModelResponse) for message in self.messages)
 
 
-def read_transcript(path: Path) -> Transcript:
-    """Read a file as an import does; compactions of the other program are left out.
-
-    Raises:
-        ImportFormatError: if the file holds no conversation that can be read.
-        OSError: if the file cannot be read.
-    """
-    imported = import_file(path)
-    messages = zip(imported.events, messages_of(imported.events), strict=True)
-    return like(
-        Transcript,
-        imported,
-        name=str(path),
-        title=imported.title or path.stem,
-        messages=tuple(
-            message
-            for event, message in messages
-            if message is not None and not isinstance(event.data, CompactionComplete)
-        ),
-    )
-
-
-def read_session(store: SessionStore, session: str) -> Transcript:
-    """Read what was said in a session, in the form it was said in.
-
-    Raises:
-        SessionNotFound: if the id fits no session.
-    """
-    info = store.info(session)
-    heads = said_heads(store.heads(info.id))
-    messages = ViewMessages(partial(store.message, info.id))
+def transcript_of(recorded: Recorded) -> Transcript:
+    """What was said in a conversation, in the form it was said in; compactions are left out."""
+    heads, messages = said_heads(recorded.heads), recorded.messages
     messages.load(heads)
-    return Transcript(
-        name=info.id,
-        format="session",
-        title=info.title,
-        model=info.model,
-        messages=tuple(messages.of(head) for head in heads),
-    )
-
-
-def said_heads(heads: Iterable[Head]) -> list[Head]:
-    """What was said, in the form it was said in, less what was undone or cleared."""
-    view = AgentView()
-    for head in heads:
-        if head.type in _TAKEN_BACK:
-            view.apply(head)
-    return view.visible()
+    return like(Transcript, recorded, messages=tuple(map(messages.of, heads)))
 
 
 # What is left of the facts of a conversation in what a model is given in the end.
 
-_STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
+STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
 
 def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
@@ -128,14 +77,14 @@ def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[Mo
 
 def count_facts(judged: Sequence[Fact]) -> FactsKept:
     """Add up what became of facts."""
-    weights = dict.fromkeys(_STATES, 0.0)
+    weights = dict.fromkeys(STATES, 0.0)
     for fact in weighed(judged):
         weights[fact.state] += fact.weight
     total = sum(weights.values())
     return FactsKept(
         retention=round(weights["kept"] / total, 4) if total > 0 else 1.0,
         recoverable=round(weights["recoverable"] / total, 4) if total > 0 else 0.0,
-        counts={state: sum(fact.state == state for fact in judged) for state in _STATES},
+        counts={state: sum(fact.state == state for fact in judged) for state in STATES},
     )
 
 
@@ -247,7 +196,7 @@ async def simulate(
             return count_facts(facts_given(facts, items, replay.outgoing()))
 
         life = CacheLife(rule)
-        replay = Replay(policy, window, text, counter, price, watch, life.read, rates)
+        replay = Replay(policy, window, text, counter, price, watch=watch, read=life.read, rates=rates)
         await replay.play(transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic, time
 from typing import Any, TypeVar
@@ -27,7 +28,14 @@ from tui_app.agent.turn import RetryRules, TurnResult, TurnRunner, open_calls, p
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.view import Item, to_messages
 from tui_app.context.window_limits import most
-from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile, Attachment, read_attachments
+from tui_app.conversation.attachments import (
+    CHECKED,
+    GOAL,
+    AttachedFile,
+    Attachment,
+    NamedPath,
+    read_attachments,
+)
 from tui_app.conversation.budget import Budget
 from tui_app.conversation.compactions import Compactions
 from tui_app.conversation.goals import Goals
@@ -359,17 +367,7 @@ class Turns:
             return None
         if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
             self.history.append(notice)
-        attached = [*prompt.brought]
-        paths, found = await self._resources(prompt.files)
-        if prompt.files:
-            for each in [
-                *found,
-                *await asyncio.to_thread(read_attachments, self.workspace, paths, self.may_read, self.pasted),
-            ]:
-                if isinstance(each, AttachedFile):
-                    attached.append(each)
-                elif each.is_telling:
-                    self.history.append(Notice(text=each.sentence))
+        attached = [*prompt.brought, *await self._named(prompt.files)]
         if self.hooks is not None:
             said, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
             if refused:
@@ -380,17 +378,18 @@ class Turns:
             await self.deliver()
         return attached
 
-    async def _resources(self, names: Sequence[str]) -> tuple[list[str], list[Attachment]]:
-        """Split what a prompt names into files, and resources of servers with what is in them."""
-        paths: list[str] = []
-        found: list[Attachment] = []
+    async def _named(self, names: Sequence[str]) -> list[AttachedFile]:
+        """What a prompt names, files and resources of servers; of what cannot be sent is said why."""
+        found: dict[str, Attachment | None] = {}
         for name in names:
-            resource = await self.resource(name) if self.resource is not None and ":" in name else None
-            if resource is None:
-                paths.append(name)
-            else:
-                found.append(resource)
-        return paths, found
+            found[name] = await self.resource(name) if self.resource is not None and ":" in name else None
+        if paths := [name for name, each in found.items() if each is None]:
+            read = partial(read_attachments, self.workspace, paths, self.may_read, self.pasted)
+            found |= {each.path: each for each in await asyncio.to_thread(read)}
+        for each in found.values():
+            if isinstance(each, NamedPath) and each.is_telling:
+                self.history.append(Notice(text=each.sentence))
+        return [each for each in found.values() if isinstance(each, AttachedFile)]
 
     async def _answer(self, model: Model, calls: Sequence[ToolCallPart] = ()) -> TurnResult:
         """Have the prompt at the end of the view answered, retrying transient failures.

@@ -79,8 +79,8 @@ class Compact(Work):
     """Compact the conversation now."""
 
     focus: str = ""
-    trigger: Literal["manual", "memory_pressure"] = "manual"
-    """Whether the user asked for it, or memory is short."""
+    trigger: Literal["manual", "memory_pressure", "model_switch"] = "manual"
+    """Whether the user asked for it, memory is short, or another model has less room."""
     review: bool = False
     """Whether the user decides on the summary before it is applied, whatever the settings say."""
     span: Span = WHOLE

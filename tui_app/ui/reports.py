@@ -145,7 +145,8 @@ def read_audit(database: Database, session: str, only: int = 0, policies: "Seque
         policies: Which are replayed as well.
     """
     # The agent side takes a second to load.
-    from tui_app.conversation.audit import audit, recorded_session, with_policies
+    from tui_app.conversation.audit import audit, with_policies
+    from tui_app.conversation.recorded import recorded_session
 
     with closing(open_store(database, read_only=True)) as store:
         found = audit(recorded_session(store, session), only)
