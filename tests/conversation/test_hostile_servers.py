@@ -1,6 +1,6 @@
 """Servers that spoil a summary or say "too long" for ever: nothing is lost, and it goes on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -19,9 +19,7 @@ from tests.servers.behaviours import (
     tool,
 )
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.turn import RetryRules
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.summary_writers import SUMMARY_RETRIES
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import (
     NOT_IN_LOG,
@@ -88,7 +86,7 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
 
 def impatient(opened: OpenSession) -> OpenSession:
     """Summaries are asked for again without a pause worth the name."""
-    opened.writers.rules = RetryRules(retries=SUMMARY_RETRIES, first_s=0.001)
+    opened.writers.rules = replace(opened.writers.rules, first_s=0.001)
     return opened
 
 

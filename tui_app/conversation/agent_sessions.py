@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from functools import partial
 
 from tui_app.agent.agent_files import AgentFile
 from tui_app.agent.errors import describe_error
@@ -29,13 +28,12 @@ from tui_app.conversation.project_context import FolderReader, RequestOverhead, 
 from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
-from tui_app.conversation.session_tools import make_tooling
+from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import WorkQueue
 from tui_app.events import AssistantMessage, Notice, Record, SessionStart
 from tui_app.records import frozen
-from tui_app.session.cache_forecast import lasting_rule
 from tui_app.session.database import open_store
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.store import SessionStore
@@ -142,7 +140,6 @@ class AgentSessions:
             history=history,
             shelf=shelf,
             sent=SentRequest(),
-            rule=partial(lasting_rule, store, session, settings=settings),
             _writers={},
         )
         extras = copy.copy(setup.extras)
@@ -157,7 +154,7 @@ class AgentSessions:
         closing.push_async_callback(compactor.aclose)
         compactions = Compactions(history, compactor, reviews)
         closing.push_async_callback(compactions.stop_jobs)
-        tooling = make_tooling(opening, history, folder, compactor, setup.tooling, name)
+        tooling = Tooling(opening, history, compactor, setup.tooling, name)
         own = replace(
             setup,
             opening=replace(opening, answers=None),

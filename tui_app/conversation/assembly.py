@@ -46,11 +46,11 @@ from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
-from tui_app.conversation.session_tools import make_tooling
+from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell, resume_tasks
 from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits
-from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.conversation.telemetry import start_telemetry
 from tui_app.conversation.threads import log_defect
 from tui_app.conversation.turns import Turns
@@ -69,7 +69,7 @@ from tui_app.events import (
 )
 from tui_app.program_log import keep_out
 from tui_app.session.background import check_unasked
-from tui_app.session.cache_forecast import ColdWarning, lasting_rule, turn_cache
+from tui_app.session.cache_forecast import ColdWarning, turn_cache
 from tui_app.session.database import open_store
 from tui_app.session.lock import Overtaken
 from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy, newest_event
@@ -142,16 +142,7 @@ class OpenSession:
         bus.listen(files.on_record)
         self.telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
         spans = self.telemetry.capabilities(session)
-        self.writers = writers = SummaryWriters(
-            history,
-            shelf,
-            text,
-            settings.summarization_model,
-            settings.summary_timeout_s,
-            spans,
-            RetryRules(retries=min(settings.retries, SUMMARY_RETRIES)),
-            rule=partial(lasting_rule, store, session, settings=settings),
-        )
+        self.writers = writers = SummaryWriters(history, shelf, text, settings, spans)
         self.hooks = hooks = Hooks(
             defined=settings.hooks,
             runner=Runner(opening.program_place(outward)),
@@ -168,7 +159,7 @@ class OpenSession:
         compactor = Compactor(history, policy, host, settings.summary_timeout_s)
         compactions = Compactions(history, compactor, reviews)
         mode = opening.first_mode if not opening.session else opening.mode or chosen_mode(store, session)
-        tooling = make_tooling(replace(opening, mode=mode), history, self.folder, compactor)
+        tooling = Tooling(replace(opening, mode=mode), history, compactor)
         approvals, diagnostics = tooling.approvals, tooling.diagnostics
         modes = ModeSwitch(history, approvals)
         host.tasks = tooling.tasks

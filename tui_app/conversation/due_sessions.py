@@ -12,7 +12,6 @@ from tui_app.records import frozen
 from tui_app.session.lock import WriterLock
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings.spec import MemorySettings
 
 
 @frozen
@@ -64,15 +63,8 @@ async def read_sessions(
             if scope is None:
                 yield Reading(info.id, elsewhere=info.cwd)
                 continue
-            reader = SessionReader(
-                boards,
-                opening.database,
-                opening.shelf(),
-                TextCounter(encoding_name(opening.model or info.model)),
-                MemorySettings(**opening.settings.memory),
-                opening.settings.summary_timeout_s,
-                told=telling.tell,
-            )
+            text = TextCounter(encoding_name(opening.model or info.model))
+            reader = SessionReader(boards, opening, opening.shelf(), text, told=telling.tell)
             done = await reader.consolidate(info, scope, opening.model)
             if done is not None:
                 telling.note(info.id, done)

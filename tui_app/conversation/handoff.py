@@ -10,7 +10,6 @@ from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.models import UnknownModel
-from tui_app.agent.turn import RetryRules
 from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
@@ -22,7 +21,7 @@ from tui_app.conversation.inspection import Inspection, inspect_session
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_of
 from tui_app.conversation.session_history import SessionHistory, storable
-from tui_app.conversation.summary_writers import SUMMARY_RETRIES, SummaryWriters
+from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.events import (
     AssistantMessage,
     CompactionProgress,
@@ -127,15 +126,13 @@ async def write_brief(
 
 async def brief_of_session(inspection: Inspection, opening: Opening, *, extract: bool, **what: Any) -> Brief:
     """Have the brief of a session written, by its model unless ``extract`` is set."""
-    history, settings, text = inspection.history, opening.settings, inspection.text
-    timeout_s = settings.summary_timeout_s
-    rules = RetryRules(retries=min(settings.retries, SUMMARY_RETRIES))
-    writers = SummaryWriters(history, inspection.shelf, text, timeout_s=timeout_s, rules=rules)
+    history, text = inspection.history, inspection.text
+    writers = SummaryWriters(history, inspection.shelf, text, opening.settings)
     writer = BriefWriter(
         history=history,
         count=lambda words: round(text.count(words) * history.factor),
         describe=lambda error: describe_error(error, model=history.model).message.rstrip("."),
-        timeout_s=timeout_s,
+        timeout_s=opening.settings.summary_timeout_s,
         **what,
     )
     brief = await writer.write(writers.choose("manual"), extract=extract)

@@ -401,24 +401,23 @@ class Hooks:
         self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
     ) -> Run:
         """Run one command, in a task that is known here: whoever waits for it may be cancelled any time."""
-        task = self._track(self._reported(hook, trigger, event, settings, timeout_s))
+        if not isinstance(event, Record):
+            event = Record(seq=0, time=time.time(), session=self.session, data=event)
+        stdin = stdin_of(hook, trigger, event, self.keys)
+
+        async def reported() -> Run:
+            run = judge(hook, trigger, settings, await self.runner.run_command(settings, stdin, timeout_s))
+            self.report(run.ran)
+            if run.ran.outcome == "cancelled":
+                raise asyncio.CancelledError
+            return run
+
+        task = self._track(reported())
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             _cancel(task)
             raise
-
-    async def _reported(
-        self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
-    ) -> Run:
-        if not isinstance(event, Record):
-            event = Record(seq=0, time=time.time(), session=self.session, data=event)
-        stdin = stdin_of(hook, trigger, event, self.keys)
-        run = judge(hook, trigger, settings, await self.runner.run_command(settings, stdin, timeout_s))
-        self.report(run.ran)
-        if run.ran.outcome == "cancelled":
-            raise asyncio.CancelledError
-        return run
 
     def _track(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work, name="hook")

@@ -15,7 +15,7 @@ from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_history import Archive, SessionHistory
-from tui_app.conversation.session_tools import make_tooling
+from tui_app.conversation.session_tools import Tooling
 from tui_app.references import WHOLE, Span
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
@@ -94,7 +94,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         )
         history.load()
         extras = Extras(opening, history)
-        describe_tools(opening, make_tooling(opening, history, history.archive.folder), extras)
+        describe_tools(opening, Tooling(opening, history), extras)
         of_servers, shares = extras.last_known()
         extras.overhead.tools = extras.sent_of((*extras.own, *of_servers))
         shelf = opening.shelf()

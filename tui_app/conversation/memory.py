@@ -137,16 +137,8 @@ class SessionMemory:
         self.settings, self.database = memory_settings(opening.settings.memory), opening.database
         self.boards = boards_in(opening.database)
         self.telling = BoardLog(self.boards, history.store, history.session, history.append)
-        self.reader = SessionReader(
-            self.boards,
-            opening.database,
-            writers.shelf,
-            writers.text,
-            self.settings,
-            opening.settings.summary_timeout_s,
-            writers.observers,
-            told=self.telling.tell,
-        )
+        told, watching = self.telling.tell, writers.observers
+        self.reader = SessionReader(self.boards, opening, writers.shelf, writers.text, watching, told)
         self._task: asyncio.Task[None] | None = None
         self._by_hand: asyncio.Task[None] | None = None
         self._reading = asyncio.Lock()

@@ -16,6 +16,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
 from tui_app.context.history import ignore
 from tui_app.context.view import Item
+from tui_app.conversation.open_request import Opening
 from tui_app.events import (
     MemoryAdded,
     MemoryConsolidated,
@@ -36,7 +37,7 @@ from tui_app.session.event_heads import MESSAGES
 from tui_app.session.lock import SessionLocked
 from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionStore
-from tui_app.settings.spec import MemorySettings
+from tui_app.settings.spec import MemorySettings, memory_settings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0
@@ -51,15 +52,16 @@ class SessionReader:
     """
 
     boards: BoardStore
-    database: Database
+    opening: Opening
     shelf: ModelShelf
     text: TextCounter
-    settings: MemorySettings
-    timeout_s: float
-    """Seconds a model may take for one session."""
     observers: Sequence[AbstractCapability[Any]] = ()
     told: Callable[[], object] = field(default=lambda: None)
     """Called after changes, to have them told."""
+
+    @property
+    def settings(self) -> MemorySettings:
+        return memory_settings(self.opening.settings.memory)
 
     async def consolidate(
         self, session: SessionInfo, scope: Scope, model: str = ""
@@ -79,7 +81,7 @@ class SessionReader:
         """
         started = monotonic()
         after = await asyncio.to_thread(self.boards.read_until, session.id)
-        items = await asyncio.to_thread(said_in, self.database, session.id)
+        items = await asyncio.to_thread(said_in, self.opening.database, session.id)
         folders = (session.cwd, scope.folder or scope.repository)
         task = Task(items=items, session=session.id, after=after, folders=folders)
         if task.until <= after:
@@ -97,14 +99,15 @@ class SessionReader:
             # Parts that have been read need not be paid for twice, should the rest be cut off.
             self.boards.done(task.session, until, asked=_KEEP_DUE)
 
+        timeout_s = self.opening.settings.summary_timeout_s
         agent, why = await self._agent(name)
         if agent is not None:
             try:
-                async with asyncio.timeout(self.timeout_s):
+                async with asyncio.timeout(timeout_s):
                     outcome = await ask(task, board, agent, name, self.told, note)
                 return _ended(outcome, agent, name)
             except TimeoutError:
-                why = f"{name} took longer than {self.timeout_s:g} seconds"
+                why = f"{name} took longer than {timeout_s:g} seconds"
             except Exception as error:  # a provider may raise anything; rules need none
                 _log.info("%s could not read %s: %s", name, task.session, error)
                 why = describe_error(error, model=name).message.rstrip(".")

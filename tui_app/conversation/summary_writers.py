@@ -1,7 +1,7 @@
 """The writers of summaries: the conversation's model, a cheaper one, or extraction without any."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +23,10 @@ from tui_app.context.view import Digest
 from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import Notice, Trigger
 from tui_app.providers import OFFLINE
+from tui_app.session.cache_forecast import lasting_rule
+from tui_app.settings import Settings
 
-SUMMARY_RETRIES = 2
+_RETRIES = 2
 """Tries after the first: a request may be waiting for the summary, and there are others to write it."""
 _PATIENCE_S = 30.0
 """A provider that asks for a longer pause is not waited for."""
@@ -40,28 +42,26 @@ class SummaryWriters:
     history: SessionHistory
     shelf: ModelShelf
     text: TextCounter
-    automatic_model: str = ""
-    """Model for compactions nobody asked for; empty is the conversation's own."""
-    timeout_s: float = 120.0
-    """Seconds a model may take for a digest."""
+    settings: Settings
     observers: Sequence[AbstractCapability[Any]] = ()
     """Capabilities that watch the requests for summaries."""
-    rules: RetryRules = field(default_factory=RetryRules)
-    """How often and how soon a request for a summary is made again."""
     sent: SentRequest = field(default_factory=SentRequest)
     """The last request of the conversation: a capability of its agent."""
-    rule: Callable[[str], CacheRule | None] = lambda _model: None
-    """How the prompt cache of a model works, if that is known."""
+    rules: RetryRules = field(init=False)
+    """How often and how soon a request for a summary is made again."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rules = RetryRules(retries=min(self.settings.retries, _RETRIES))
 
     async def prepare(self) -> None:
         """Build the model for automatic summaries; where that fails the conversation's own writes them."""
-        if not self.automatic_model:
+        if not self.settings.summarization_model:
             return
         try:
-            await self.shelf.get(self.automatic_model)
+            await self.shelf.get(self.settings.summarization_model)
         except Exception as error:  # an SDK may raise anything; there is another model to do it
-            said = why_unavailable(error, model=self.automatic_model)
+            said = why_unavailable(error, model=self.settings.summarization_model)
             self.history.append(
                 Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
             )
@@ -72,7 +72,8 @@ class SummaryWriters:
         Where that one fails the conversation's own model tries, before anything is done without a model.
         """
         own = self.history.model
-        names = [own] if trigger in _BY_HAND or not self.automatic_model else [self.automatic_model, own]
+        other = "" if trigger in _BY_HAND else self.settings.summarization_model
+        names = filter(None, (other, own))
         built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
         if not built or self._of(built[0]) is None:
             return (self.extractive(),)
@@ -105,18 +106,24 @@ class SummaryWriters:
         Returns:
             What it wrote; None where there is no model to ask.
         """
-        writer = self._of(self.automatic_model) or self._of(self.history.model)
-        return None if writer is None else await writer.digest(material, chars, self.timeout_s)
+        writer = self._of(self.settings.summarization_model) or self._of(self.history.model)
+        return (
+            None if writer is None else await writer.digest(material, chars, self.settings.summary_timeout_s)
+        )
 
     def cache_rates(self) -> CacheRates | None:
         """What a change of what the conversation's model has read costs just now; None where unknown."""
         model = self.history.model
-        return cache_rates(model, self.rule(model), self._idle_s())
+        return cache_rates(model, self._rule(model), self._idle_s())
 
     def cache_left_s(self) -> float:
         """Seconds until that model's cache expires; 0 where it is not known, or keeps nothing."""
-        rule = self.rule(self.history.model)
+        rule = self._rule(self.history.model)
         return max(0.0, rule.lifetime_s - self._idle_s()) if rule is not None else 0.0
+
+    def _rule(self, model: str) -> CacheRule | None:
+        """How the prompt cache of a model works, if that is known."""
+        return lasting_rule(self.history.store, self.history.session, model, self.settings)
 
     def _idle_s(self) -> float:
         """Seconds since the conversation's last answer began."""
