@@ -65,7 +65,6 @@ ALLOWED_METHODS: set[str] = {
     "lines",
     "read",
     "show",
-    "stop",
     "text",
     "to_json",
 }

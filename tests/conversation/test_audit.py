@@ -11,7 +11,7 @@ from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, text
 from tui_app.context.policy import PRESETS
 from tui_app.conversation.audit import Audit, audit, report, with_policies
-from tui_app.conversation.recorded import recorded_file
+from tui_app.conversation.transcript import recorded_file
 
 REQUEST = "Build the ferry timetable."
 RULE, STAYS = "Never touch the legacy importer.", "Always use tabs in table.py."

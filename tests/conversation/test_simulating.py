@@ -18,10 +18,10 @@ from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.imports import import_session
-from tui_app.conversation.recorded import recorded_file, recorded_session
 from tui_app.conversation.replay import STAGES, Outcome, Replay, Request, work_of
 from tui_app.conversation.session_history import storable, storable_list
 from tui_app.conversation.simulate import CannotSimulate, simulate, transcript_of
+from tui_app.conversation.transcript import recorded_file, recorded_session
 from tui_app.events import SessionRewind, SessionStart, UserMessage
 from tui_app.session.sqlite_store import SqliteStore
 

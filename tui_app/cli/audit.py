@@ -20,7 +20,7 @@ from tui_app.ui.text import one_line
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
     from tui_app.conversation.audit import Audit
-    from tui_app.conversation.recorded import Recorded
+    from tui_app.conversation.transcript import Recorded
 
 _NAME_CELLS = 400
 DEMO = "demo"
@@ -103,7 +103,7 @@ def _audit(
 @contextmanager
 def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
     """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
-    from tui_app.conversation.recorded import recorded_file, recorded_session
+    from tui_app.conversation.transcript import recorded_file, recorded_session
 
     if (path := Path(source)).exists():
         yield recorded_file(path)

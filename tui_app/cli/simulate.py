@@ -104,8 +104,8 @@ def replay_all(program: Program, asked: Asked) -> int:
         KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
     """
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.recorded import recorded_file, recorded_session
     from tui_app.conversation.simulate import CannotSimulate, transcript_of
+    from tui_app.conversation.transcript import recorded_file, recorded_session
 
     done: list[Simulation] = []
 
@@ -118,8 +118,7 @@ def replay_all(program: Program, asked: Asked) -> int:
                 transcript = transcript_of(recorded_file(data_file("session.jsonl"), DEMO))
             else:
                 with program.sessions() as store:
-                    told = recorded_session(store, source)
-                    transcript = replace(transcript_of(told), format="session")
+                    transcript = replace(transcript_of(recorded_session(store, source)), format="session")
             stopped = run_until_signal(_replay(transcript, asked, line, done))
         if not stopped and not asked.as_json:
             show(done[-1], verbose=asked.verbose)

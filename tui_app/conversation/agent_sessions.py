@@ -163,7 +163,7 @@ class AgentSessions:
             tooling=tooling,
             extras=extras,
             goals=Goals(history, tooling.command, is_copy=True),
-            before=[RequestHook(ModeSwitch(history, tooling.approvals).tell)],
+            before=[RequestHook(ModeSwitch(history, tooling.approvals).tell_mode)],
         )
         if order.fork:
             runner = own.runner(None)

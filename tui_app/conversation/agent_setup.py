@@ -96,7 +96,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                RequestHook(extras.folders.tell),
+                RequestHook(extras.folders.tell_instructions),
                 *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
                 ToolFailures([tool.name for tool in extras.own]),
                 *self.tooling.by_provider,
@@ -133,7 +133,7 @@ class AgentSetup:
         )
         wanted = self.opening.settings.provider_compaction
         by_provider = ProviderCompaction(history, compactor, wanted=wanted)
-        before = [by_provider, steps, RequestHook(self.extras.overhead.note), *self.before]
+        before = [by_provider, steps, RequestHook(self.extras.overhead.note_request), *self.before]
         off = SwitchedOff(self.extras.off)
         return [*before, governor, recorder, *self.around, self.writers.sent, off]
 

@@ -182,11 +182,6 @@ class CallsAhead:
         self.report(ApprovalsAhead(call_ids=tuple(self._held)))
 
 
-_NOBODY = "no rule allows it, and there is no user to ask"
-_NOT_YOURS = "{}, and the user never wrote it; no rule covers that, and there is no user to ask"
-_BROKEN = "it breaks a guard of the user, {}"
-_PERHAPS_DENIED = 'the rule "{}" may forbid it, and there is no user to ask'
-_NOT_ASKED = "the user could not be asked: {}"
 _REASON_CHARS = 2_000
 
 
@@ -267,15 +262,17 @@ class Approvals:
         if not self.attended:
             if action.reaches:
                 self._note(action, "denied", "unattended", reason=verdict.because)
-                return _NOT_YOURS.format(_first_stood(action))
+                told = f"{_first_stood(action)}, and the user never wrote it"
+                return f"{told}; no rule covers that, and there is no user to ask"
             if verdict.firm:
                 self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
-                return _PERHAPS_DENIED.format(verdict.rule or verdict.because)
+                why = verdict.rule or verdict.because
+                return f'the rule "{why}" may forbid it, and there is no user to ask'
             if self.yes:
                 self._note(action, "allowed", "unattended", reason="--yes")
                 return ""
             self._note(action, "denied", "unattended", reason=verdict.because)
-            return _NOBODY
+            return "no rule allows it, and there is no user to ask"
         self.ahead.hold(action.call)
         async with self.ahead.turn(action.call, first=action.looks):
             # What was said of the call before this one may be a rule for this one.
@@ -319,7 +316,7 @@ class Approvals:
             if (found := breaks(guard, action, self.folder)) != "no":
                 # What only may break it is for the user to say.
                 is_sure = found == "surely"
-                why = _BROKEN.format(guard.words)
+                why = f"it breaks a guard of the user, {guard.words}"
                 return Verdict("deny" if is_sure else "ask", why, firm=not is_sure, guard=seq)
         rules = (*self.rules, *self.session_rules)
         return judge(action, rules, read_only=self.read_only, mode=self.mode, folder=self.folder)
@@ -368,7 +365,7 @@ class Approvals:
         reason = decision.reason.strip()[:_REASON_CHARS]
         if decision.answer == "nobody":
             self._note(action, "denied", "unattended", id=id, reason=reason)
-            return _NOT_ASKED.format(reason)
+            return f"the user could not be asked: {reason}"
         if decision.answer == "no":
             self._note(action, "denied", "person", id=id, reason=reason)
             return f"{SAID_NO}, because: {reason}" if reason else SAID_NO
@@ -480,11 +477,6 @@ class Questions:
         return self._answers.answer(id, LATER)
 
 
-TO_SENDER = (
-    "There is no user to answer. End with the question: whoever has sent you reads it, and may answer it."
-)
-
-
 @frozen
 class AgentQuestions:
     """Questions of a sub-agent, put in its name."""
@@ -494,7 +486,9 @@ class AgentQuestions:
 
     async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
         told = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
-        return TO_SENDER if told == NOBODY else told
+        if told != NOBODY:
+            return told
+        return "There is no user to answer. End with the question: whoever has sent you reads it."
 
 
 # Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.
@@ -608,7 +602,6 @@ def _action(call: ToolCallPart) -> Action:
 ACCEPTED = "The plan is accepted. Carry it out now, step by step, and keep the todo list up to date."
 """The prompt that turns a plan into work."""
 NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode plan asks the model for one."
-NO_PLAN = f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
 
 
 @dataclass(slots=True)
@@ -639,13 +632,15 @@ class ModeSwitch:
         if self.current != "plan":
             self.history.refuse(NOT_PLANNING.format(self.current))
         elif not folder.read_note(folder.plan_file).strip():
-            self.history.refuse(NO_PLAN)
+            self.history.refuse(
+                f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
+            )
         else:
             self.change(mode)
             return ACCEPTED
         return ""
 
-    async def tell(self, request: ModelRequestContext) -> None:
+    async def tell_mode(self, request: ModelRequestContext) -> None:
         """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
 
         What it knows is read off the view, so it is told again once a compaction has taken the line along.

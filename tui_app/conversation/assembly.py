@@ -47,7 +47,7 @@ from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
 from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
 from tui_app.conversation.session_tools import Tooling
-from tui_app.conversation.shell import UserShell, resume_tasks
+from tui_app.conversation.shell import UserShell, resume_tasks, tell_tasks
 from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits
 from tui_app.conversation.summary_writers import SummaryWriters
@@ -163,7 +163,7 @@ class OpenSession:
         approvals, diagnostics = tooling.approvals, tooling.diagnostics
         modes = ModeSwitch(history, approvals)
         host.tasks = tooling.tasks
-        self.guards = guards = Guards(history, approvals, tuple(map(parse_guard, opening.guards)))
+        self.guards = guards = Guards(history, approvals)
         repeats = Repeats(history, (opening.cwd, *opening.added), settings.repeats, tooling.tasks)
         approvals.repeated = tooling.questions.repeated = repeats.about
         if opening.attended:
@@ -172,6 +172,8 @@ class OpenSession:
         extras.project.may_read = file_gate(approvals.judged, opening.cwd, opening.paths.own_folders)
         check = tooling.command
         self.goals = Goals(history, None if check is None else replace(check, gate=approvals.refusal))
+        tasks = tooling.tasks
+        news = [] if tasks is None else [RequestHook(partial(tell_tasks, tasks, history))]
         setup = AgentSetup(
             opening=opening,
             goals=self.goals,
@@ -180,7 +182,7 @@ class OpenSession:
             compactions=compactions,
             tooling=tooling,
             extras=extras,
-            before=[RequestHook(modes.tell), *tooling.news, repeats],
+            before=[RequestHook(modes.tell_mode), *news, repeats],
             # Diagnostics inside of what masks: servers quote files.
             around=[ToolHooks(hooks), *spans, MaskedResults(secrets), *filter(None, [diagnostics])],
         )
@@ -295,8 +297,8 @@ class OpenSession:
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out, actions=("trust",)))
         self._tell_folders()
-        self.guards.set(*self.guards.wanted)
-        self.extras.switch(*self.extras.switches)
+        self.guards.set(*map(parse_guard, self.opening.guards))
+        self.extras.switch(*self.opening.tools)
         for file in self.extras.project.files:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))

@@ -17,10 +17,10 @@ from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.view import Item, to_messages
-from tui_app.conversation.recorded import Recorded, said_heads
 from tui_app.conversation.replay import FactsKept, Replay
 from tui_app.conversation.session_history import ViewMessages
 from tui_app.conversation.simulate import STATES, count_facts, facts_given
+from tui_app.conversation.transcript import Recorded, said_heads
 from tui_app.events import KIND_LABELS, CompactionComplete, Fact
 from tui_app.records import frozen, picked
 from tui_app.session.agent_view import AgentView

@@ -13,8 +13,6 @@ from tui_app.records import frozen
 from tui_app.session.workspace import KeptFiles, checksum
 from tui_app.worktrees import NoWorktree, Worktrees, is_apart
 
-SHARED = "Both work in the same folder: its files are as the branch left them."
-_MOVED = "Its folder is gone, so its files are not taken over: {}"
 _PLAIN = ("100644", "100755", NO_FILE)
 """What git calls files, executable ones, and none at all."""
 _LARGEST = 64_000_000
@@ -44,9 +42,9 @@ def files_of_branch(
         earlier: What files of the branch held when they were merged before.
     """
     if branch.resolve() == here.root:
-        return FilesOfBranch(note=SHARED)
+        return FilesOfBranch(note="Both work in the same folder: its files are as the branch left them.")
     if not is_apart(branch):
-        return FilesOfBranch(note=_MOVED.format(branch))
+        return FilesOfBranch(note=f"Its folder is gone, so its files are not taken over: {branch}")
     try:
         trees, git = Worktrees.around(branch, env), Git(branch, env)
         top = next(each for each in (branch, *branch.parents) if each.parent == trees.home)
@@ -56,65 +54,65 @@ def files_of_branch(
         changes = {each.path: each for each in git.changes(base, now)}
         # What was merged, and is as it was at first again, has changed since then.
         again = (TreeChange(path, *_PLAIN[:2]) for path in sorted(earlier) if path not in changes)
-        changed = [_File(git, here, base, earlier, each) for each in (*changes.values(), *again)]
+        changed = []
+        for each in (*changes.values(), *again):
+            path = each.path
+            began = earlier[path] if path in earlier else git.content(base, path)
+            changed.append(_merged(git, here, began, each))
     except (NoWorktree, GitFailed, StopIteration) as failed:
         return FilesOfBranch(note=f"git says nothing of the files in {branch}: {failed}")
-    found = [file.merged() for file in changed]
-    kept = [each for each, _, _ in found if each is not None]
     return FilesOfBranch(
-        files=tuple(kept),
-        contents=tuple(data for _, contents, _ in found for data in contents if data is not None),
-        diff="\n".join(filter(None, (diff for _, _, diff in found))),
+        files=tuple(each for each, _, _ in changed if each is not None),
+        contents=tuple(data for _, contents, _ in changed for data in contents if data is not None),
+        diff="\n".join(filter(None, (diff for _, _, diff in changed))),
     )
 
 
-@frozen
-class _File:
-    """One file that a branch has changed."""
+def _merged(
+    git: Git, here: Workspace, base: bytes | None, change: TreeChange
+) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
+    """What becomes of a file, the bytes that takes, and its diff; None where it is as it was.
 
-    git: Git
-    here: Workspace
-    base: str
-    earlier: Mapping[str, bytes | None]
-    change: TreeChange
-
-    def merged(self) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
-        """What becomes of it, the bytes that takes, and its diff; None where it is as it was."""
-        path, file = self.change.path, MergedFile(path=self.change.path)
-        if path.startswith("../"):
-            return replace(file, left="it is outside the folder of this session"), (), ""
-        if self.change.old not in _PLAIN or self.change.new not in _PLAIN:
-            return replace(file, left="it is a link or a repository"), (), ""
-        try:
-            ours, mode = _read(self.here, path)
-            theirs, their_mode = _read(Workspace(self.git.folder), path)
-        except (ToolProblem, OSError) as error:
-            return replace(file, left=f"it cannot be taken over: {error}"), (), ""
-        base = self.earlier[path] if path in self.earlier else self.git.content(self.base, path)
-        file = replace(
-            file,
-            before=checksum(ours),
-            after=checksum(theirs),
-            theirs=checksum(theirs),
-            mode=mode or their_mode,
-        )
-        if theirs == base and NO_FILE not in (self.change.old, self.change.new) and mode != their_mode:
-            return replace(file, left="only its rights have changed"), (), ""
-        if theirs in (base, ours):
-            return None, (), ""
-        after = theirs
-        if ours != base:
-            if ours is None or theirs is None or base is None:
-                return replace(file, left="it was changed here too"), (), ""
-            after = self.git.merged(ours, base, theirs)
-            if after is None:
-                return replace(file, left="it was changed here too, in the same lines"), (), ""
-        diff, sizes = diff_of_bytes(ours, after, path)
-        return (
-            replace(file, after=checksum(after)),
-            (ours, after, theirs),
-            diff or f"{path}: not text, {sizes}",
-        )
+    Args:
+        git: Asks about the folder of the branch.
+        here: The folder of the session that it left.
+        base: What the file held when the branch began, or was merged last.
+        change: What the branch has made of it.
+    """
+    path, file = change.path, MergedFile(path=change.path)
+    if path.startswith("../"):
+        return replace(file, left="it is outside the folder of this session"), (), ""
+    if change.old not in _PLAIN or change.new not in _PLAIN:
+        return replace(file, left="it is a link or a repository"), (), ""
+    try:
+        ours, mode = _read(here, path)
+        theirs, their_mode = _read(Workspace(git.folder), path)
+    except (ToolProblem, OSError) as error:
+        return replace(file, left=f"it cannot be taken over: {error}"), (), ""
+    file = replace(
+        file,
+        before=checksum(ours),
+        after=checksum(theirs),
+        theirs=checksum(theirs),
+        mode=mode or their_mode,
+    )
+    if theirs == base and NO_FILE not in (change.old, change.new) and mode != their_mode:
+        return replace(file, left="only its rights have changed"), (), ""
+    if theirs in (base, ours):
+        return None, (), ""
+    after = theirs
+    if ours != base:
+        if ours is None or theirs is None or base is None:
+            return replace(file, left="it was changed here too"), (), ""
+        after = git.merged(ours, base, theirs)
+        if after is None:
+            return replace(file, left="it was changed here too, in the same lines"), (), ""
+    diff, sizes = diff_of_bytes(ours, after, path)
+    return (
+        replace(file, after=checksum(after)),
+        (ours, after, theirs),
+        diff or f"{path}: not text, {sizes}",
+    )
 
 
 def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:

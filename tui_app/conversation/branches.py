@@ -27,7 +27,6 @@ from tui_app.session.workspace import KeptFiles, SessionFolder
 from tui_app.text import count, words_of
 
 TOO_LARGE = "The brief has {:,} tokens, more than half of what {} takes. Shorten it. Nothing changed."
-EMPTY = "The brief is empty. Nothing changed."
 
 
 @frozen(kw_only=True)
@@ -67,7 +66,7 @@ class MergePlan:
         brief, info = self.brief, self.branch.info
         text = mask_secrets(text or brief.text)
         if not text.strip():
-            raise BranchRefused(EMPTY)
+            raise BranchRefused("The brief is empty. Nothing changed.")
         files = self.files.files
         if not with_files:
             files = tuple(replace(file, left=file.left or "you left it") for file in files)

@@ -67,6 +67,6 @@ async def read_sessions(
             reader = SessionReader(boards, opening, opening.shelf(), text, told=telling.tell)
             done = await reader.consolidate(info, scope, opening.model)
             if done is not None:
-                telling.note(info.id, done)
+                telling.note_reading(info.id, done)
             boards.done(info.id, 0, asked=None if asked is None else asked.asked)
             yield Reading(info.id, done)

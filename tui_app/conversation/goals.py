@@ -28,7 +28,6 @@ from tui_app.tool_specs import END_GOAL
 USAGE = 'TEXT --check "COMMAND" (or --count N), and --turns N, --tokens N, --money X'
 MOST_TURNS = 20
 """Turns that a goal may take which has no budget of its own."""
-FOR_SENDER = "Not ended: the goal is that of the assistant that sent you. Say in your answer why not."
 _SHOWN = 4_000
 """Characters of the end of what a check prints that the model is shown and the log keeps."""
 _NUMBERS: Mapping[str, Callable[[str | int], float]] = {
@@ -211,7 +210,7 @@ class Goals:
             reason: Why not; the user reads it.
         """
         if self.is_copy:
-            return FOR_SENDER
+            return "Not ended: the goal is that of the assistant that sent you. Say in your answer why not."
         return "The goal is ended." if self.end("given up", " ".join(reason.split())) else "There is no goal."
 
 

@@ -111,8 +111,6 @@ class Guards:
 
     history: SessionHistory
     approvals: Approvals
-    wanted: tuple[GuardSet, ...] = ()
-    """Those that the opening asks for."""
     sent: Callable[[float], Iterable[tuple[SessionHistory, Ledger]]] = lambda _since: ()
     """Views and deeds of the sub-agents that have done something since a time."""
     _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)

@@ -34,20 +34,15 @@ from tui_app.events import (
 from tui_app.session.event_heads import LATER, Head, head_of
 
 _GONE = "#{} is not part of the next request."
-_PINNED = "This message is pinned: it stays as it is until it is unpinned."
-_STAND_IN = "This replaces other messages and is rewritten as they change: it cannot be pinned."
 _STAYS = "A system prompt always stays."
 _EXCLUDED = "#{} is excluded: bring it back first."
 _EXCLUDED_ALREADY = "#{} is already excluded."
-_NOT_EXCLUDED = "#{} is not excluded."
 _NEWEST = "The newest prompt stays: without it the model does not know what is asked. /rewind undoes it."
 _REPLACES = "#{} replaces other messages: undo what put it there, then exclude them one by one."
-_PINNED_ALONG = "#{} is pinned and would be excluded too: unpin it first."
 _FULL = "Pinned messages may take {:,} tokens and would take {:,}: unpin something first."
 _TAKES = "#{} takes"
 _KEEPS = "#{} keeps {} other message{} with it, a call and its results:"
 _ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
-_AS_SAID = "Nothing to undo: this message is unchanged."
 
 
 @dataclass(slots=True)
@@ -92,7 +87,7 @@ class ManualEdits:
         """Bring excluded messages back, with all that left in the same step; whether all were excluded."""
         excluded = self.history.view.excluded
         if (missing := next((seq for seq in seqs if seq not in excluded), None)) is not None:
-            return self.history.refuse(_NOT_EXCLUDED.format(missing))
+            return self.history.refuse(f"#{missing} is not excluded.")
         return all([self.compactions.restore(step) for step in dict.fromkeys(excluded[seq] for seq in seqs)])
 
     def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
@@ -165,7 +160,7 @@ class ManualEdits:
             if item.key in seqs and _stands_in(item):
                 return _REPLACES.format(item.key)
             if item.key in self.history.pinned():
-                return _PINNED_ALONG.format(item.key)
+                return f"#{item.key} is pinned and would be excluded too: unpin it first."
         left = {
             item.key
             for item in items
@@ -189,7 +184,7 @@ class ManualEdits:
             return (_EXCLUDED if seq in self.history.view.excluded else _GONE).format(seq)
         message = item.message
         if _stands_in(item):
-            return _STAND_IN
+            return "This replaces other messages and is rewritten as they change: it cannot be pinned."
         if is_system(message):
             return _STAYS
         budget, alone = self._budget, self._pinned_tokens(frozenset({seq}))
@@ -219,7 +214,7 @@ class ManualEdits:
             why = _EXCLUDED if seq in history.view.excluded else _GONE
             return Refused(why.format(seq))
         if seq in history.pinned():
-            return Refused(_PINNED)
+            return Refused("This message is pinned: it stays as it is until it is unpinned.")
         if stage == "archive":
             return archive_by_hand(history.items(), item, stages.archive or Archive())
         names = SpillNames(datetime.now(UTC), history.spilled())
@@ -240,7 +235,7 @@ class ManualEdits:
             head.form[0] for head in view.visible() if head.seq in seqs and head.form[0] in view.rewrites
         ]
         if not forms:
-            return Move(refused=_AS_SAID)
+            return Move(refused="Nothing to undo: this message is unchanged.")
         heads = [
             Head(seq=LATER + place, type=RewriteUndone.TYPE, ref=rewrite)
             for place, rewrite in enumerate(dict.fromkeys(forms))

@@ -350,7 +350,7 @@ class SessionMemory:
             self.boards.done(due.session, 0)
             reason = f"it was started {due.attempts} times and never finished"
             failed = MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
-            self.telling.note(due.session, failed)
+            self.telling.note_reading(due.session, failed)
             return None
         try:
             done = await self._consolidated(due.session, like(Scope, due), begin=True)
@@ -370,7 +370,7 @@ class SessionMemory:
                     self.boards.begun(session)
                 done = await self.reader.consolidate(self.history.store.info(session), scope)
                 if done is not None:
-                    self.telling.note(session, done)
+                    self.telling.note_reading(session, done)
                 return done
 
     def _lock_file(self, session: str) -> Path:

@@ -222,7 +222,7 @@ class BoardLog:
                     told.append(payload)
         return told
 
-    def note(self, session: str, payload: Payload) -> None:
+    def note_reading(self, session: str, payload: Payload) -> None:
         """Write down in a session's log what came of reading it, if that can be written now."""
         try:
             self._append(session, payload)

@@ -25,7 +25,6 @@ from tui_app.worktrees import NoWorktree, Worktrees
 _NAME_CHARS = 80
 _PATIENCE_S = 60.0
 """Seconds to wait for another branch that is being made: its checkout may be large."""
-_NO_GIT = "Files are not kept apart: {}"
 
 
 @frozen(kw_only=True)
@@ -85,7 +84,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
             trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
-            folder, note, trees = opening.cwd, _NO_GIT.format(failed), None
+            folder, note, trees = opening.cwd, f"Files are not kept apart: {failed}", None
         fork = fork_session(store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder))
         if trees is not None:
             trees.occupy(top)

@@ -205,7 +205,7 @@ class FolderReader:
             case FolderInstructions(path=path) if self._told is not None:
                 self._told[record.seq] = path
 
-    async def tell(self, _request: object) -> None:
+    async def tell_instructions(self, _request: object) -> None:
         """Put the instructions of folders that were come to behind the newest message of the view."""
         touched, self._touched = self._touched, []
         if not touched or not self.project.follows:
@@ -333,7 +333,7 @@ class RequestOverhead:
         system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
-    async def note(self, request: ModelRequestContext) -> None:
+    async def note_request(self, request: ModelRequestContext) -> None:
         """Note what a request really holds."""
         parameters = request.model_request_parameters
         parts = [part.content for part in parameters.instruction_parts or ()]

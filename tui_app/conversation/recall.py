@@ -181,7 +181,6 @@ def _lower(text: str) -> str:
 
 # Finding what was said in other sessions of the repository: the user's own search, within what may be shown.
 
-_LEFT_OUT = "{} of sessions of another folder left out: {}"
 _SPARE = 10
 """Hits beyond those wanted: what was found by searching before is passed over."""
 
@@ -209,7 +208,7 @@ class RepositorySearch:
         declined = await self._declined(away, call) if away else ""
         shown = [hit for hit, folder in found if not (folder and declined)]
         left = count_of(len(found) - len(shown), "hit")
-        return shown, _LEFT_OUT.format(left, declined) if declined else ""
+        return shown, f"{left} of sessions of another folder left out: {declined}" if declined else ""
 
     async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
         """One message; why it may not be shown; None where there is none."""

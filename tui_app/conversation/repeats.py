@@ -36,7 +36,6 @@ from tui_app.records import like
 from tui_app.session.store import SessionNotFound
 from tui_app.settings.spec import RepeatManner
 
-NOTHING_CHANGED = "nothing changed since"
 FROM_LOG = "this is its result from the log, call it again to have it done"
 _MOST_ENTRIES = 50_000
 """Files and folders that are looked at."""
@@ -131,7 +130,7 @@ class Repeats(AbstractCapability[Any]):
                 unchanged = await asyncio.to_thread(is_unchanged, self.folders, line, since)
                 if unchanged is False or (unchanged is None and not found.sure):
                     return None
-                return replace(found, text=f"{found.text}; {NOTHING_CHANGED}")
+                return replace(found, text=f"{found.text}; nothing changed since")
             case Repeat(kind="edit"):
                 stands = await asyncio.to_thread(edit_stands, self.folders[0], call.args_as_dict())
                 return found if stands else None

@@ -57,7 +57,6 @@ class Extras:
     Attributes:
         own: The program's own tools, also those that are off.
         off: Names of the tools that are off: by the settings, and as they were switched in the session.
-        switches: Tools that the opening asks to be switched.
         workspace: Where files are read that a compaction gives back.
         masked: A text of theirs without secrets.
         left_out: That the folder is not trusted, and what does not count for that; empty where all does.
@@ -79,7 +78,7 @@ class Extras:
                 bus.listen(self.project.on_record)
                 bus.listen(self.folders.on_record)
         self.left_out = "" if opening.trusted else opening.brought().notice
-        self.defer_above, self.switches = defer_above(opening.settings.tools), opening.tools
+        self.defer_above = defer_above(opening.settings.tools)
         off = opening.settings.tools.get("off", ())
         self.off = switched_off(history.store, history.session, off)
         self.own: Sequence[ToolDefinition] = ()

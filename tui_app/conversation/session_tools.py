@@ -24,7 +24,6 @@ from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
-from tui_app.context.history import ignore
 from tui_app.conversation.approvals import (
     AgentQuestions,
     Approvals,
@@ -35,9 +34,7 @@ from tui_app.conversation.approvals import (
 from tui_app.conversation.file_snapshots import FileKeeper
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.recall import RepositorySearch, SessionSearch
-from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.shell import tell_tasks
 from tui_app.events import (
     ApprovalDecided,
     Record,
@@ -72,7 +69,6 @@ class Tooling:
         context: By which the model asks for a compaction.
         command: Runs commands.
         tasks: Background commands.
-        news: Tells the model which of them have ended.
         cut_short: By the id of its call, what a command had printed that was stopped.
         by_provider: What the model's provider does itself while it answers.
         diagnostics: What language servers say after edits; None where there are none.
@@ -111,14 +107,14 @@ class Tooling:
             self.files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
         else:
             self.approvals, self.questions, self.files = lender.approvals, lender.questions, lender.files
-            self.gate, self.ahead = AgentGate(self.approvals, agent), CallsAhead(ignore)
+            self.gate, self.ahead = AgentGate(self.approvals, agent), CallsAhead(lambda _: None)
             asker = AgentQuestions(self.questions, agent)
         gate = self.gate
         self.search = SessionSearch(history.store, history.session)
         self.project = RepositorySearch(opening.database, history.session, opening.cwd, gate)
         self.working, self.asking = tuple[Callable[..., Any], ...](), FILE_LOOKERS
         self.cut_short = dict[str, str]()
-        self.news, self.by_provider = tuple[RequestHook, ...](), tuple[ProviderSearch, ...]()
+        self.by_provider = tuple[ProviderSearch, ...]()
         self.context: ContextToolset | None = None
         self.command: CommandTool | None = None
         self.tasks: BackgroundTasks | None = lender.tasks if lender else None
@@ -135,8 +131,7 @@ class Tooling:
             runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
         )
         if lender is None:
-            # Of a sub-agent's commands the session that has sent it is told.
-            self.tasks, self.news = tasks, (RequestHook(partial(tell_tasks, tasks, history)),)
+            self.tasks = tasks
         if lender is None and settings.diagnostics != "off":
             self.diagnostics = edit_diagnostics(
                 workspace,

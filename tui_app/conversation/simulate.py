@@ -16,8 +16,8 @@ from tui_app.context.ledger.facts import judge, session_facts, weighed
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.view import Item
-from tui_app.conversation.recorded import Recorded, said_heads
 from tui_app.conversation.replay import FactsKept, Outcome, Replay
+from tui_app.conversation.transcript import Recorded, said_heads
 from tui_app.events import Fact, FactState
 from tui_app.records import frozen, like, picked
 from tui_app.session.importers.formats import SkippedLine

@@ -19,16 +19,10 @@ from tui_app.records import frozen
 from tui_app.session.event_heads import LATER, head_of
 
 NOT_SHOWN = "#{} is not a summary that the model sees now."
-NONE_SHOWN = "The model sees no summary now. /compact writes one."
 SEALED = "The provider wrote this summary and only it can read it: it cannot be edited here."
-EMPTY = "The summary is empty. /undo undoes the compaction instead."
 UNCHANGED = "Nothing to change: the summary says that already."
-TOO_LONG = "The summary is longer than the messages it replaces. /undo brings them back."
 TOO_LARGE = "With this summary the next request would be {:,} tokens, above the {:,} that fit."
-NO_READER = "No model can be asked: choose one with /model."
 NOT_READ = "The summary was not verified: {}. Nothing changed."
-VERIFIED = "{} lines read against their sources: {} doubtful{}."
-NO_FACT = "The compaction has no such fact."
 
 
 @dataclass(slots=True)
@@ -54,7 +48,7 @@ class SummaryEdits:
         if isinstance(shown, str):
             return self.history.refuse(shown)
         if not text.strip():
-            return self.history.refuse(EMPTY)
+            return self.history.refuse("The summary is empty. /undo undoes the compaction instead.")
         earlier, binder = shown.earlier, await self._binder()
         checked = (await asyncio.to_thread(binder.bind, mask_secrets(text))).text
         # What happened meanwhile may have changed it.
@@ -76,7 +70,7 @@ class SummaryEdits:
         notes = shown.earlier.notes
         writer = self.compactions.compactor.host.summarisers("manual")[0]
         if not isinstance(writer, AsksModel):
-            return self.history.refuse(NO_READER)
+            return self.history.refuse("No model can be asked: choose one with /model.")
         costs = Costs()
 
         async def ask(instructions: str, prompt: str) -> str:
@@ -95,7 +89,7 @@ class SummaryEdits:
             return self.history.refuse(NOT_SHOWN.format(shown.number))
         doubtful = sum(state.text == DOUBT for line in bound.lines for state in line.states)
         cost = "" if costs.spent.cost_usd is None else f", ${costs.spent.cost_usd:.4f}"
-        told = VERIFIED.format(len(bound.lines), doubtful, cost)
+        told = f"{len(bound.lines)} lines read against their sources: {doubtful} doubtful{cost}."
         if bound.text.strip() != notes.strip() and not self._reword(
             shown, reworded(shown.earlier, bound.text, shown.earlier.added, writer=shown.earlier.writer)
         ):
@@ -115,7 +109,7 @@ class SummaryEdits:
             return self.history.refuse(shown)
         wanted = next((each for each in shown.facts if each.text == fact), None)
         if wanted is None:
-            return self.history.refuse(NO_FACT)
+            return self.history.refuse("The compaction has no such fact.")
         line, facts = f"- {wanted.text} ({wanted.source})", shown.earlier.added
         if line in facts.splitlines():
             return self.history.refuse(UNCHANGED)
@@ -144,7 +138,7 @@ class SummaryEdits:
         if after > before and after > fits:
             return self.history.refuse(TOO_LARGE.format(after, fits))
         if after - before >= shown.removed > 0:
-            return self.history.refuse(TOO_LONG)
+            return self.history.refuse("The summary is longer than what it replaces. /undo brings that back.")
         # A job under way was planned with the words as they were.
         self.compactions.cancel_job()
         history.append(replace(event, tokens_after=after), new.message)
@@ -159,7 +153,8 @@ class SummaryEdits:
         edits = history.view.edits.get(number)
         done = self._event(edits[-1].form[0] if edits else number)
         if item is None or done is None or number not in history.view.compactions:
-            return NOT_SHOWN.format(number) if number else NONE_SHOWN
+            none = "The model sees no summary now. /compact writes one."
+            return NOT_SHOWN.format(number) if number else none
         earlier = editable(item.message)
         if earlier is None:
             return SEALED

@@ -74,7 +74,6 @@ T = TypeVar("T")
 HOOK = "said by a hook of the user"
 GUARD = "said by a guard of the user"
 """Names, among what is attached to a prompt, of what no user has written."""
-GOING_ON = "Continue: a stop hook says that this is not done."
 NOT_TESTED = "Continue: run the tests of what you changed, then say what came of it."
 """The prompt behind a turn that a guard does not let end."""
 UNFINISHED = Prompt("")
@@ -88,7 +87,6 @@ UNANSWERED = Error(
 )
 FILTER_HINT = "The partial answer is kept. Rephrase the prompt, or leave it out."
 CUT_HINT = "The partial answer is kept. Ask the model to continue, or send the prompt again."
-EMPTY = "The model gave no answer."
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
@@ -215,7 +213,8 @@ class Turns:
             )
         else:
             self._goes_on += 1
-            self.queue.enqueue(Prompt(GOING_ON, brought=(AttachedFile(HOOK, told),)))
+            going_on = "Continue: a stop hook says that this is not done."
+            self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, told),)))
 
     def give_up(self) -> None:
         """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
@@ -541,7 +540,7 @@ class Turns:
             hint, way = (FILTER_HINT, "rewind") if reason == FILTERED else (CUT_HINT, "retry")
             self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}", actions=(way,)))
         elif not says_something(last):
-            self.history.append(Notice(text=EMPTY, actions=("retry",)))
+            self.history.append(Notice(text="The model gave no answer.", actions=("retry",)))
 
     def _failed(self, error: Exception, prompt: int) -> bool:
         """Report a failure; whether the prompt goes back to the editor, because nothing was answered.

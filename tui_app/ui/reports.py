@@ -146,7 +146,7 @@ def read_audit(database: Database, session: str, only: int = 0, policies: "Seque
     """
     # The agent side takes a second to load.
     from tui_app.conversation.audit import audit, with_policies
-    from tui_app.conversation.recorded import recorded_session
+    from tui_app.conversation.transcript import recorded_session
 
     with closing(open_store(database, read_only=True)) as store:
         found = audit(recorded_session(store, session), only)
