@@ -192,7 +192,7 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
         session, live = opened.conversation.session, opened.conversation.usage.parts.tools
     inspection = await inspect_session(desk.opening(session=session, read_only=False, mcp=servers))
     try:
-        assert inspection.usage().parts.tools == live
+        assert inspection.history.usage().parts.tools == live
         assert [share.name for share in inspection.shares if share.category == "tools"] == [
             "Plimsoll",
             "files",

@@ -230,14 +230,14 @@ async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
     except UnknownModel as error:
         raise CommandFailed(str(error)) from error
     try:
-        policy = policy_of(inspection.store, inspection.session, opening.settings, opening.policy)
+        policy = policy_of(inspection.store, inspection.history.session, opening.settings, opening.policy)
         plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
     finally:
         inspection.close()
     if isinstance(plan, Refusal):
         raise CommandFailed(plan.reason)
-    session = {"session": inspection.session, "dry_run": True}
-    planned = {**session, **plan_json(plan), "policy": policy.name, "model": inspection.model}
+    session = {"session": inspection.history.session, "dry_run": True}
+    planned = {**session, **plan_json(plan), "policy": policy.name, "model": inspection.history.model}
     left = len(plan.split.old)
     answer(
         planned,

@@ -60,10 +60,10 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     except UnknownModel as error:
         raise CommandFailed(str(error)) from error
     try:
-        usage, model = inspection.usage(), inspection.model
+        history, now = inspection.history, time.time()
+        usage, model = history.usage(), history.model
         shares = on_scale(inspection.shares, usage.parts)
-        now = time.time()
-        cache = forecast_cache(inspection.store, inspection.session, model, usage, opening.settings, now=now)
+        cache = forecast_cache(history.store, history.session, model, usage, opening.settings, now=now)
     finally:
         inspection.close()
     if inspection.unknown:

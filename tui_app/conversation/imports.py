@@ -1,10 +1,10 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
 import threading
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.events import (
@@ -26,9 +26,6 @@ from tui_app.session.event_heads import CARRYING, head_of
 from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
 from tui_app.session.rewind_fork import mode_since, nothing_left
 from tui_app.session.store import SessionStore
-
-if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage
 
 StoredEvent = tuple[Payload, str | None, float]
 _START = 1
@@ -253,6 +250,8 @@ def count_events(
         model: The model's name as the file has it; picks the tokenizer.
         watch: Told how far it is; stops it by raising.
     """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
     from tui_app.context.counting.tokens import TokenCounter
 
     watch(ImportProgress("counting", 0, len(events)))
@@ -260,13 +259,16 @@ def count_events(
     text.load()
     counter = TokenCounter(text)
     view = AgentView()
+    # Parsed in one go, which is much faster.
+    texts = [event.message for event in events if event.message is not None]
+    messages = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
     counted: list[StoredEvent] = []
-    for seq, (event, message) in enumerate(zip(events, messages_of(events), strict=True), FIRST_SEQ):
+    for seq, event in enumerate(events, FIRST_SEQ):
         if seq % _TOLD_EVERY == 0:
             watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
         data = event.data
-        if message is not None:
-            data = with_tokens(data, counter.message(message).nonzero())
+        if event.message is not None:
+            data = with_tokens(data, counter.message(next(messages)).nonzero())
         if isinstance(data, CompactionComplete):
             # What the other program reported of its sizes goes before our count.
             before = data.tokens_before or _size(view)
@@ -278,16 +280,6 @@ def count_events(
         view.apply(head_of(seq, event.time, data))
         counted.append((data, event.message, event.time))
     return counted
-
-
-def messages_of(events: Sequence[ImportedEvent]) -> Iterator["ModelMessage | None"]:
-    """The message of each event, None where it has none; parsed in one go, which is much faster."""
-    from pydantic_ai.messages import ModelMessagesTypeAdapter
-
-    texts = [event.message for event in events if event.message is not None]
-    parsed = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
-    for event in events:
-        yield None if event.message is None else next(parsed)
 
 
 def with_tokens(data: Payload, tokens: dict[str, int]) -> Payload:

@@ -21,7 +21,7 @@ from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
-from tui_app.usage import Breakdown, ContextUsage, Overhead
+from tui_app.usage import Breakdown, Overhead
 
 
 @dataclass(slots=True)
@@ -30,8 +30,6 @@ class Inspection:
 
     history: SessionHistory
     store: SessionStore
-    model: str
-    """Name of the model it is measured for."""
     extras: Extras
     shelf: ModelShelf
     """Holds the model, where it could be built."""
@@ -42,13 +40,6 @@ class Inspection:
     """Counted tokens of instructions and tools."""
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
-
-    @property
-    def session(self) -> str:
-        return self.history.session
-
-    def usage(self) -> ContextUsage:
-        return self.history.usage()
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
         """What a compaction asked for by a script would set out to do."""
@@ -100,7 +91,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         shelf = opening.shelf()
         fixed = extras.overhead.tokens(history.counter)
         unknown = await _measure(opening, history, shelf, fixed)
-        return Inspection(history, store, model, extras, shelf, text, shares, fixed, unknown)
+        return Inspection(history, store, extras, shelf, text, shares, fixed, unknown)
     except BaseException:
         store.close()
         raise

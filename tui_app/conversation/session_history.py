@@ -662,7 +662,7 @@ class SessionHistory:
 class EventBus:
     """Delivers each record to every open subscription, in order. For one event loop."""
 
-    _queues: list["asyncio.Queue[Record | None]"] = field(default_factory=list)
+    _queues: "list[asyncio.Queue[Record | None]]" = field(default_factory=list)
     _listeners: list[Callable[[Record], None]] = field(default_factory=list)
     _closed: bool = False
 
@@ -690,11 +690,7 @@ class EventBus:
         self._queues.append(queue)
         if self._closed:
             queue.put_nowait(None)
-        return Subscription(self, queue)
-
-    def unsubscribe(self, queue: "asyncio.Queue[Record | None]") -> None:
-        if queue in self._queues:
-            self._queues.remove(queue)
+        return Subscription(self._queues, queue)
 
     def close(self) -> None:
         """End all subscriptions behind what was published before."""
@@ -710,7 +706,7 @@ class Subscription:
     Whoever stops iterating may go on later: what is published meanwhile is kept until ``close``.
     """
 
-    _bus: EventBus
+    _open: "list[asyncio.Queue[Record | None]]"
     _queue: "asyncio.Queue[Record | None]"
 
     def __aiter__(self) -> Self:
@@ -727,4 +723,5 @@ class Subscription:
 
     def close(self) -> None:
         """Stop listening."""
-        self._bus.unsubscribe(self._queue)
+        if self._queue in self._open:
+            self._open.remove(self._queue)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import count
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -174,16 +174,14 @@ async def simulate(
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(session_facts, items)
     rule = cache_rule(name, retention) if name else None
-    runs = [(window, policy) for window in windows for policy in policies]
-    answers, played = transcript.answers, list[Outcome]()
+    answers, replays, total = transcript.answers, count(), transcript.answers * len(windows) * len(policies)
 
-    def tell(number: int, requests: int) -> None:
-        """Tell of the requests of one replay as of those of all."""
-        window, policy = runs[number]
-        done, total = number * answers + requests, len(runs) * answers
-        watch(SimulationProgress(policy=policy.name, window=window, done=done, total=total))
+    async def play(policy: Policy, window: int) -> Outcome:
+        before = answers * next(replays)
 
-    async def play(policy: Policy, window: int, watch: Callable[[int], None]) -> Outcome:
+        def told(requests: int) -> None:
+            watch(SimulationProgress(policy=policy.name, window=window, done=before + requests, total=total))
+
         def price(tokens: int, read: int, written: int) -> float | None:
             paid = rule and rule.writing(life.held.share)
             return cached_price(name, paid, tokens, read, written) if name else None
@@ -196,7 +194,7 @@ async def simulate(
             return count_facts(facts_given(facts, items, replay.outgoing()))
 
         life = CacheLife(rule)
-        replay = Replay(policy, window, text, counter, price, watch=watch, read=life.read, rates=rates)
+        replay = Replay(policy, window, text, counter, price, watch=told, read=life.read, rates=rates)
         await replay.play(transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
@@ -219,12 +217,10 @@ async def simulate(
             facts=await asyncio.to_thread(kept),
         )
 
-    for number, (window, policy) in enumerate(runs):
-        played.append(await play(policy, window, partial(tell, number)))
-    each = len(policies)
+    played = [[await play(policy, window) for policy in policies] for window in windows]
     return Simulation(
         transcript=transcript,
         model=name,
         tokens=sum(counter.message(message).total for message in transcript.messages),
-        windows=tuple(tuple(played[start : start + each]) for start in range(0, len(played), each)),
+        windows=tuple(map(tuple, played)),
     )
