@@ -197,12 +197,10 @@ class Compactions:
             Whether it still stood.
         """
         view = self.history.view
-        if rewrite not in (*view.rewrites, *view.exclusions, *view.reversible) and not view.edited_by(
-            rewrite
-        ):
-            return self.history.refuse(
-                GONE_ON + BY_FORK if rewrite and view.left_behind(rewrite) else AS_IT_WAS
-            )
+        known = (*view.rewrites, *view.exclusions, *view.reversible)
+        if rewrite not in known and not view.edited_by(rewrite):
+            is_past = rewrite and view.left_behind(rewrite)
+            return self.history.refuse(GONE_ON + BY_FORK if is_past else AS_IT_WAS)
         self.cancel_job()
         self.history.restore(rewrite)
         return True

@@ -89,23 +89,15 @@ async def inspect_session(opening: Opening) -> Inspection:
         of_servers, shares = extras.last_known()
         extras.overhead.tools = extras.sent_of((*extras.own, *of_servers))
         shelf = opening.shelf()
-        fixed = extras.overhead.tokens(history.counter)
-        unknown = await _measure(opening, history, shelf, fixed)
+        fixed, limits, unknown = extras.overhead.tokens(history.counter), shelf.limits, ""
+        try:
+            overhead = limits.overhead(await shelf.get(model), fixed)
+        except ModelNotReady as error:
+            # Price lists know the window of many models that cannot be built.
+            listed = resolve_window(setting=limits.setting, model=listed_window(model))
+            overhead, unknown = Overhead(listed, fixed), str(error)
+        history.set_overhead(overhead, model)
         return Inspection(history, store, extras, shelf, text, shares, fixed, unknown)
     except BaseException:
         store.close()
         raise
-
-
-async def _measure(opening: Opening, history: SessionHistory, shelf: ModelShelf, fixed: Breakdown) -> str:
-    """Tell the history how large the model's window is; why the model itself cannot be asked."""
-    limits = shelf.limits
-    try:
-        model = await shelf.get(history.model)
-    except ModelNotReady as error:
-        # Price lists know the window of many models that cannot be built.
-        listed = resolve_window(setting=limits.setting, model=listed_window(history.model))
-        history.set_overhead(Overhead(listed, fixed), history.model)
-        return str(error)
-    history.set_overhead(limits.overhead(model, fixed), history.model)
-    return ""

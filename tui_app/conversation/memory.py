@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from itertools import islice
-from pathlib import Path
 
 from tui_app.context.message_marks import inbox_message, inbox_text
 from tui_app.conversation.boards import boards_in, lock_of, session_scope
@@ -324,7 +323,8 @@ class SessionMemory:
         for due in await asyncio.to_thread(self.boards.due):
             if due.session == self.history.session or not is_session_id(due.session):
                 continue
-            if self.history.store.holder(due.session, self._lock_file(due.session)):
+            folder = SessionFolder.named(self.paths.sessions_dir, due.session)
+            if self.history.store.holder(due.session, folder.lock_file):
                 held = True
                 continue
             try:
@@ -372,9 +372,6 @@ class SessionMemory:
                 if done is not None:
                     self.telling.note_reading(session, done)
                 return done
-
-    def _lock_file(self, session: str) -> Path:
-        return SessionFolder.named(self.paths.sessions_dir, session).lock_file
 
 
 def outcome_text(done: MemoryConsolidated) -> str:

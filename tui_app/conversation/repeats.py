@@ -125,7 +125,9 @@ class Repeats(AbstractCapability[Any]):
         found = repeat_of(call.tool_name, call.args_as_dict(), pasts, known, call.tool_call_id)
         match found:
             case Repeat(kind="command"):
-                since = self._time_of(found)
+                store, session = self.history.store, found.session or self.history.session
+                record = store.record(session, found.key)
+                since = record.time if record is not None else 0.0
                 line = next(each.line for each in _commands(call))
                 unchanged = await asyncio.to_thread(is_unchanged, self.folders, line, since)
                 if unchanged is False or (unchanged is None and not found.sure):
@@ -164,10 +166,6 @@ class Repeats(AbstractCapability[Any]):
             if isinstance(part, BaseToolReturnPart) and part.tool_call_id == found.call:
                 return result_text(part)
         return ""
-
-    def _time_of(self, found: Repeat) -> float:
-        record = self.history.store.record(found.session or self.history.session, found.key)
-        return record.time if record is not None else 0.0
 
 
 def handed_over(history: SessionHistory) -> Iterator[SessionHistory]:

@@ -261,12 +261,13 @@ class Turns:
             handed_back: Whether a prompt that is refused goes back to the editor.
         """
         told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
-        if told is not None and self.hooks is not None:
+        if told is None:
+            return True
+        if self.hooks is not None:
             self.hooks.notify_waiting("budget", told)
-        if isinstance(told, Error):
-            self.history.append(with_way_back(told, handed_back=True) if handed_back else told)
-        elif told is not None:
-            self.history.append(told)
+        if isinstance(told, Error) and handed_back:
+            told = with_way_back(told, handed_back=True)
+        self.history.append(told)
         return not isinstance(told, Error)
 
     def close_open_calls(self, error: Exception | None = None) -> None:
