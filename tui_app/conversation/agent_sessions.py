@@ -16,7 +16,6 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded, RetryRules
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.summaries.prefix import SentRequest
 from tui_app.conversation.agent_setup import AgentSetup
 from tui_app.conversation.approvals import ModeSwitch
@@ -27,7 +26,7 @@ from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.project_context import FolderReader, RequestOverhead, SkillsInUse
 from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
+from tui_app.conversation.session_history import EventBus, SessionHistory, load_history
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.conversation.turns import Turns
@@ -93,17 +92,7 @@ class AgentSessions:
         text, sender = self.setup.writers.text, self.setup.extras.history
         if encoding_name(model) != encoding_name(sender.model):
             text = TextCounter(encoding_name(model))
-        history = SessionHistory(
-            store=store,
-            session=session,
-            archive=Archive(self.folder(session)),
-            counter=TokenCounter(text, model=model),
-            publish=publish,
-            model=model,
-            secrets=sender.secrets,
-        )
-        history.load()
-        return history
+        return load_history(self.setup.opening, store, session, model, text, publish)
 
     async def open(
         self, order: Order, name: str, session: str, model: str, heard: Publish, closing: AsyncExitStack

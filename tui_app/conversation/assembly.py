@@ -20,7 +20,6 @@ from tui_app.context.compaction.guards import Veto
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.compaction.proposal import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.facts import live_text
 from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
@@ -45,7 +44,7 @@ from tui_app.conversation.repeats import Repeats
 from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import Archive, EventBus, SessionHistory
+from tui_app.conversation.session_history import EventBus, load_history
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.shell import UserShell, resume_tasks, tell_tasks
 from tui_app.conversation.subagents import SubAgents
@@ -125,16 +124,7 @@ class OpenSession:
         # The user's own agent may bring its model along.
         brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
         shelf = opening.shelf(brought)
-        history = SessionHistory(
-            store=store,
-            session=session,
-            archive=Archive(self.folder),
-            counter=TokenCounter(text, model=model),
-            publish=bus.publish,
-            model=model,
-            secrets=secrets,
-        )
-        history.load()
+        history = load_history(opening, store, session, model, text, bus.publish)
         # A killed process may have left an index that counts a checkpoint never applied, and half a file.
         history.sync_files()
         files = SessionFiles(history, settings.session_files_mb << 20)

@@ -7,19 +7,17 @@ from tui_app.agent.catalog import ModelShelf, listed_window
 from tui_app.agent.models import ModelNotReady
 from tui_app.context.compaction.plan import Plan, Refusal, plan_of
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.policy import Policy
 from tui_app.context.windows import resolve_window
 from tui_app.conversation.agent_setup import describe_tools
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.conversation.session_history import SessionHistory, load_history
 from tui_app.conversation.session_tools import Tooling
 from tui_app.references import WHOLE, Span
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore
-from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 from tui_app.usage import Breakdown, Overhead
 
@@ -75,15 +73,7 @@ async def inspect_session(opening: Opening) -> Inspection:
         )
         text = TextCounter(encoding_name(model))
         await asyncio.to_thread(text.load)
-        history = SessionHistory(
-            store=store,
-            session=info.id,
-            archive=Archive(SessionFolder.named(opening.paths.sessions_dir, info.id)),
-            counter=TokenCounter(text, model=model),
-            publish=lambda record: None,
-            model=model,
-        )
-        history.load()
+        history = load_history(opening, store, info.id, model, text)
         extras = Extras(opening, history)
         describe_tools(opening, Tooling(opening, history), extras)
         of_servers, shares = extras.last_known()
