@@ -26,8 +26,9 @@ from tui_app.conversation.policies import choose_policy
 from tui_app.conversation.project_context import FolderReader, RequestOverhead, SkillsInUse
 from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_history import EventBus, SessionHistory, load_history
+from tui_app.conversation.session_history import EventBus, SessionHistory
 from tui_app.conversation.session_tools import Tooling
+from tui_app.conversation.session_view import load_history
 from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.conversation.turns import Turns
 from tui_app.conversation.work import WorkQueue

@@ -44,8 +44,9 @@ from tui_app.conversation.repeats import Repeats
 from tui_app.conversation.request_hook import RequestHook
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import EventBus, load_history
+from tui_app.conversation.session_history import EventBus
 from tui_app.conversation.session_tools import Tooling
+from tui_app.conversation.session_view import load_history
 from tui_app.conversation.shell import UserShell, resume_tasks, tell_tasks
 from tui_app.conversation.subagents import SubAgents
 from tui_app.conversation.summary_edits import SummaryEdits

@@ -13,8 +13,9 @@ from tui_app.conversation.agent_setup import describe_tools
 from tui_app.conversation.message_actions import Share
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_history import SessionHistory, load_history
+from tui_app.conversation.session_history import SessionHistory
 from tui_app.conversation.session_tools import Tooling
+from tui_app.conversation.session_view import load_history
 from tui_app.references import WHOLE, Span
 from tui_app.session.database import open_store
 from tui_app.session.store import SessionStore

@@ -20,17 +20,15 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import PydanticSerializationError
 
-from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import EVENTS, Proposal, as_told, ignore, measured, new_messages, rewrite_event
+from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.origins import Origins
 from tui_app.context.storage_errors import as_disk_errors
 from tui_app.context.summaries.prompt import transcript_lines
 from tui_app.context.view import Item, Rewrite, is_sealed, to_messages
 from tui_app.context.windows import resolve_window
-from tui_app.conversation.open_request import Opening
 from tui_app.environment import NO_SECRETS, Secrets
 from tui_app.events import (
     AssistantMessage,
@@ -655,22 +653,6 @@ class SessionHistory:
     def _item(self, head: Head) -> Item:
         # A copy: a run writes its own ids into the messages it sends, and the log's must not change.
         return Item(head.seq, replace(self._messages.of(head)), head.reported, head.model)
-
-
-def load_history(
-    opening: Opening,
-    store: SessionStore,
-    session: str,
-    model: str,
-    text: TextCounter,
-    publish: Callable[[Record], None] = ignore,
-) -> SessionHistory:
-    """The view of a session as its log has it now, counted for a model."""
-    archive = Archive(SessionFolder.named(opening.paths.sessions_dir, session))
-    counter = TokenCounter(text, model=model)
-    history = SessionHistory(store, session, archive, counter, publish, model, secrets=opening.secrets())
-    history.load()
-    return history
 
 
 # Handing events to everyone who watches a conversation.
