@@ -27,8 +27,6 @@ from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import MESSAGES, Head
 from tui_app.session.importers.formats import TABLE
 
-# What was found of each compaction.
-
 _FORMATS = {each.name: each for each in TABLE}
 _WAY_BACK = re.compile(
     r"(?i)\b(?:transcript|(?:full|conversation|chat|session) (?:history|log))\b"
@@ -193,9 +191,6 @@ def report(audits: Sequence[Audit]) -> dict[str, Any]:
     return {"audits": [audit.to_json() for audit in audits], "total": total(every)}
 
 
-# Walking through the log: the view before and behind each compaction.
-
-
 @frozen
 class _Moment:
     """A compaction that was applied."""
@@ -342,8 +337,6 @@ def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:
     """Messages as they are sent: results of one answer are one."""
     return len(to_messages([Item(head.seq, messages.of(head)) for head in heads]))
 
-
-# What our policies would have kept instead: one replay of each, looked at where the compactions were.
 
 _SMALLEST = 1_000
 """Tokens of the smallest window that is replayed in."""

@@ -192,9 +192,6 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         return store.create(start, time=now, events=events)
 
 
-# For the screen, which cannot know what may be raised here: why not, in words.
-
-
 async def told_draft(
     opening: Opening, goal: str, heard: Callable[[CompactionProgress], object]
 ) -> Draft | str:

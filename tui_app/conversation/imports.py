@@ -109,9 +109,6 @@ class Stoppable:
             return self._stopped
 
 
-# The import itself. Counting needs pydantic-ai, which takes a second to load.
-
-
 @frozen(kw_only=True)
 class ImportReport:
     """What became of one file."""

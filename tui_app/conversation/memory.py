@@ -104,8 +104,6 @@ def _line(entry: Entry) -> str:
     return f"- {entry.text}{source}"
 
 
-# The context board and an open session: it asks to be read, reads others, and lets the user edit.
-
 _log = logging.getLogger(__name__)
 _SHARE = 20
 """One part in so many of the window is what the board takes at most."""

@@ -38,8 +38,6 @@ from tui_app.settings.tables import defer_above, servers_here
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
 
-# Everything together, with what it takes of each request.
-
 QUESTION_CHARS = 2_000
 """Characters of a server's question that are shown."""
 OURS = "Plimsoll"

@@ -88,9 +88,6 @@ def count_facts(judged: Sequence[Fact]) -> FactsKept:
     )
 
 
-# Every policy in every window over one conversation, and what is left of its facts in the end.
-
-
 class CannotSimulate(Exception):
     """A conversation cannot be replayed; the text is a sentence for the user."""
 
