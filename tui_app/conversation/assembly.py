@@ -254,7 +254,7 @@ class OpenSession:
             rates=writers.cache_rates,
             left=writers.cache_left_s,
             # Another model for summaries has nothing of it in its cache.
-            wanted=cache_settings(settings.cache).compact_idle and not settings.summarization_model,
+            wanted=CacheSettings(**settings.cache).compact_idle and not settings.summarization_model,
             offered=opening.paths.told_of_idle_file,
         )
         self.idle = idle if opening.attended else None

@@ -1,7 +1,7 @@
 """A conversation of another program becomes a session of our own, counted and complete."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal

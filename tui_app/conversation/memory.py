@@ -34,9 +34,9 @@ from tui_app.session.database import open_store
 from tui_app.session.event_heads import CARRYING
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.model_state import excluded_in
-from tui_app.session.store import SessionInfo, SessionNotFound
-from tui_app.session.workspace import SessionFolder, is_session_id
-from tui_app.settings.spec import memory_settings
+from tui_app.session.store import SessionInfo, SessionNotFound, is_session_id
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import MemorySettings
 
 # The message that gives a new session the board: what has room, never in words that pass for the user's.
 
@@ -131,7 +131,7 @@ class SessionMemory:
 
     def __init__(self, opening: Opening, history: SessionHistory, writers: SummaryWriters) -> None:
         self.history, self.cwd, self.paths = history, opening.cwd, opening.paths
-        self.settings, self.database = memory_settings(opening.settings.memory), opening.database
+        self.settings, self.database = MemorySettings(**opening.settings.memory), opening.database
         self.boards = boards_in(opening.database)
         self.telling = BoardLog(self.boards, history.store, history.session, history.append)
         told, watching = self.telling.tell, writers.observers

@@ -37,7 +37,7 @@ from tui_app.session.event_heads import MESSAGES
 from tui_app.session.lock import SessionLocked
 from tui_app.session.model_state import excluded_in
 from tui_app.session.store import SessionDeleted, SessionInfo, SessionStore
-from tui_app.settings.spec import MemorySettings, memory_settings
+from tui_app.settings.spec import MemorySettings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0
@@ -61,7 +61,7 @@ class SessionReader:
 
     @property
     def settings(self) -> MemorySettings:
-        return memory_settings(self.opening.settings.memory)
+        return MemorySettings(**self.opening.settings.memory)
 
     async def consolidate(
         self, session: SessionInfo, scope: Scope, model: str = ""
