@@ -81,7 +81,7 @@ MOST_CODE = {
     "agent": 8_473,  # calls of a turn that was left
     "cli": 3_976,  # two imports of one file at a moment
     "context": 12_101,  # one reader of shell lines, for rules too
-    "conversation": 8_166,  # what sub-agents have used, said and asked is kept beyond their ends
+    "conversation": 8_178,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 247,  # each day of the tour has its rule
     "editors": 1_049,
     "events": 1_210,  # sessions in the background
