@@ -40,7 +40,7 @@ from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.host import FLOW
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.status import LET_IN, SIGNED, ChatHeader, QueueView, StatusRow
+from tui_app.ui.status import SIGNED, ChatHeader, QueueView, StatusRow
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import StrayKeys
@@ -261,9 +261,9 @@ class Deck:
 
     @property
     def queue(self) -> list[str]:
-        """What waits, without the row that says how it may go on at once."""
+        """What waits, without the row that says what the keys do with it while a turn runs."""
         rows = [row[SIGNED:] for row in self.widget(QueueView).splitlines()]
-        return [row for row in rows if not row.startswith(LET_IN[:17])]
+        return [row for row in rows if row.strip() and not row.startswith("enter ")]
 
     @property
     def transcript(self) -> Transcript:

@@ -332,14 +332,41 @@ class StatusRow(Widget):
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
-PAUSED = "queued (paused) · enter sends one · up edits the last · a new prompt is sent first"
-"""How a paused queue goes on, behind how many wait."""
-LET_IN = "enter sends the first one after this step · up edits the last"
-_LET_IN_SHORT = ("enter sends the first one · up edits the last", "enter sends the first one")
+Draft = Literal["", "blank", "prompt", "command"]
+"""What the editor holds: nothing, spaces alone, what would be queued, or a command that runs at once."""
+
+
+def queue_keys(total: int, width: int, *, paused: bool, draft: Draft = "") -> str:
+    """What enter and up do now with prompts that wait, as much of it as has room.
+
+    Args:
+        total: How many wait.
+        width: Cells.
+        paused: Whether they wait for the user, not for the turn under way.
+        draft: What enter acts on instead of them.
+    """
+    them = "it" if total == 1 else "them"
+    enter = f"enter sends {them}" if paused else "enter sends the first one"
+    after = "" if paused else " after this step"
+    if draft in ("prompt", "command"):
+        first = "enter sends your draft first" if paused else "enter queues your draft"
+        enter, after = first if draft == "prompt" else "", ""
+    last = "" if draft else "up edits the last"
+    pieces = [f"{total} queued (paused)" if paused else "", f"{enter}{after}", last]
+    pieces.append("a new prompt is sent first" if paused and not draft else "")
+    if not paused and cell_len(" · ".join(filter(None, pieces))) > width:
+        pieces[1] = enter
+    return fit_pieces(list(enumerate(filter(None, pieces))), width)
 
 
 def queue_lines(
-    prompts: tuple[str, ...], paused: bool, width: int, *, steerable: bool = False, sending: str = ""
+    prompts: tuple[str, ...],
+    paused: bool,
+    width: int,
+    *,
+    steerable: bool = False,
+    sending: str = "",
+    draft: Draft = "",
 ) -> list[str]:
     """Return rows for the waiting prompts, oldest first, at most ``width`` cells wide.
 
@@ -349,6 +376,7 @@ def queue_lines(
         width: Cells.
         steerable: Whether a turn is under way that the next one may cut short.
         sending: What has left the queue and is not in the conversation yet.
+        draft: What the editor holds.
     """
     total = len(prompts)
     rows = [one_line(f"Sending: {sending}", width)] if sending else []
@@ -359,10 +387,8 @@ def queue_lines(
         rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
     if total > MAX_ROWS:
         rows.append(f"and {total - MAX_ROWS} more")
-    if paused and total:
-        rows.append(fit_pieces(list(enumerate(f"{total} {PAUSED}".split(" · "))), width))
-    elif steerable and total:
-        rows.append(next((form for form in (LET_IN, *_LET_IN_SHORT) if len(form) <= width), ""))
+    if total and (paused or steerable):
+        rows.append(queue_keys(total, width, paused=paused, draft=draft))
     return rows
 
 
@@ -386,6 +412,9 @@ class QueueView(Widget, can_focus=True):
 
     sending: reactive[str] = reactive("", layout=True)
     """What has left the queue and is not in the conversation yet."""
+
+    draft: reactive[Draft] = reactive("")
+    """What the editor holds."""
 
     class Opened(Message):
         """The user wants to change the queue."""
@@ -414,8 +443,14 @@ class QueueView(Widget, can_focus=True):
         return len(self._lines(80))
 
     def _lines(self, width: int) -> list[str]:
-        steerable, sending = self.steerable, self.sending
-        return queue_lines(self.prompts, self.paused, width, steerable=steerable, sending=sending)
+        return queue_lines(
+            self.prompts,
+            self.paused,
+            width,
+            steerable=self.steerable,
+            sending=self.sending,
+            draft=self.draft,
+        )
 
 
 # The end of what a running command prints, above the status row.

@@ -16,7 +16,7 @@ from tui_app.ui.dialogs.actions import ASK_AGAIN
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.status import PAUSED
+from tui_app.ui.status import queue_keys
 
 State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 
@@ -84,14 +84,18 @@ def still_busy(deck: Deck) -> bool:
         ),
         (
             queued,
-            lambda deck: deck.editor.text == "" and not still_busy(deck) and deck.queue[-1] == f"2 {PAUSED}",
+            lambda deck: (
+                deck.editor.text == ""
+                and not still_busy(deck)
+                and deck.queue[-1] == queue_keys(2, 100, paused=True)
+            ),
         ),
         (
             queued_and_draft,
             lambda deck: (
                 deck.editor.text == "half a thought"
                 and not still_busy(deck)
-                and deck.queue[-1] == f"2 {PAUSED}"
+                and deck.queue[-1] == queue_keys(2, 100, paused=True, draft="prompt")
             ),
         ),
         (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing was lost."),
@@ -120,7 +124,8 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
         assert still_busy(deck)
         await deck.press("escape")
         await deck.until(lambda: not still_busy(deck), "an idle screen")
-        assert deck.queue == ["Queued 1 of 1: queued one", f"1 {PAUSED}"]
+        keys = queue_keys(1, 100, paused=True, draft="prompt")
+        assert deck.queue == ["Queued 1 of 1: queued one", keys]
         await deck.press("escape")
         assert deck.editor.text == "queued two"
         await (await fake_openai.request(1)).closed.wait()

@@ -27,7 +27,7 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.queue import QueueScreen
-from tui_app.ui.status import LET_IN, PAUSED, QueueView
+from tui_app.ui.status import QueueView, queue_keys
 
 # Prompts and commands while an answer is written: rows, order, pause, and what runs at once.
 
@@ -71,9 +71,12 @@ async def test_after_a_cancel_they_stay_until_enter(served: Desk, fake_openai: F
         await deck.type("draft")
         await deck.press("escape")
         await deck.idle()
-        await deck.until(lambda: deck.queue[-1:] == [f"2 {PAUSED}"], "the paused queue")
+        keys = queue_keys(2, 100, paused=True, draft="prompt")
+        await deck.until(lambda: deck.queue[-1:] == [keys], "the paused queue")
         assert asked(fake_openai) == ["first"]
-        await deck.press("ctrl+c", "enter")
+        await deck.press("ctrl+c")
+        await deck.until(lambda: deck.queue[-1:] == [queue_keys(2, 100, paused=True)], "without a draft")
+        await deck.press("enter")
         await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
         await deck.answered(3)
         assert asked(fake_openai)[1:] == ["second", "third"]
@@ -91,7 +94,8 @@ async def test_what_is_sent_after_a_cancel_goes_before_what_waits(
         await deck.until(lambda: deck.editor.text == "third", "the newest, to edit")
         await deck.press("escape")
         await deck.idle()
-        await deck.until(lambda: deck.queue[-1:] == [f"1 {PAUSED}"], "how it goes on")
+        keys = queue_keys(1, 100, paused=True, draft="prompt")
+        await deck.until(lambda: deck.queue[-1:] == [keys], "how it goes on")
         await deck.press("enter")
         await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
         assert asked(fake_openai)[1:] == ["third", "second"]
@@ -107,7 +111,7 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
         await deck.idle()
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "third", "the last one")
-        assert deck.queue == ["Queued 1 of 1: second", f"1 {PAUSED}"]
+        assert deck.queue == ["Queued 1 of 1: second", queue_keys(1, 100, paused=True, draft="prompt")]
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "second", "the first one")
         assert deck.queue == []
@@ -208,11 +212,14 @@ async def test_enter_on_an_empty_prompt_lets_what_waits_in_after_the_present_ste
         await deck.send("first")
         await deck.until(lambda: "Connecting" in deck.text or "Answering" in deck.text, "the first turn")
         await deck.send("second")
-        await deck.until(lambda: LET_IN in deck.text, "how to let it in")
-        await deck.press("enter")
+        keys = queue_keys(1, 100, paused=False)
+        await deck.until(lambda: keys in deck.text, "how to let it in")
+        await deck.type("x")
+        await deck.until(lambda: "enter queues your draft" in deck.text, "what enter does with a draft")
+        await deck.press("backspace", "enter")
         hold.set()
         await deck.answered(1)
-        assert LET_IN not in deck.text
+        assert keys not in deck.text
         assert [each["role"] for each in fake_openai.journal[-1]["messages"]][-2:] == ["tool", "user"]
         assert len(fake_openai.journal) == 2
 

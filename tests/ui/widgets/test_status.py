@@ -14,6 +14,7 @@ from tui_app.session.stats import Costs
 from tui_app.ui.status import (
     READ_ALONG,
     ChatHeader,
+    Draft,
     Kind,
     QueueView,
     Status,
@@ -222,7 +223,8 @@ async def test_header_keeps_the_model_when_it_is_narrow() -> None:
 def test_queue_rows() -> None:
     assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
     assert (
-        queue_lines(("one", "two"), True, 80)[-1] == "2 queued (paused) · enter sends one · up edits the last"
+        queue_lines(("one", "two"), True, 80)[-1]
+        == "2 queued (paused) · enter sends them · up edits the last"
     )
     assert len(queue_lines(("one", "two"), True, 40)[-1]) <= 40
     assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"
@@ -315,7 +317,7 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
 
 @pytest.mark.parametrize(
     ("paused", "said"),
-    [(False, "enter sends the first one"), (True, "1 queued (paused) · enter sends one")],
+    [(False, "enter sends the first one"), (True, "1 queued (paused) · enter sends it")],
 )
 def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
     assert queue_lines(("one",), paused, 38, steerable=True)[-1] == said
@@ -345,3 +347,18 @@ async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(wri
         await pilot.resize_terminal(50, 9)
         await pilot.pause()
         assert "\n" not in str(row.render())
+
+
+@pytest.mark.parametrize(
+    ("paused", "draft", "said"),
+    [
+        (True, "prompt", "2 queued (paused) · enter sends your draft first"),
+        (True, "blank", "2 queued (paused) · enter sends them"),
+        (True, "command", "2 queued (paused)"),
+        (False, "prompt", "enter queues your draft"),
+        (False, "blank", "enter sends the first one after this step"),
+        (False, "command", ""),
+    ],
+)
+def test_a_queue_says_what_its_keys_do_with_a_draft(paused: bool, draft: Draft, said: str) -> None:
+    assert queue_lines(("one", "two"), paused, 100, steerable=True, draft=draft)[-1] == said

@@ -267,6 +267,7 @@ class ChatPane(TellsFailures, Vertical):
             await self.mount(self.finding, before="#failure")
             await self.mount_all(above, before="#status")
             await self.mount(QueueView(id="queue"), before=self.prompt)
+            self.follow_draft()
             await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
         self.questions = questions
         self.watch(self.screen, "focused", self._keep_begun, init=False)
@@ -417,6 +418,8 @@ class ChatPane(TellsFailures, Vertical):
     def follow_draft(self) -> None:
         """Say what the keys do with this draft."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
+        for queue in self.query(QueueView):
+            queue.draft = self.prompt.editor.kind
         self._offer_keys()
 
     @on(PromptEditor.Submitted)

@@ -18,7 +18,8 @@ from tui_app.references import dropped, mentions
 from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
-from tui_app.ui.slash import text_opens
+from tui_app.ui.slash import ParsedCommand, UnknownCommand, is_command, parse, text_opens
+from tui_app.ui.status import Draft
 from tui_app.ui.text import clean, tamed
 from tui_app.ui.vim_keys import ESCAPE, REDO, Pressed, Vim, difference, press, put_in_insert
 from tui_app.ui.widgets import WrittenArea
@@ -309,6 +310,15 @@ class PromptEditor(WrittenArea):
     @property
     def _at_cursor(self) -> AtCursor:
         return AtCursor(self.text, self.cursor_line, self.cursor_location[1])
+
+    @property
+    def kind(self) -> Draft:
+        """What enter would act on: a command that does not wait runs at once."""
+        if not self.text.strip():
+            return "blank" if self.text else ""
+        parsed = parse(self.text) if is_command(self.text) else None
+        runs = isinstance(parsed, ParsedCommand) and parsed.command.busy == "now"
+        return "command" if runs or isinstance(parsed, UnknownCommand) else "prompt"
 
     @property
     def is_empty(self) -> bool:
