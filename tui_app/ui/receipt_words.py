@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tui_app.ui.text import clock, cost, count, one_line, tokens
+from tui_app.ui.text import clock, cost, count, counted_text, one_line, tokens
 from tui_app.usage import CATEGORIES
 
 if TYPE_CHECKING:
@@ -45,12 +45,14 @@ def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
     price = "price not known" if receipt.cost_usd is None else cost(receipt.cost_usd)
     if receipt.lost_usd and receipt.cost_usd is not None:
         price += f", {cost(max(0.0, receipt.cost_usd - receipt.lost_usd))} had the prefix held"
-    sent = tokens(receipt.input_tokens)
+    sizes = [(name, int(usage.get(name) or 0)) for name in CATEGORIES]
+    counted = sum(size for _, size in sizes) or receipt.input_tokens
+    sent = counted_text(counted, receipt.input_tokens)
     messages = f" in {count(receipt.messages, 'message')}" if receipt.messages else ""
     said = (
         receipt.model,
         clock(receipt.time),
-        f"{sent} tokens{messages}",
+        f"sent {sent}{messages}",
         f"{tokens(receipt.cache_read_tokens)} from cache",
         price,
     )
@@ -62,7 +64,6 @@ def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
     kept = receipt.prefix_kept
     if kept is not None and not receipt.broken_by:
         lines.append("begins with all of the request before" if kept >= 1.0 else f"{kept:.0%} as before")
-    sizes = [(name, int(usage.get(name) or 0)) for name in CATEGORIES]
     lines += [f"{name.replace('_', ' '):<14}{tokens(size):>7}" for name, size in sizes if size]
     front = [
         f"{one_line(part.name, 40)} {tokens(part.tokens)}{f' ({part.count})' if part.count > 1 else ''}"

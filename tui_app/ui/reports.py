@@ -12,7 +12,18 @@ from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
 from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow
 from tui_app.session.user_view import Entry
-from tui_app.ui.text import clean, clock, cost, count, duration, one_line, percent, table_lines, tokens
+from tui_app.ui.text import (
+    clean,
+    clock,
+    cost,
+    count,
+    counted_text,
+    duration,
+    one_line,
+    percent,
+    table_lines,
+    tokens,
+)
 
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
@@ -59,10 +70,9 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     undone = ", undone later" if found["undone"] else ""
     yield _line(f"{name}, after message {found['message']:,}{trigger}{undone}")
     before, after = found["messages_before"], found["messages_after"]
-    yield (
-        f"{tokens(found['tokens_before'])} to {tokens(found['tokens_after'])} tokens, "
-        f"{before:,} to {count(after, 'message')}"
-    )
+    counted = [(found[f"tokens_{when}"], found[f"reported_{when}"]) for when in ("before", "after")]
+    sizes = (counted_text(here, there or here) for here, there in counted)
+    yield f"{' to '.join(sizes)} tokens, {before:,} to {count(after, 'message')}"
     way = f"what was removed {'can still be looked up' if found['way_back'] else 'cannot be recovered'}"
     yield f"{percent(found['retention'])} of the facts by weight were kept; {way}"
     yield from answers_told(found["questions"], found["unanswered"])

@@ -17,6 +17,7 @@ from tui_app.settings import OFFLINE_MODEL
 from tui_app.ui.text import Glyphs, from_home, one_line, tokens, wrap_spans
 
 if TYPE_CHECKING:
+    from tui_app.conversation.message_actions import Share
     from tui_app.ui.launch import Launch
 
 WIDE, HIGH = 100, 26
@@ -59,8 +60,8 @@ class Beginning:
     folder: str
     """With ``~`` for the user's own, and the branch behind it."""
     model: str
-    instructions: tuple[tuple[str, int], ...] | None = None
-    """Files of instructions with their tokens; None while they are not read."""
+    instructions: tuple[str, ...] | None = None
+    """Files of instructions; None while they are not read."""
     untrusted: tuple[str, ...] = ()
     """Those of the folder that count only once it is trusted."""
     memory: int | None = None
@@ -96,8 +97,7 @@ def look_around(launch: "Launch") -> Beginning:
     """Read what the first look left open; blocks on the disk."""
     import sqlite3
 
-    from tui_app.agent.instructions import instructions_text, read_instructions
-    from tui_app.context.counting.encodings import estimate
+    from tui_app.agent.instructions import read_instructions
     from tui_app.conversation.boards import boards_in
 
     trusted = launch.trusted
@@ -113,7 +113,7 @@ def look_around(launch: "Launch") -> Beginning:
     return Beginning(
         folder=place_of(launch),
         model=launch.first_model,
-        instructions=tuple((each.path, estimate(instructions_text((each,)))) for each in files if each.text),
+        instructions=tuple(each.path for each in files if each.text),
         untrusted=brought,
         memory=memory,
     )
@@ -127,6 +127,8 @@ class Welcome(Widget):
     """
 
     beginning: reactive[Beginning | None] = reactive(None)
+    shares: "reactive[tuple[Share, ...]]" = reactive(())
+    """What parts of the next request take of it, on the gauge's scale; empty until it is measured."""
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
@@ -162,9 +164,10 @@ class Welcome(Widget):
         files = about.instructions
         known = "…" if files is None else "none" if not files and not about.untrusted else ""
         shown: list[tuple[str, str]] = [(known, "$foreground")] if known else []
-        for number, (name, size) in enumerate(files or ()):
+        sizes = {each.name: f" {tokens(each.tokens)} tokens" for each in self.shares}
+        for number, name in enumerate(files or ()):
             shown += [(", " if number else "", "$text-muted"), (one_line(name, 40), "$foreground")]
-            shown.append((f" {tokens(size)} tokens", "$text-muted"))
+            shown.append((sizes.get(name, ""), "$text-muted"))
         if about.untrusted:
             shown += [
                 (", " if files else "", "$text-muted"),

@@ -21,6 +21,7 @@ from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import WIDE, Deck, Desk, shown
 from tests.ui.looks import Look
 from tui_app.agent.mcp.offers import own_name
+from tui_app.context.windows import LearntModels
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import (
     AssistantMessage,
@@ -31,6 +32,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
+from tui_app.settings import OFFLINE_MODEL
 from tui_app.settings.tables import Hook, McpServer
 from tui_app.ui import approvals, type_ahead
 from tui_app.ui.approvals import ApprovalBox
@@ -109,6 +111,22 @@ async def test_without_servers_it_says_how(desk: Desk) -> None:
         await deck.ready()
         await mcp(deck)
         await deck.says(NONE.split(".")[0])
+
+
+async def test_instructions_have_one_size_at_the_start_and_in_the_context(desk: Desk) -> None:
+    write(desk, "AGENTS.md", "Answer like a sailor, and name the tide. " * 30)
+    learnt = LearntModels(desk.paths.learnt_file)
+    for _ in range(5):
+        learnt.observe(OFFLINE_MODEL, 10_000, 16_000)
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        sizes = re.compile(r"AGENTS\.md ([\d.]+k?) tokens")
+        await deck.until(lambda: sizes.search(deck.text) is not None, "its size")
+        first = sizes.search(deck.text)
+        await deck.press("f3")
+        await deck.says("memory (AGENTS.md")
+        assert first is not None
+        assert f"memory (AGENTS.md {first[1]})" in deck.text
 
 
 async def test_tools_are_split_by_server_in_the_context(desk: Desk) -> None:

@@ -25,8 +25,8 @@ from tui_app.ui.approvals import (
 )
 from tui_app.ui.copies import copied, fenced, without_markup
 from tui_app.ui.dialogs.message import PinRow, PinsScreen
-from tui_app.ui.receipt_words import total_text
-from tui_app.ui.reports import sections
+from tui_app.ui.receipt_words import receipt_lines, total_text
+from tui_app.ui.reports import compaction_lines, sections
 from tui_app.ui.tables import Table
 from tui_app.ui.text import (
     clean,
@@ -253,6 +253,24 @@ def test_requests_of_unknown_price_are_said_once() -> None:
     some = total_text([unpriced, replace(unpriced, cost_usd=0.5)])
     assert some.startswith("2 requests · $0.50 · 1 of unknown price · 0%")
     assert total_text([replace(unpriced, cost_usd=0.0)]).startswith("1 request · $0.00 · 0%")
+
+
+def test_a_request_names_both_counts_where_its_measured_parts_do_not_add_up_to_its_size() -> None:
+    request = Receipt(seq=1, asked=0, time=0.0, kind="answer", title="tides", model="m", input_tokens=15_800)
+    assert "· sent 13.2k here, 15.8k with its tokenizer ·" in receipt_lines(request, {"user": 13_200})[0]
+    assert "· sent 15.7k ·" in receipt_lines(request, {"user": 15_700})[0]
+    assert "· sent 15.8k ·" in receipt_lines(request, {})[0]
+
+
+def test_an_audit_names_both_counts_where_the_model_counted_otherwise() -> None:
+    found = {
+        "trigger": None, "undone": False, "message": 30, "messages_before": 30, "messages_after": 12,
+        "tokens_before": 13_200, "tokens_after": 4_000, "reported_before": 15_800, "reported_after": None,
+        "way_back": True, "retention": 1.0, "questions": None, "unanswered": [], "facts": {},
+        "rules_gone": [], "errors_gone": [], "statements": 0,
+    }  # fmt: skip
+    said = list(compaction_lines(found))[1]
+    assert said.startswith("13.2k here, 15.8k with its tokenizer to 4.0k tokens, 30 to 12 messages")
 
 
 def test_whose_price_is_not_known_is_said() -> None:

@@ -12,8 +12,10 @@ from textual.worker import Worker, get_current_worker
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.engine import Engine, Inbox
+from tui_app.conversation.message_actions import on_scale
 from tui_app.conversation.work import ChangeMode, Work
 from tui_app.events import (
+    GaugeChanged,
     MemoryPressure,
     QueueChanged,
     Record,
@@ -252,6 +254,9 @@ class ChatSession:
         match record.data:
             case MemoryPressure():
                 self.bodies.shed()
+            case GaugeChanged(usage=usage) if not self.presenter.view.entries:
+                shares = await self.ask(lambda opened: opened.extras.shares())
+                self.pane.welcome.shares = on_scale(shares, usage.parts)
             case SessionRewind(to=to, failed=False, again=False):
                 self.pane.prompt.editor.give_back(await self._prompt(to))
             case SessionRestored(cut=cut):
