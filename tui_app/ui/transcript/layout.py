@@ -1,7 +1,9 @@
 """The layout of a conversation: heights of entries, known or guessed, and which lines are on screen."""
 
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from textual.selection import Selection
@@ -27,18 +29,12 @@ from tui_app.ui.transcript.pieces import Excerpt, GapPiece, Piece
 class HeightIndex:
     """The heights of many blocks: which block covers line y, and on which line block i begins.
 
-    A Fenwick tree (Fenwick 1994): every operation is O(log n).
+    Sums are known up to the first block that has changed: an answer that grows at the end costs nothing.
     """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
         self._heights = list(heights)
-        self._tree = [0, *self._heights]
-        for index in range(1, len(self._tree)):
-            parent = index + (index & -index)
-            if parent < len(self._tree):
-                self._tree[parent] += self._tree[index]
-        self.total = sum(self._heights)
-        """In lines."""
+        self._tops = [0]
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -46,15 +42,13 @@ class HeightIndex:
     def __getitem__(self, index: int) -> int:
         return self._heights[index]
 
+    @property
+    def total(self) -> int:
+        """In lines."""
+        return self.top(len(self._heights))
+
     def append(self, height: int) -> None:
         self._heights.append(height)
-        self.total += height
-        node = len(self._heights)
-        value, step = height, 1
-        while step < node & -node:
-            value += self._tree[node - step]
-            step <<= 1
-        self._tree.append(value)
 
     def pop(self) -> int:
         """Remove the last block and return its height.
@@ -63,8 +57,7 @@ class HeightIndex:
             IndexError: when there is none.
         """
         height = self._heights.pop()
-        self._tree.pop()
-        self.total -= height
+        del self._tops[len(self._heights) + 1 :]
         return height
 
     def set(self, index: int, height: int) -> int:
@@ -76,20 +69,16 @@ class HeightIndex:
         delta = height - self._heights[index]
         if delta:
             self._heights[index] = height
-            self.total += delta
-            node = index + 1
-            while node < len(self._tree):
-                self._tree[node] += delta
-                node += node & -node
+            del self._tops[index + 1 :]
         return delta
 
     def top(self, index: int) -> int:
         """Return the line on which block ``index`` begins: the sum of the heights before it."""
-        total, node = 0, index
-        while node > 0:
-            total += self._tree[node]
-            node -= node & -node
-        return total
+        known = self._tops
+        if index >= len(known):
+            changed = self._heights[len(known) - 1 : index]
+            known += islice(accumulate(changed, initial=known[-1]), 1, None)
+        return known[index]
 
     def find(self, line: int) -> tuple[int, int]:
         """Find the block that covers a line; blocks without height are passed over.
@@ -102,16 +91,9 @@ class HeightIndex:
         """
         if self.total <= 0:
             return len(self._heights), 0
-        left = min(max(line, 0), self.total - 1)
-        node = 0
-        step = 1 << len(self._heights).bit_length()
-        while step:
-            following = node + step
-            if following < len(self._tree) and self._tree[following] <= left:
-                node = following
-                left -= self._tree[following]
-            step >>= 1
-        return node, left
+        line = min(max(line, 0), self.total - 1)
+        index = bisect_right(self._tops, line) - 1
+        return index, line - self._tops[index]
 
 
 MAX_LINES = 2_000
@@ -127,8 +109,11 @@ class LineCache:
     def __init__(self, limit: int = MAX_LINES) -> None:
         self._limit = limit
         self._painted: OrderedDict[Piece, Sequence[Line]] = OrderedDict()
-        self.size = 0
+
+    @property
+    def size(self) -> int:
         """Lines kept at present."""
+        return sum(map(len, self._painted.values()))
 
     def height(self, piece: Piece) -> int | None:
         """Return the height of a piece if it is painted."""
@@ -137,17 +122,12 @@ class LineCache:
 
     def lines(self, piece: Piece, painter: Painter) -> Sequence[Line]:
         """Return the lines of a piece, painting it when needed."""
-        lines = self._painted.get(piece)
-        if lines is not None:
-            self._painted.move_to_end(piece)
-            return lines
-        lines = piece.lines(painter)
-        self._painted[piece] = lines
-        self.size += len(lines)
-        while self.size > self._limit and len(self._painted) > 1:
-            _, dropped = self._painted.popitem(last=False)
-            self.size -= len(dropped)
-        return lines
+        if piece not in self._painted:
+            self._painted[piece] = piece.lines(painter)
+            while self.size > self._limit and len(self._painted) > 1:
+                self._painted.popitem(last=False)
+        self._painted.move_to_end(piece)
+        return self._painted[piece]
 
     def keep(self, pieces: Iterable[Piece]) -> None:
         for piece in self._painted.keys() - set(pieces):
@@ -155,12 +135,11 @@ class LineCache:
 
     def forget(self, piece: Piece) -> None:
         """Drop a piece that will not be shown again, such as a former state of a growing one."""
-        self.size -= len(self._painted.pop(piece, ()))
+        self._painted.pop(piece, None)
 
     def clear(self) -> None:
         """Forget everything, because colours or width changed."""
         self._painted.clear()
-        self.size = 0
 
 
 _MAX_BLOCKS = 300

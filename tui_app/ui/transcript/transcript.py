@@ -83,21 +83,19 @@ def why_not_undone(entry: Entry | None) -> str:
     """Say why an entry cannot be undone; empty where it can, and for None: no row is marked."""
     if entry is None:
         return NO_ROW
-    if entry.guard:
+    if entry.guard or (entry.kind in _UNDOABLE and entry.state == "ok"):
         return ""
     if entry.kind not in _UNDOABLE:
-        return (
-            "This row cannot be undone: u is for compactions, rewrites, rewinds, restored files and guards."
-        )
-    if entry.state == "ok":
-        return ""
-    if entry.state == "running":
-        return "This is still running: esc stops it."
-    if entry.state == "undone":
-        return "This is already undone." + (" /redo applies it again." if entry.kind == "compaction" else "")
-    return "This changed nothing, so there is nothing to undo."
+        return _NEVER
+    again = " /redo applies it again." if entry.kind == "compaction" else ""
+    told = {
+        "running": "This is still running: esc stops it.",
+        "undone": f"This is already undone.{again}",
+    }
+    return told.get(entry.state, "This changed nothing, so there is nothing to undo.")
 
 
+_NEVER = "This row cannot be undone: u is for compactions, rewrites, rewinds, restored files and guards."
 _GOES_ON = frozenset({"user", "shell", "compaction", "error"})
 """Rows behind an answer that are to be seen when they come."""
 
@@ -190,9 +188,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._marks.clear()
         self._viewport.following = True
         self.unread = 0
-        if self.is_mounted and self.text_selection is not None:
-            self.screen.clear_selection()
-        self._place()
+        self._moved()
 
     def prepend(self, entries: Sequence[Entry]) -> None:
         """Add older entries in front of all others; what is in the window stays there."""
@@ -205,6 +201,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._anchor += moved
         if self._found is not None and self._found.here is not None:
             self._found.here = self._found.here._replace(slot=self._found.here.slot + moved)
+        self._moved()
+
+    def _moved(self) -> None:
         if self.is_mounted and self.text_selection is not None:
             self.screen.clear_selection()
         self._place()
@@ -306,11 +305,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def watch_plain(self, plain: bool) -> None:
-        glyphs = PLAIN if plain else self._glyphs
-        self._wording = self._wording._replace(glyphs=glyphs, plain=plain)
-        if self.is_mounted and self.size:
-            self._repaint()
-            self._place()
+        self._wording = self._wording._replace(glyphs=PLAIN if plain else self._glyphs, plain=plain)
+        self._respell()
 
     def notify_style_update(self) -> None:
         """Remember that the theme may have changed; colours are looked up again when painting."""
@@ -320,6 +316,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     def use_keymap(self, keymap: Mapping[str, str]) -> None:
         """Name the keys as the user has set them."""
         self._wording = self._wording._replace(keymap=keymap)
+        self._respell()
+
+    def _respell(self) -> None:
         self._pages.reword(self._wording)
         if self.is_mounted and self.size:
             self._repaint()
@@ -665,10 +664,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     def action_details(self) -> None:
         """Ask for the details of the entry under the cursor, or of the newest that has some."""
-        if (entry := self.cursor_entry) is not None:
-            self.post_message(self.Asked("details", [entry]))
-        elif self.cursor is not None:
-            self.post_message(self.Asked("nothing", why_not="The answer is still being written."))
+        if self.cursor is not None:
+            self._want("details", self.cursor_entry, "The answer is still being written.")
         else:
             self.open_newest()
 
@@ -681,33 +678,28 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._viewport.hold()
             self._place()
         elif entry is not None:
-            self.post_message(self.Asked("details", [entry]))
+            self._want("details", entry)
 
     def open_newest(self) -> None:
         """Ask for the details of the newest compaction or error, wherever the cursor is."""
         newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
-        if newest is not None:
-            self.post_message(self.Asked("details", [newest]))
-        elif self._pages.entries:
-            self.post_message(self.Asked("nothing", why_not="Nothing is marked: press tab, then up."))
-        else:
-            self.post_message(self.Asked("nothing", why_not="Nothing to open yet."))
+        self._want("details", newest, NO_ROW if self._pages.entries else "Nothing to open yet.")
 
     def action_compact_part(self, up_to: bool) -> None:
         """Ask for a compaction up to the entry under the cursor, or from it on."""
         entry = self.cursor_entry
-        if entry is not None and entry.seq > 0:
-            self.post_message(self.Asked("up_to" if up_to else "from", [entry]))
-        elif entry is None:
-            self.post_message(self.Asked("nothing", why_not=NO_ROW))
+        if entry is None or entry.seq > 0:
+            self._want("up_to" if up_to else "from", entry)
 
     def action_undo(self) -> None:
         """Ask for the compaction, rewrite, restored files or guard under the cursor to be undone."""
-        entry, refused = self.cursor_entry, why_not_undone(self.cursor_entry)
-        if entry is None or refused:
-            self.post_message(self.Asked("nothing", why_not=refused))
-        else:
-            self.post_message(self.Asked("undo", [entry]))
+        refused = why_not_undone(self.cursor_entry)
+        self._want("undo", None if refused else self.cursor_entry, refused)
+
+    def _want(self, wanted: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
+        """Ask for something to be done with one entry, or say why nothing can be done with none."""
+        asked = self.Asked(wanted, [entry]) if entry is not None else self.Asked("nothing", why_not=why_not)
+        self.post_message(asked)
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on the entry; a folded row opens and closes, a compaction shows its details.
