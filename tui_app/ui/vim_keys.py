@@ -30,6 +30,9 @@ _LONGER: Mapping[str, str] = {
     "x": "dl", "X": "dh", "D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc",
 }  # fmt: skip
 """Commands that are short for an operator and its motion."""
+_VISUAL: Mapping[str, VimMode] = {"v": "visual", "V": "visual line"}
+_OVER_SELECTION = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
+"""The operators that keys are in visual mode."""
 
 
 class Insertion(NamedTuple):
@@ -104,13 +107,16 @@ def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()
 
 def difference(before: str, after: str) -> tuple[int, int, str]:
     """The part of a text that another one has changed, and what stands there now."""
-    start, most = 0, min(len(before), len(after))
-    while start < most and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < most - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
     return start, len(before) - end, after[start : len(after) - end]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many signs two texts begin with alike."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def put_in_insert(vim: Vim) -> Vim:
@@ -150,13 +156,12 @@ class _Edit:
     def leave_insert(self) -> None:
         """Go to normal mode, and know what was typed so that ``.`` can type it again."""
         if (begun := self.vim.insertion) is not None:
-            typed, before, behind = "", begun.before, begun.behind
-            if len(self.text) >= len(before) + len(behind):
-                # Nothing where what is around it was changed too.
-                is_whole = self.text.startswith(before) and self.text.endswith(behind)
-                typed = self.text[len(before) : len(self.text) - len(behind)] if is_whole else ""
+            before, behind = begun.before, begun.behind
+            typed = self.text[len(before) : len(self.text) - len(behind)]
+            if before + typed + behind != self.text:
+                typed = ""  # what is around it was changed too
             if typed and begun.times > 1:
-                self.cursor = len(begun.before) + len(typed)
+                self.cursor = len(before) + len(typed)
                 self.write(typed * (begun.times - 1))
             self.vim = replace(self.vim, repeat=f"{begun.keys}{typed}{ESCAPE}")
         if self.cursor > _line_start(self.text, self.cursor):
@@ -216,18 +221,16 @@ class _Edit:
             self._apply(operator, (self.cursor, last), lines=True, typed=typed)
             return
         if keys[0] in "ia" and len(keys) > 1:
-            span = _object(self.text, self.cursor, keys[0], keys[1])
-            if span is not None:
+            if (span := _object(self.text, self.cursor, keys[0], keys[1])) is not None:
                 self._apply(operator, span, lines=False, typed=typed)
             return
-        if operator == "c" and keys in ("w", "W") and _kind(self.text, self.cursor, big=False):
+        if operator == "c" and keys in ("w", "W") and self.text[self.cursor : self.cursor + 1].strip():
             keys = "e" if keys == "w" else "E"
             # On the last sign of a word, that word is what changes.
             goal = _word_end(self.text, self.cursor - 1, count, big=keys == "E")
+        elif (found := self._goal(keys, count)) is None:
+            return
         else:
-            found = self._goal(keys, count)
-            if found is None:
-                return
             goal = found
         low, high = sorted((self.cursor, goal.at))
         if goal.takes_lines:
@@ -255,10 +258,7 @@ class _Edit:
             return
         if lines and operator == "d":
             # With the end of the line, or of the one before where there is none behind.
-            if high < len(self.text):
-                high += 1
-            elif low:
-                low -= 1
+            low, high = (low, high + 1) if high < len(self.text) else (max(0, low - 1), high)
         self.text = self.text[:low] + self.text[high:]
         self.cursor = min(low, len(self.text))
         if operator == "c":
@@ -276,15 +276,15 @@ class _Edit:
         return low, high
 
     def _act_on_selection(self, keys: str, count: int) -> None:
-        mode: Mapping[str, VimMode] = {"v": "visual", "V": "visual line"}
-        if keys in mode:
-            self.vim = replace(self.vim, mode="normal" if self.vim.mode == mode[keys] else mode[keys])
+        if keys in _VISUAL:
+            mode = _VISUAL[keys]
+            self.vim = replace(self.vim, mode="normal" if self.vim.mode == mode else mode)
         elif keys == "o":
             self.cursor, self.vim = self.vim.anchor, replace(self.vim, anchor=self.cursor)
         elif keys[0] in "ia" and len(keys) > 1:
             if (span := _object(self.text, self.cursor, keys[0], keys[1])) is not None and span[1] > span[0]:
                 self.vim, self.cursor = replace(self.vim, anchor=span[0]), span[1] - 1
-        elif (operator := {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}.get(keys)) is not None:
+        elif (operator := _OVER_SELECTION.get(keys)) is not None:
             lines = self.vim.mode == "visual line"
             low, high = _selected(self.vim, self.text, self.cursor)
             # Again over as much from wherever the cursor will be.
@@ -307,13 +307,9 @@ class _Edit:
 
     def insert(self, keys: str, count: int, typed: str) -> None:
         """Begin to insert: here, behind, or at an end of the line."""
-        at = {
-            "i": self.cursor,
-            "a": min(self.cursor + 1, _line_end(self.text, self.cursor)),
-            "I": _first_sign(self.text, self.cursor),
-            "A": _line_end(self.text, self.cursor),
-        }
-        self.cursor = at[keys]
+        end = _line_end(self.text, self.cursor)
+        at = {"a": min(self.cursor + 1, end), "I": _first_sign(self.text, self.cursor), "A": end}
+        self.cursor = at.get(keys, self.cursor)
         self.begin_insert(typed, count)
 
     def open_line(self, keys: str, count: int, typed: str) -> None:
@@ -340,22 +336,15 @@ class _Edit:
             self.cursor -= 1
         self.vim = replace(self.vim, repeat=typed)
 
-    def replace_signs(self, keys: str, count: int, typed: str) -> None:
-        """Write another sign over as many as were counted, if the line has so many."""
-        end = self.cursor + count
-        if end > _line_end(self.text, self.cursor) or not self._is_free(self.cursor, end):
+    def rewrite(self, keys: str, count: int, typed: str) -> None:
+        """Write another sign over as many as were counted, if the line has so many; or swap their case."""
+        last, swaps = _line_end(self.text, self.cursor), keys == "~"
+        end = min(self.cursor + count, last) if swaps else self.cursor + count
+        if end > last or not self._is_free(self.cursor, end):
             return
-        self.text = self.text[: self.cursor] + keys[1] * count + self.text[end:]
-        self.cursor = end - 1
-        self.vim = replace(self.vim, repeat=typed)
-
-    def swap_case(self, keys: str, count: int, typed: str) -> None:
-        end = min(self.cursor + count, _line_end(self.text, self.cursor))
-        if not self._is_free(self.cursor, end):
-            return
-        swapped = self.text[self.cursor : end].swapcase()
-        self.text = self.text[: self.cursor] + swapped + self.text[end:]
-        self.cursor += len(swapped)
+        new = self.text[self.cursor : end].swapcase() if swaps else keys[1] * count
+        self.text = self.text[: self.cursor] + new + self.text[end:]
+        self.cursor += len(new) - (not swaps)
         self.vim = replace(self.vim, repeat=typed)
 
     def join(self, keys: str, count: int, typed: str) -> None:
@@ -364,30 +353,24 @@ class _Edit:
             end = _line_end(self.text, self.cursor)
             if end == len(self.text):
                 break
-            before, behind = self.text[:end], self.text[end + 1 :].lstrip(" \t")
-            bare = before.rstrip(" \t")
+            bare, behind = self.text[:end].rstrip(" \t"), self.text[end + 1 :].lstrip(" \t")
             apart = behind[:1] not in ("", "\n", ")") and bare[-1:] not in ("", "\n")
-            between = " " if apart else ""
-            self.text = f"{bare}{between}{behind}"
-            self.cursor = len(bare)
+            self.text, self.cursor = f"{bare}{' ' * apart}{behind}", len(bare)
         self.vim = replace(self.vim, repeat=typed)
 
     def look_closer(self, keys: str, count: int, typed: str) -> None:
         """Begin to select signs or lines."""
-        mode: VimMode = "visual" if keys == "v" else "visual line"
-        self.vim = replace(self.vim, mode=mode, anchor=self.cursor)
+        self.vim = replace(self.vim, mode=_VISUAL[keys], anchor=self.cursor)
 
     def take_back(self, keys: str, count: int, typed: str) -> None:
         self.effect, self.times = ("undo" if keys == "u" else "redo"), count
 
     def again(self, keys: str, count: int, typed: str) -> None:
         """Do the last change once more; a count takes the place of its own."""
-        before, repeat = self.vim, self.vim.repeat
+        repeat = self.vim.repeat
         if self.is_given:
             repeat = f"{count}{repeat.lstrip('0123456789')}"
-        if not repeat:
-            return
-        self.vim = replace(before, mode="normal", pending="")
+        self.vim = replace(self.vim, pending="")
         for sign in repeat:
             self.cursor = self.cursor if self.vim.mode == "insert" else _on_a_sign(self.text, self.cursor)
             if self.vim.mode != "insert":
@@ -439,12 +422,12 @@ def _on_a_sign(text: str, at: int) -> int:
     return max(start, end - 1) if at >= end else at
 
 
-def _kind(text: str, at: int, *, big: bool) -> int:
-    """0 for space, and different numbers for what words and signs between them are made of."""
-    sign = text[at : at + 1]
-    if not sign or sign.isspace():
-        return 0
-    return 1 if big or sign.isalnum() or sign == "_" else 2
+_WORDS = {False: r"\w+|[^\w\s]+", True: r"\S+"}
+"""What words are made of: signs of one kind, or whatever is no space."""
+
+
+def _words(text: str, *, big: bool) -> list[Span]:
+    return [found.span() for found in re.finditer(_WORDS[big], text)]
 
 
 # Motions
@@ -487,43 +470,22 @@ def _line_number(text: str, number: int) -> _Goal:
     return _Goal(_first_sign(text, starts[min(max(1, number), len(starts)) - 1]), takes_lines=True)
 
 
-def _words(*, big: bool, forward: bool) -> _Motion:
-    def step_on(text: str, at: int) -> int:
-        kind = _kind(text, at, big=big)
-        while kind and _kind(text, at, big=big) == kind:
-            at += 1
-        while at < len(text) and text[at].isspace():
-            at += 1
-            if text[at - 1 : at + 1] == "\n\n":
-                break
-        return at
-
-    def step_back(text: str, at: int) -> int:
-        at -= 1
-        while at > 0 and text[at].isspace() and text[at - 1 : at + 1] != "\n\n":
-            at -= 1
-        kind = _kind(text, max(0, at), big=big)
-        while kind and at > 0 and _kind(text, at - 1, big=big) == kind:
-            at -= 1
-        return max(0, at)
+def _word(*, big: bool, forward: bool) -> _Motion:
+    """To the beginning of a word or an empty line."""
 
     def go(text: str, at: int, count: int, given: bool) -> _Goal:
-        for _ in range(count):
-            at = step_on(text, at) if forward else step_back(text, at)
-        return _Goal(at)
+        starts = [found.start() for found in re.finditer(rf"{_WORDS[big]}|(?<=\n)(?=\n)", text)]
+        if forward:
+            return _Goal(([start for start in starts if start > at][count - 1 :] or [len(text)])[0])
+        before = [start for start in starts if start < at]
+        return _Goal(before[-count] if count <= len(before) else 0)
 
     return go
 
 
 def _word_end(text: str, at: int, count: int, *, big: bool) -> _Goal:
-    for _ in range(count):
-        at += 1
-        while at < len(text) and text[at].isspace():
-            at += 1
-        kind = _kind(text, at, big=big)
-        while kind and _kind(text, at + 1, big=big) == kind:
-            at += 1
-    return _Goal(min(at, max(0, len(text) - 1)), takes_sign=True)
+    ends = [end - 1 for _, end in _words(text, big=big) if end - 1 > at]
+    return _Goal(ends[count - 1] if count <= len(ends) else max(0, len(text) - 1), takes_sign=True)
 
 
 def _find(text: str, at: int, count: int, how: str, sign: str, *, again: bool = False) -> _Goal | None:
@@ -546,10 +508,10 @@ _MOTIONS: Mapping[str, _Motion] = {
     " ": lambda text, at, count, given: _Goal(min(len(text), at + count)),
     "j": _lines(1),
     "k": _lines(-1),
-    "w": _words(big=False, forward=True),
-    "W": _words(big=True, forward=True),
-    "b": _words(big=False, forward=False),
-    "B": _words(big=True, forward=False),
+    "w": _word(big=False, forward=True),
+    "W": _word(big=True, forward=True),
+    "b": _word(big=False, forward=False),
+    "B": _word(big=True, forward=False),
     "e": lambda text, at, count, given: _word_end(text, at, count, big=False),
     "E": lambda text, at, count, given: _word_end(text, at, count, big=True),
     "0": lambda text, at, count, given: _Goal(_line_start(text, at)),
@@ -565,8 +527,7 @@ _COMMANDS: Mapping[str, Callable[[_Edit, str, int, str], None]] = {
     **dict.fromkeys("pP", _Edit.paste),
     **dict.fromkeys("vV", _Edit.look_closer),
     **dict.fromkeys(("u", REDO), _Edit.take_back),
-    "r": _Edit.replace_signs,
-    "~": _Edit.swap_case,
+    **dict.fromkeys("r~", _Edit.rewrite),
     "J": _Edit.join,
     ".": _Edit.again,
 }
@@ -587,25 +548,16 @@ def _object(text: str, at: int, which: str, what: str) -> Span | None:
 
 def _word_object(text: str, at: int, *, around: bool, big: bool) -> Span | None:
     start, end = _line_start(text, at), _line_end(text, at)
-    if start == end:
+    runs = [found.span() for found in re.compile(rf"{_WORDS[big]}|\s+").finditer(text, start, end)]
+    place = next((place for place, (_, high) in enumerate(runs) if high > min(at, end - 1)), None)
+    if place is None:
         return None
-    at = min(at, end - 1)
-
-    def run(place: int) -> Span:
-        low, high = place, place
-        kind = _kind(text, place, big=big)
-        while low > start and _kind(text, low - 1, big=big) == kind:
-            low -= 1
-        while high < end and _kind(text, high, big=big) == kind:
-            high += 1
-        return low, high
-
-    low, high = run(at)
-    if around:
-        if high < end and (not _kind(text, at, big=big) or not _kind(text, high, big=big)):
-            high = run(high)[1]
-        elif low > start and not _kind(text, low - 1, big=big):
-            low = run(low - 1)[0]
+    low, high = runs[place]
+    is_blank = [text[first].isspace() for first, _ in runs]
+    if around and (is_blank[place] or any(is_blank[place + 1 : place + 2])) and place + 1 < len(runs):
+        high = runs[place + 1][1]
+    elif around and place and is_blank[place - 1]:
+        low = runs[place - 1][0]
     return low, high
 
 
@@ -622,20 +574,11 @@ def _quoted(text: str, at: int, sign: str, *, around: bool) -> Span | None:
 
 
 def _bracketed(text: str, at: int, left: str, right: str, *, around: bool) -> Span | None:
-    depth, low = 0, at
-    if text[at : at + 1] == right:
-        low -= 1
-    while low >= 0:
-        depth += (text[low : low + 1] == right) - (text[low : low + 1] == left)
-        if depth < 0:
-            break
-        low -= 1
-    if low < 0:
-        return None
-    depth, high = 0, low + 1
-    while high < len(text):
-        depth += (text[high] == left) - (text[high] == right)
-        if depth < 0:
+    """The innermost brackets: the first pair around the place that is closed."""
+    opened: list[int] = []
+    for high, sign in enumerate(text):
+        if sign == left:
+            opened.append(high)
+        elif sign == right and opened and (low := opened.pop()) <= at <= high:
             return (low, high + 1) if around else (low + 1, high)
-        high += 1
     return None
