@@ -41,10 +41,11 @@ class Place(NamedTuple):
     """Whose action a click on a hint runs."""
     also: str = ""
     """Another place whose keys act here as well."""
+    esc: str = ""
+    """What esc does to it, said last in the bottom row; empty where its keys say so themselves."""
 
 
 _NO_KEY = "no-key-"
-_CLOSE = Hint("esc", "close", 0, "screen.close")
 _MOVE = Hint("up/down", "move", 2)
 """How another row is marked, in every list."""
 
@@ -54,7 +55,11 @@ def _with_ids(name: str, place: Place) -> Place:
         key._replace(id=f"{name}.{key.id}") if isinstance(key, KeyBinding) and "." not in key.id else key
         for key in place.keys
     )
-    return place._replace(keys=tuple(named))
+    return place._replace(keys=(*named, *([_leaving(place.esc)] if place.esc else [])))
+
+
+def _leaving(esc: str) -> Hint:
+    return Hint("esc", esc, 0, "screen.close")
 
 
 _STEPS = (
@@ -130,8 +135,7 @@ _PLACES = {
     "dialog": Place("in every dialog", (
         Key("close", "escape", "back", "Close",
             "Close without a decision; in a list, clears the filter first."),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "list": Place("in lists", (
         *_steps("move(-1)", "move(1)", "move(-10)", "move(10)"),
     )),
@@ -142,22 +146,19 @@ _PLACES = {
         Key("search", "f7", "ask('search')", "Search", "Search what was said in all sessions.", "search all",
             1),
         Key("delete", "f8", "delete", "Delete", "Delete (asks first).", "delete"),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "search": Place("in search", (
         Hint("enter", "open there"),
         _MOVE,
         Key("stop", "ctrl+c", "stop", "Stop searching", "Stop the search; what was found stays.",
             priority=True),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "memory": Place("in memory", (
         Hint("enter", "source"),
         Key("edit", "f4", "ask('edit')", "Edit", "Reword the selected entry.", "edit"),
         Key("add", "f6", "ask('add')", "Add", "Add an entry to the board.", "add", 1),
         Key("forget", "f8", "forget", "Forget", "Remove the selected entry (asks first).", "forget"),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "mcp": Place("in MCP servers", (
         Key("reload", "f5", "reload", "Reload", "Restart the selected server.", "restart", 1),
         Key("sign_in", "f6", "sign_in", "Sign in", "Sign in to the selected server in the browser.",
@@ -166,15 +167,13 @@ _PLACES = {
             "Switch the selected server on or off, in this session and in the settings file.", "on or off",
             2),
         _MOVE,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "settings": Place("in settings", (
         Hint("enter", "change"),
         _MOVE,
         Key("reset", "f8", "ask('reset')", "Reset to default",
             "Remove it from the file, so that the default applies.", "reset to default", 2),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "approvals": Place("in approvals", (
         Key("add", "f7", "ask('add')", "Add a rule", "Write it to your settings, for this repository.",
             "add a rule"),
@@ -186,21 +185,18 @@ _PLACES = {
             "Write a rule of this session or repository to your settings, for all repositories.",
             "keep everywhere", 3),
         _MOVE,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "help": Place("in help", (
         Hint("enter", "run the command", 1),
         _MOVE,
         Hint("?", "close", 3, "screen.close"),
         Key("close", "f1", "close", "Close", "The key that opened it closes it."),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "details": Place("in details", (
         Key("copy", "y", "copy_all", "Copy all", "Copy the whole text.", "copy all", 1),
         Hint("ctrl+c", "copy selection", 2),
         Key("close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "message": Place("in a message", (
         Key("raw", "j", "raw", "Text or JSON", "Show its events as they are stored.", "JSON", 1),
         Key("copy", "y", "copy_all", "Copy all", "Copy all that is shown.", "copy all", 1),
@@ -215,8 +211,7 @@ _PLACES = {
         Key("branch", "b", "do('branch')", "Branch here", "Try something else from before it, aside.",
             "branch here", 7),
         Key("close", "ctrl+o", "close", "Close", "The key that opened it closes it."),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "text": Place("in a long text", (
         *_steps("scroll_lines(-1)", "scroll_lines(1)", "scroll_pages(-1)", "scroll_pages(1)",
             "scroll_ends(0)", "scroll_ends(1)", ends="ctrl+"),
@@ -233,8 +228,7 @@ _PLACES = {
         Key("unpin", "ctrl+u", "ask('unpin')", "Unpin", "Unpin the selected message.", "unpin",
             priority=True),
         _MOVE,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "agents": Place("in the agents", (
         Hint("enter", "read it", 1),
         # In front of the search box, which would empty itself.
@@ -243,8 +237,7 @@ _PLACES = {
         Key("promote", "ctrl+k", "ask('promote')", "Promote", "Make its session one of your own and open it.",
             "open as a session", 1, priority=True),
         _MOVE,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "tasks": Place("in the tasks", (
         Hint("enter", "read its output", 1),
         # In front of the search box, which would empty itself.
@@ -253,15 +246,13 @@ _PLACES = {
         Key("keep", "ctrl+k", "ask('keep')", "Keep", "Keep it running when the session ends, or not.",
             "keep", 1, priority=True),
         _MOVE,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "task": Place("in a task", (
         Key("earlier", "p", "page(-1)", "Earlier", "Earlier lines.", "earlier"),
         Key("later", "n", "page(1)", "Later", "Later lines.", "later"),
         Key("stop", "s", "stop", "Stop", "Stop it and everything it started.", "stop"),
         Key("copy", "c", "copy_all", "Copy", "Copy what is shown.", "copy"),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "changes": Place("in the changes", (
         _MOVE,
         Key("down", "pagedown", "scroll(1)", "Page down", "Scroll the diff down.", "diff"),
@@ -269,14 +260,12 @@ _PLACES = {
         Key("first", "ctrl+home", "ends(0)", "Beginning", "Go to the diff's first line."),
         Key("last", "ctrl+end", "ends(1)", "End", "Go to the diff's last line."),
         Hint("enter", "to the prompt as @file", 2),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "prompts": Place("in earlier prompts", (
         Hint("enter", "write it again"),
         _MOVE,
         Key("next", "ctrl+r", "move(1)", "Next", "Go to the next match."),
-        Hint("esc", "keep the draft", 0, "screen.close"),
-    )),
+    ), esc="keep the draft"),
     # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
     "question": Place("on a tool's question", (
         Key("approval.once", "y", "once", "Allow once", "Allow this call once.", priority=True),
@@ -310,8 +299,7 @@ _PLACES = {
         Key("remove", "d,delete", "remove", "Remove", "Remove the marked prompt from the queue.", "remove"),
         Key("earlier", "left_square_bracket", "shift(-1)", "Earlier", "Move it up.", "earlier", 1),
         Key("later", "right_square_bracket", "shift(1)", "Later", "Move it down.", "later", 1),
-        _CLOSE,
-    )),
+    ), esc="close"),
     "context": Place("in the context", (
         Key("close", "f3", "dismiss", "Close", "The key that opened it closes it."),
         Key("pin", "p", "do('pin')", "Pin", "Keep the item word for word.", "pin", 1, changes=True),
@@ -377,16 +365,14 @@ _PLACES = {
         Key("checkpoint", "c", "checkpoint", "Checkpoint", "Show the checkpoint file.", "checkpoint", 1),
         Hint("left/right", "tabs", 2),
         *_TABS,
-        _CLOSE,
-    )),
+    ), esc="close"),
     "sent": Place("in the notes", (
         Key("open", "enter", "source", "Source",
             "Open the message the line comes from; pressed again, go to it.", "source"),
         *_steps("line(-1)", "line(1)"),
         _MOVE,
         Hint("pageup/pagedown", "message", 3),
-        Hint("esc", "back", 0, "screen.close"),
-    ), owner="focused."),
+    ), esc="back", owner="focused."),
     "confirm": Place("in questions", (
         Key("yes", "y", "letter(True)", "Yes", "Do it."),
         Key("no", "n", "letter(False)", "No", "Keep everything."),
@@ -394,15 +380,13 @@ _PLACES = {
     )),
     "importing": Place("during an import", (
         Key("import.stop", "ctrl+c", "close", "Stop", "Stop the import.", priority=True),
-        Hint("esc", "stop", 0, "screen.close"),
-    )),
+    ), esc="stop"),
     "imported": Place("behind an import", (
         Hint("enter", "choose"),
         _MOVE,
         Key("compact", "ctrl+g", "compact", "Open and compact", "Open it and compact it.", "compact",
             priority=True),
-        Hint("esc", "later", 0, "screen.close"),
-    )),
+    ), esc="later"),
     "rows": Place("", (
         *_steps("move(-1)", "move(1)", "page(-1)", "page(1)", "first", "last", of="list."),
         Key("list.select", "enter", "select", "Select", "Show it in the conversation."),
@@ -410,8 +394,7 @@ _PLACES = {
     "stats": Place("", (
         Hint("up/down", "scroll", 2),
         Key("copy", "y", "copy_all", "Copy all", "Copy all figures.", "copy all", 1),
-        _CLOSE,
-    )),
+    ), esc="close"),
 }  # fmt: skip
 PLACES: Mapping[str, Place] = {name: _with_ids(name, place) for name, place in _PLACES.items()}
 """The places by name, in the order of help."""
@@ -442,7 +425,7 @@ def choice_hints(does: str, leaves: str = "close") -> tuple[Hint, ...]:
         does: What enter does with the row.
         leaves: What esc does.
     """
-    return (Hint("enter", does), _MOVE, Hint("esc", leaves, 0, "screen.close"))
+    return (Hint("enter", does), _MOVE, _leaving(leaves))
 
 
 def _hint(key: KeyBinding, owner: str) -> Hint:
