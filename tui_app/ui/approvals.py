@@ -10,8 +10,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import groupby, islice, pairwise
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
@@ -20,6 +19,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events, on, work
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
@@ -450,31 +450,27 @@ def question_hints(
     stop = Hint("esc", "stop", 3, "back")
     if below:
         return (
-            Hint("y", "read on", 0, "once"),
+            Hint("y", "read on", 0, "decide('once')"),
             Hint("n", "no …", 1, "refuse"),
             Hint("end", "to the end", 2, "ends(1)"),
             stop,
         )
     exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
+    whole = f'always "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
     hints: tuple[Hint, ...] = ()
-    for words in (("no, because …", "change rule", True), ("no …", "rule", True), ("no …", "rule", False)):
-        no, change, whole = words
-        always = (
-            f'always "{exact}"'
-            if whole and cell_len(exact) <= _MOST_RULE
-            else "always exactly this"
-            if whole
-            else "always"
-        )
-        hints = (
-            Hint("y", "yes", 0, "once"),
-            *((Hint("a", always, 2, "always"),) if asked.pattern else ()),
-            *((Hint("w", f'always "{wide}"', 4, "widen"),) if asked.prefix else ()),
+    for no, change, always in (
+        ("no, because …", "change rule", whole), ("no …", "rule", whole), ("no …", "rule", "always"),
+    ):  # fmt: skip
+        every = (
+            Hint("y", "yes", 0, "decide('once')"),
+            Hint("a", asked.pattern and always, 2, "decide('always')"),
+            Hint("w", asked.prefix and f'always "{wide}"', 4, "decide('wider')"),
             Hint("n", no, 1, "refuse"),
-            *((Hint("e", change, 5, "edit"),) if asked.pattern else ()),
-            *((Hint("o", f"open #{asked.origin_seq}", 2, "origin"),) if asked.origin_seq else ()),
+            Hint("e", asked.pattern and change, 5, "decide('edit')"),
+            Hint("o", f"open #{asked.origin_seq}" if asked.origin_seq else "", 2, "decide('origin')"),
             stop,
         )
+        hints = tuple(hint for hint in every if hint.text)
         if cell_len(SEPARATOR.join(map(str, hints))) <= width:
             break
     return hints
@@ -526,12 +522,12 @@ class AskBox(EdgedPanel, Vertical):
     AskBox > Input:focus { border: none; background: $surface; background-tint: $foreground 0%; }
     """
 
+    @dataclass
     class Replied(Message):
         """The user has answered in words; an empty text is no answer."""
 
-        def __init__(self, id: str, text: str) -> None:
-            super().__init__()
-            self.id, self.text = id, text
+        id: str
+        text: str
 
     def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -541,7 +537,7 @@ class AskBox(EdgedPanel, Vertical):
         self._hidden = False
         """Whether it could not be seen as a whole when its size changed last."""
         self.lone = LoneLetter(self)
-        self._line: AskLine | None = None
+        self._line = AskLine(compact=True)
         self.type_ahead: TypeAhead | None = None
 
     def strays(self, event: Typed) -> tuple[Typed, ...]:
@@ -556,23 +552,17 @@ class AskBox(EdgedPanel, Vertical):
     def take_written(self) -> str:
         """Take what was written for a question that has gone before it was answered."""
         written = self.written + self.lone.take()
-        if self._line is not None:
-            self._line.value = ""
+        self._line.value = ""
         return written
 
     @property
     def written(self) -> str:
         """What the user has written in the line."""
-        return self._line.value if self._line is not None else ""
+        return self._line.value
 
     def keeps(self, event: Typed) -> bool:
         """Whether what is typed in the line is none of its words."""
         return self.type_ahead is not None and self.type_ahead.hold(event)
-
-    @property
-    def asks(self) -> bool:
-        """Whether there is a question."""
-        return self.question is not None
 
     def take_keys(self) -> None:
         """Take the focus from the prompt; for a moment letters still go there."""
@@ -621,23 +611,22 @@ class ApprovalBox(AskBox, can_focus=True):
 
     question: "reactive[ApprovalRequested | None]" = reactive(None)
 
+    @dataclass
     class OriginWanted(Message):
         """The user wants to see a text, by its log number."""
 
-        def __init__(self, seq: int) -> None:
-            super().__init__()
-            self.seq = seq
+        seq: int
 
+    @dataclass
     class Answered(Message):
         """The user has decided."""
 
-        def __init__(self, id: str, decision: "Decision") -> None:
-            super().__init__()
-            self.id, self.decision = id, decision
+        id: str
+        decision: "Decision"
 
     def __init__(self, *, clock: Callable[[], float] = monotonic, id: str | None = None) -> None:
         super().__init__(clock=clock, id=id)
-        self._detail: ApprovalDetail | None = None
+        self._detail = ApprovalDetail(id="approval-detail")
         self._said = ""
         """What was wrong with the line."""
         self._wide_shown = False
@@ -645,29 +634,26 @@ class ApprovalBox(AskBox, can_focus=True):
         self._editing = False
         """Whether the line is for the rule, not for a reason."""
 
+    def compose(self) -> ComposeResult:
+        yield Static(id="approval-title", markup=False)
+        yield self._detail
+        yield Static(id="approval-note", markup=False)
+        yield self._line
+        yield HintRow((), id="approval-keys")
+
+    def on_mount(self) -> None:
+        self.watch(self._detail, "scroll_y", self._count, init=False)
+
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
         self.set_class(asked is not None, "-asking")
-        if asked is None:
-            self._close_line()
-            return
-        if self._detail is None:
-            self._detail, self._line = ApprovalDetail(id="approval-detail"), AskLine(compact=True)
-            self.watch(self._detail, "scroll_y", self._count, init=False)
-            self.mount(
-                Static(id="approval-title", markup=False),
-                self._detail,
-                Static(id="approval-note", markup=False),
-                self._line,
-                HintRow((), id="approval-keys"),
-            )
-        if before is None or before.id != asked.id:
+        if asked is None or before is None or before.id != asked.id:
             self._close_line()
             self._came = self._clock()
         self._explain()
 
     def _explain(self) -> None:
         asked, detail, said = self.question, self._detail, self._said
-        if asked is None or detail is None:
+        if asked is None:
             return
         width = self.scrollable_content_region.width
         title, whole = question_title(asked, width, detail.below)
@@ -693,9 +679,8 @@ class ApprovalBox(AskBox, can_focus=True):
     @on(LongText.Laid)
     def _count(self) -> None:
         """Say how much of it is below, once it is on the screen."""
-        if self._detail is not None:
-            self._detail.refresh(layout=True)
-            self.call_after_refresh(self._explain)
+        self._detail.refresh(layout=True)
+        self.call_after_refresh(self._explain)
 
     on_focus = on_blur = _explain
 
@@ -720,44 +705,34 @@ class ApprovalBox(AskBox, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters answer only where nothing else is written with them."""
-        if action == "widen" and (self.question is None or not self.question.prefix or not self._wide_shown):
-            return False
-        if action == "origin" and (self.question is None or not self.question.origin_seq):
-            return False
-        if action in {"once", "always", "widen", "edit", "refuse", "origin"}:
-            return not (self._early or self.lone.waits or self.has_class("-typing"))
-        return super().check_action(action, parameters)
+        asked = self.question
+        if action not in ("decide", "refuse") or asked is None:
+            return super().check_action(action, parameters)
+        offers: dict[object, object] = {
+            "always": asked.pattern, "edit": asked.pattern, "origin": asked.origin_seq,
+            "wider": asked.prefix and self._wide_shown,
+        }  # fmt: skip
+        writes = self._early or self.lone.waits or self.has_class("-typing")
+        return not writes and all(offers.get(each, True) for each in parameters)
 
-    def action_once(self) -> None:
-        self._press("once", lambda: self._answer("once"))
-
-    def action_always(self) -> None:
-        """Allow exactly this from now on."""
-        if self.question is not None and (rule := self.question.pattern):
-            self._press("always", lambda: self._answer("always", pattern=rule))
-
-    def action_widen(self) -> None:
-        """Allow whatever begins so from now on."""
-        if self.question is not None and (rule := self.question.prefix):
-            self._press("wider", lambda: self._answer("always", pattern=rule))
-
-    def action_edit(self) -> None:
-        if self.question is not None and (rule := self.question.pattern):
-            self._press("edit", lambda: self._open_line(rule, editing=True))
-
-    def action_origin(self) -> None:
-        """Show the text that it comes from; the question stays."""
-        if self.question is not None and (seq := self.question.origin_seq):
-            self._press("origin", partial(self.post_message, self.OriginWanted(seq)), decides=False)
-
-    def _press(self, key: str, act: Callable[[], object], *, decides: bool = True) -> None:
+    def action_decide(self, key: str) -> None:
         """Do what a letter means once nothing follows it; before all of the question was seen, read on."""
+        asked = self.question
+        assert asked is not None
 
         def answer() -> None:
-            if decides and self._detail is not None and not self._detail.end_seen:
+            if key != "origin" and not self._detail.end_seen:
                 self._detail.move(1, pages=True)
-            elif in_sight(self):
-                act()
+            elif not in_sight(self):
+                return
+            elif key == "origin":
+                self.post_message(self.OriginWanted(asked.origin_seq))
+            elif key == "edit":
+                self._open_line(asked.pattern, editing=True)
+            elif key == "once":
+                self._answer("once")
+            else:
+                self._answer("always", pattern=asked.pattern if key == "always" else asked.prefix)
 
         keys = self.screen.active_bindings.items()
         binding = f"approval.{key}"
@@ -770,11 +745,11 @@ class ApprovalBox(AskBox, can_focus=True):
 
     def action_scroll(self, lines: int, pages: int = 0) -> None:
         """Scroll what would be done, by lines or by as much as is seen of it."""
-        self.query_one(ApprovalDetail).move(lines, pages=bool(pages))
+        self._detail.move(lines, pages=bool(pages))
 
     def action_ends(self, end: int) -> None:
         """Scroll to the first or the last row."""
-        self.query_one(ApprovalDetail).action_scroll_ends(end)
+        self._detail.action_scroll_ends(end)
 
     async def action_back(self) -> None:
         """Leave the line; elsewhere do what Esc does in the chat."""
@@ -806,24 +781,20 @@ class ApprovalBox(AskBox, can_focus=True):
     ) -> None:
         from tui_app.conversation.approvals import Decision
 
-        if self.question is not None and self._line is not None:
+        if self.question is not None:
             self._line.value = ""
             decision = Decision(answer, pattern=pattern, reason=reason)
             self.post_message(self.Answered(self.question.id, decision))
 
     def _open_line(self, text: str, *, editing: bool) -> None:
-        if (line := self._line) is None:
-            return
         self._editing = editing
-        line.value, line.placeholder = text, _RULE if editing else _REASON
+        self._line.value, self._line.placeholder = text, _RULE if editing else _REASON
         self.add_class("-typing")
-        self.screen.set_focus(line)  # at once: what comes next is typed there
+        self.screen.set_focus(self._line)  # at once: what comes next is typed there
         self._explain()
 
     def _close_line(self) -> None:
         self.lone.take()
-        self._said, self._editing = "", False
-        if self._line is not None:
-            self._line.value = ""
+        self._said, self._editing, self._line.value = "", False, ""
         self.remove_class("-typing")
         self._explain()

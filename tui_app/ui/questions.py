@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui_app.ui.approvals import ApprovalBox, AskBox, AskLine
+from tui_app.ui.approvals import ApprovalBox, AskBox
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.text import UNICODE, clean, one_line
 from tui_app.ui.type_ahead import TypeAhead, Typed
@@ -58,23 +58,19 @@ class QuestionBox(AskBox):
     marked: reactive[int] = reactive(0, init=False)
     """Index of the choice that enter takes on an empty line."""
 
+    def compose(self) -> ComposeResult:
+        yield Static(id="asked-title", markup=False)
+        yield Static(id="asked-choices", markup=False)
+        yield self._line
+        yield HintRow((), id="asked-keys")
+
     @property
     def keys_to(self) -> Widget:
-        return self if self._line is None else self._line
+        return self._line
 
     def watch_question(self, before: "QuestionAsked | None", asked: "QuestionAsked | None") -> None:
         self.set_class(asked is not None, "-asking")
-        if asked is None:
-            return
-        if self._line is None:
-            self._line = AskLine(id="asked-line", compact=True)
-            self.mount(
-                Static(id="asked-title", markup=False),
-                Static(id="asked-choices", markup=False),
-                self._line,
-                HintRow((), id="asked-keys"),
-            )
-        if before is None or before.id != asked.id:
+        if asked is not None and (before is None or before.id != asked.id):
             self._line.placeholder = _OR_WORDS if asked.choices else _WORDS
             self._came = self._clock()
             self.marked = 0
@@ -82,7 +78,7 @@ class QuestionBox(AskBox):
 
     def _explain(self) -> None:
         asked, width = self.question, self.scrollable_content_region.width
-        if asked is None or self._line is None:
+        if asked is None:
             return
         title = Content.styled(clean(asked.question), "bold $text-warning")
         if asked.repeats:
@@ -105,7 +101,7 @@ class QuestionBox(AskBox):
 
     def keeps(self, event: Typed) -> bool:
         """Whether what is typed in the line is none of its words: a number that stands alone chooses."""
-        if super().keeps(event) or self._line is None:
+        if super().keeps(event):
             return True
         if isinstance(event, events.Key) and not event.is_printable:
             return (event.key == "enter" and self.lone.act()) or (
@@ -131,7 +127,7 @@ class QuestionBox(AskBox):
     def action_none(self) -> None:
         """Give no answer; first what is written goes."""
         self.lone.take()
-        if self._line is not None and self._line.value:
+        if self._line.value:
             self._line.value = ""
         elif self.question is not None:
             self._reply("")
@@ -150,7 +146,7 @@ class QuestionBox(AskBox):
             self._reply(self.question.choices[self.marked])
 
     def _reply(self, text: str) -> None:
-        if self.question is not None and self._line is not None:
+        if self.question is not None:
             self._line.value = ""
             self.post_message(self.Replied(self.question.id, text))
 
@@ -172,7 +168,7 @@ class AskPlace(Vertical):
     @property
     def box(self) -> AskBox | None:
         """What asks something."""
-        return next((box for box in self.query(AskBox) if box.asks), None)
+        return next((box for box in self.query(AskBox) if box.question is not None), None)
 
     @property
     def has_keys(self) -> bool:

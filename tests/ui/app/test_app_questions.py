@@ -30,7 +30,7 @@ def box(deck: Deck) -> QuestionBox:
 
 async def asked(deck: Deck) -> None:
     await deck.send("Do it.")
-    await deck.until(lambda: box(deck).asks and box(deck).has_focus_within, "the question, with the keys")
+    await deck.until(lambda: box(deck).question and box(deck).has_focus_within, "the question, with the keys")
 
 
 def answers(desk: Desk) -> list[str]:
@@ -64,7 +64,7 @@ async def test_an_answer(served: Desk, fake_openai: FakeOpenAI, keys: list[str],
             assert words in deck.text, words
         await deck.press(*keys)
         await deck.answered()
-        assert not box(deck).asks
+        assert not box(deck).question
         assert deck.editor.has_focus
         assert deck.editor.is_empty
         row = deck.widget(Transcript)
@@ -79,7 +79,7 @@ async def test_words_alone(served: Desk, fake_openai: FakeOpenAI) -> None:
         await deck.ready()
         await asked(deck)
         await deck.press("enter")
-        assert box(deck).asks, "nothing is no answer"
+        assert box(deck).question, "nothing is no answer"
         await deck.press("1", "enter")
         await deck.answered()
     assert answers(served) == ["The user answers: 1"]
@@ -132,7 +132,7 @@ async def test_little_room(served: Desk, fake_openai: FakeOpenAI, size: tuple[in
         await asked(deck)
         await deck.press("up")
         await deck.says("6 port number 5")
-        rows = ("#asked-title", "#asked-choices", "#asked-line", "#asked-keys", "#prompt-row", "#hints")
+        rows = ("#asked-title", "#asked-choices", "#asked Input", "#asked-keys", "#prompt-row", "#hints")
         places = [deck.app.chat.query_one(row).region for row in rows]
         assert all(place.height > 0 for place in places)
         assert [place.y for place in places] == sorted(place.y for place in places)
