@@ -50,7 +50,6 @@ from tui_app.ui.chat.state import (
     answering,
     bringing,
     moved_on,
-    noticed,
     outcome_text,
     unread_of,
 )
@@ -82,7 +81,7 @@ def after(*events: Payload, state: ChatState | None = None) -> ChatState:
 def test_notices_are_unread_until_somebody_looks() -> None:
     state = after(Notice(text="one"), Notice(text="two"), Notice(text="No.", passing=True))
     assert (state.notices, state.unread, state.status.text) == (("one", "two"), 2, "No.")
-    read = noticed(state)
+    read = replace(state, unread=0)
     assert (read.notices, read.unread) == (("one", "two"), 0)
     assert after(Notice(text="three"), state=read).unread == 1
 
@@ -336,13 +335,13 @@ def test_what_answers_a_key_outlasts_what_goes_on_meanwhile() -> None:
 
 
 def test_what_nobody_has_read_is_brought_into_the_next_session_once() -> None:
-    left = after(Notice(text="two"), Notice(text="two"), state=noticed(after(Notice(text="one"))))
+    left = after(Notice(text="two"), Notice(text="two"), state=replace(after(Notice(text="one")), unread=0))
     assert unread_of(left) == ("two", "two")
     state = bringing(after(Notice(text="three")), unread_of(left))
     assert (state.notices, state.unread) == ((f"{EARLIER}two", "three"), 2)
     again = bringing(ChatState(), unread_of(state))
     assert again.notices == (f"{EARLIER}two", f"{EARLIER}three")
-    assert unread_of(noticed(again)) == ()
+    assert unread_of(replace(again, unread=0)) == ()
 
 
 def test_what_is_reported_as_a_turn_ends_is_not_written_over_by_its_costs() -> None:

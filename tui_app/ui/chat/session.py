@@ -39,22 +39,21 @@ from tui_app.ui.chat.log_reader import (
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import (
+    LOADING,
     ChatState,
     answering,
     bringing,
-    keeping,
-    loading,
     moved_on,
-    noticed,
     noting,
-    refusing,
     saying,
-    still_loading,
     unread_of,
 )
 from tui_app.ui.chat.unsent import Unsent
+from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
+from tui_app.ui.status import Status
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs
+from tui_app.ui.todo import read_todos
 
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
@@ -150,7 +149,7 @@ class ChatSession:
 
     def read_notices(self) -> tuple[str, ...]:
         """Return all notices, and count them as read."""
-        self.presenter.update(noticed(self.state))
+        self.presenter.update(replace(self.state, unread=0))
         return self.state.notices
 
     @property
@@ -192,7 +191,8 @@ class ChatSession:
         todos, plan = await asyncio.to_thread(
             lambda: (folder.read_note(folder.todo_file), folder.read_note(folder.plan_file))
         )
-        self.presenter.update(keeping(self.state, todos, plan))
+        planned = self.state.mode == "plan" and bool(plan.strip())
+        self.presenter.update(replace(self.state, todos=read_todos(todos), planned=planned))
 
     async def show_older(self) -> None:
         """Show the rows of a long session that its first paint does without."""
@@ -210,11 +210,11 @@ class ChatSession:
 
     async def run(self) -> None:
         """Open the session and show everything that happens until the screen is left."""
+        launch = self.launch
         if self.id:
             await self.show_log()
         else:
-            first = self.launch.first_mode
-            self.presenter.update(self._with(self.launch.first_model, self.launch.settings.policy, first))
+            self._begin_with(launch.first_model, launch.settings.policy, launch.first_mode)
         # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
         await self.pane.painted()
         self._painted.set()
@@ -225,12 +225,12 @@ class ChatSession:
         try:
             model, policy, mode = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
-            self._refused = str(storage_error(error, self.launch.paths.database) or error)
+            self._refused = str(storage_error(error, launch.paths.database) or error)
             self.refuse(self._refused)
             # A turn may have begun: nobody would see what it does and costs.
             await self.engine.stop()
             return
-        self.presenter.update(self._with(model, policy, mode))
+        self._begin_with(model, policy, mode)
         if self._begun:
             self.report(self._begun)
         worker = get_current_worker()
@@ -337,15 +337,16 @@ class ChatSession:
         if await follower.arrival():
             self.engine.call(int)  # whatever is asked for opens it
 
-    def _with(self, model: str, policy: str, mode: Mode) -> ChatState:
-        return replace(self.state, model=model, policy=policy, mode=mode)
+    def _begin_with(self, model: str, policy: str, mode: Mode) -> None:
+        self.presenter.update(replace(self.state, model=model, policy=policy, mode=mode))
 
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
         while text := self.engine.queue.take_last():
             self.pane.prompt.editor.give_back(text)
             self.unsent.given_back(text)
-        self.presenter.update(refusing(self.state, elsewhere=self._follower is not None))
+        locked: Locked = "elsewhere" if self._follower is not None else "unusable"
+        self.presenter.update(replace(self.state, queue=(), locked=locked))
         self.report(why)
 
     def submit(self, work: Work) -> bool:
@@ -435,10 +436,13 @@ class ChatSession:
 
     def _show_early(self, change: QueueChanged) -> None:
         """Show what waits for the agent side."""
-        if len(change.prompts) <= len(self.state.queue):
-            self.presenter.update(still_loading(self.state, change.prompts))
-        elif not self.state.turn:
-            self.presenter.update(loading(self.state, change.prompts))
+        queue, status = change.prompts, self.state.status
+        if len(queue) > len(self.state.queue):
+            status = Status(kind="message", text=LOADING)
+        elif not queue:
+            status = Status()
+        if len(queue) <= len(self.state.queue) or not self.state.turn:
+            self.presenter.update(replace(self.state, queue=queue, status=status))
 
     async def close(self) -> None:
         await self.engine.stop()

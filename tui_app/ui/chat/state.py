@@ -202,21 +202,6 @@ class ChatState:
         return waited_for or self.background is not None
 
 
-def loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
-    """Show what waits for the agent side."""
-    return replace(state, queue=early, status=Status(kind="message", text=LOADING))
-
-
-def still_loading(state: ChatState, early: tuple[str, ...]) -> ChatState:
-    """Show what waits for the agent side after some of it was undone or moved."""
-    return replace(state, queue=early, status=state.status if early else Status())
-
-
-def refusing(state: ChatState, *, elsewhere: bool) -> ChatState:
-    """Let nothing be sent: another window writes the session, or it could not be opened."""
-    return replace(state, queue=(), locked="elsewhere" if elsewhere else "unusable")
-
-
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:
@@ -239,23 +224,6 @@ def moved_on(state: ChatState) -> ChatState:
     return replace(state, status=before)
 
 
-def mode_said(mode: Mode) -> str:
-    """What is said when a mode begins."""
-    return f"{mode} mode: {ABOUT[mode][0].lower()}{ABOUT[mode][1:]}"
-
-
-def keeping(state: ChatState, todos: str, plan: str) -> ChatState:
-    """Go on with the todo list and the plan that a session was left with.
-
-    Args:
-        state: Before it.
-        todos: Text of the list.
-        plan: Text of the plan.
-    """
-    planned = state.mode == "plan" and bool(plan.strip())
-    return replace(state, todos=read_todos(todos), planned=planned)
-
-
 def noting(state: ChatState, text: str) -> ChatState:
     """Add a notice; the oldest ones leave."""
     notices = (*state.notices, text)[-NOTICES:]
@@ -272,11 +240,6 @@ def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
     before = tuple(dict.fromkeys(EARLIER + text.removeprefix(EARLIER) for text in notices))
     every = (*before, *state.notices)[-NOTICES:]
     return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
-
-
-def noticed(state: ChatState) -> ChatState:
-    """Count every notice as read; they can still be looked at."""
-    return replace(state, unread=0)
 
 
 # What is said of a compaction that has ended, and what can be done next.
@@ -588,7 +551,8 @@ def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
             return replace(state, effort=new, status=Status(kind="message", text=f"Effort: {new}"))
         case ModeChange(old=old, new=new):
             worked = old if old != "plan" else state.worked
-            return answering(replace(state, mode=new, worked=worked, planned=False), mode_said(new))
+            state, (about, *_) = replace(state, mode=new, worked=worked, planned=False), ABOUT[new]
+            return answering(state, f"{new} mode: {about[0].lower()}{about[1:]}")
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))
     return state
