@@ -63,6 +63,17 @@ class Wording(NamedTuple):
     keymap: Mapping[str, str] = NO_CHANGES
     """Keys that the settings have changed."""
 
+    def joined(self, *facts: str) -> str:
+        """Facts of one row, those that there are."""
+        return f" {self.glyphs.separator} ".join(filter(None, facts))
+
+    def size(self, entry: Entry) -> str:
+        """Tokens of an entry as the model counts them; empty where it has none."""
+        return tokens(round(entry.tokens * self.scale)) if entry.tokens else ""
+
+    def key(self, action: str) -> str:
+        return label_of(f"chat.{action}", self.keymap)
+
 
 class Rail(NamedTuple):
     """What of the conversation the model sees, by the log numbers of messages."""
@@ -141,9 +152,7 @@ def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piec
         part: Which text of the entry it is, for selections.
     """
     # Tabs lead to columns, as behind the numbers of lines.
-    head, note, tail = clip(
-        text, TOOL_CHARS, TOOL_LINES, wash=lambda part: clean(part.expandtabs(len(TAB))).strip("\n")
-    )
+    head, note, tail = clip(text, TOOL_CHARS, TOOL_LINES, wash=shell_output)
     yield from text_pieces(head, tone, INDENT, part=part)
     if note:
         yield TextPiece(f"{wording.glyphs.dots} {note}", Tone.WARNING, indent=INDENT)
@@ -157,8 +166,7 @@ BODY_CHARS = 300_000
 
 
 def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
-    states = (LEFT if entry.left else "", held(entry, wording), clock(entry.time))
-    right = f" {wording.glyphs.separator} ".join(filter(None, states))
+    right = wording.joined(LEFT if entry.left else "", held(entry, wording), clock(entry.time))
     if wording.plain:
         yield RowPiece("", "You:", Tone.STRONG, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
@@ -172,11 +180,8 @@ def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterato
 def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
     """List the pieces of a command that the user ran: how it ended beside it, and below what it printed."""
     title, _, ended = entry.title.rpartition(" · ") if entry.result_seq else (entry.title, "", "")
-    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
-    told = ended or STATE_WORDS[entry.state]
-    kept = "not sent" if entry.private else size
-    states = (LEFT if entry.left else "", held(entry, wording), told, kept)
-    right = f" {wording.glyphs.separator} ".join(filter(None, states))
+    told, kept = ended or STATE_WORDS[entry.state], "not sent" if entry.private else wording.size(entry)
+    right = wording.joined(LEFT if entry.left else "", held(entry, wording), told, kept)
     typed = shell_line(body.args or title, private=entry.private)
     yield from prompt_pieces(typed, right, sunk=sunk, part="args")
     yield GapPiece(half="" if sunk else "under")
@@ -199,7 +204,7 @@ def shell_line(text: str, *, private: bool) -> str:
 
 
 def shell_output(text: str) -> str:
-    """What a command printed as it is shown."""
+    """What a command or a tool printed as it is shown."""
     return clean(text.expandtabs(len(TAB))).strip("\n")
 
 
@@ -227,8 +232,7 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
         return
     lines = count_lines(thinking)
     sign = wording.glyphs.expanded if expanded else wording.glyphs.collapsed
-    title = f"thinking {wording.glyphs.separator} {count(lines, 'line')}"
-    yield RowPiece(sign, title, Tone.DIM, fold=True)
+    yield RowPiece(sign, wording.joined("thinking", count(lines, "line")), Tone.DIM, fold=True)
     if expanded:
         yield from clipped(thinking, wording, Tone.DIM, "thinking")
 
@@ -286,13 +290,17 @@ def apart(entry: Entry, before: Entry | None) -> int:
 
 def estimate(entry: Entry, before: Entry | None, width: int) -> int:
     """Guess the height of a folded entry that was never painted, in lines."""
-    if entry.kind == "user":
-        return distance(entry, before) + 2 + entry.chars // min(width, PROSE_CELLS)
-    if entry.kind == "assistant":
-        return distance(entry, before) + (1 + entry.chars * 3 // (width * 2) if entry.chars else 0)
-    if entry.kind == "shell":
-        return distance(entry, before) + 2 + min(SHELL_LINES, entry.chars // min(width, PROSE_CELLS))
-    return distance(entry, before) + (2 if entry.kind in ("compaction", "error") or entry.repeats else 1)
+    rows = entry.chars // min(width, PROSE_CELLS)
+    match entry.kind:
+        case "user":
+            own = 2 + rows
+        case "assistant":
+            own = 1 + entry.chars * 3 // (width * 2) if entry.chars else 0
+        case "shell":
+            own = 2 + min(SHELL_LINES, rows)
+        case _:
+            own = 2 if has_details(entry) or entry.repeats else 1
+    return distance(entry, before) + own
 
 
 def pieces(
@@ -387,15 +395,15 @@ def _gauge(context: int, window: int, glyphs: Glyphs) -> str:
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
-    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
-    inside = f" {glyphs.separator} ".join(sub_agent_figures(entry))
     ill = "stopped" if entry.words else STATE_WORDS[entry.state]
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
-    told = told or ("at work" if entry.at_work else "")
-    before = ("from the log" if entry.answered else "told") if entry.repeats else ""
-    left = LEFT if entry.left else ""
-    right = f" {glyphs.separator} ".join(
-        filter(None, (told, before, left, held(entry, wording), inside, size))
+    right = wording.joined(
+        told or ("at work" if entry.at_work else ""),
+        ("from the log" if entry.answered else "told") if entry.repeats else "",
+        LEFT if entry.left else "",
+        held(entry, wording),
+        *sub_agent_figures(entry),
+        wording.size(entry),
     )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     title, _, note = title.partition(" · ") if entry.kind == "tool" else (title, "", "")
@@ -408,13 +416,10 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = bad or (note.startswith("exit ") and note != "exit 0")
     # A good end has no colour, but for tests that have passed.
     passed = not bad and note.endswith(" passed")
-    mark = f"{glyphs.cross} {note or ill}" if bad else ""
-    mark = f"{glyphs.check} {note}" if passed else mark
-    note = "" if mark else note
+    mark = f"{glyphs.cross} {note or ill}" if bad else f"{glyphs.check} {note}" if passed else ""
     # Its number is enough, where it has one: the row is narrow.
     place = entry.origin.partition(" ")[0] if "#" in entry.origin else entry.origin
-    traced = f"from {place}" if place else ""
-    note = f" {glyphs.separator} ".join(filter(None, (note, traced)))
+    note = wording.joined("" if mark else note, f"from {place}" if place else "")
     ended = Tone.OK if passed else Tone.ERROR
     tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
     yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)
@@ -422,12 +427,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
         yield TextPiece(_gauge(*entry.gauge, glyphs), Tone.DIM, indent=INDENT)
     if entry.words:
         yield TextPiece(f"Your words, {one_line(entry.words, _TITLE_CELLS)}", Tone.DIM, indent=INDENT)
-        yield KeysPiece(
-            (
-                ("u", "lifts the guard"),
-                (label_of("chat.context", wording.keymap), "shows all"),
-            )
-        )
+        yield KeysPiece((("u", "lifts the guard"), (wording.key("context"), "shows all")))
     if entry.repeats:
         yield TextPiece(one_line(entry.repeats, _TITLE_CELLS), Tone.DIM, indent=INDENT)
     if not expanded:
@@ -478,7 +478,7 @@ def _changes(args: str, *, whole: bool) -> list[Piece]:
     for name, value in values.items():
         shown = value if isinstance(value, str) else dumps(value, ensure_ascii=False)
         label = f"{name}: \n" if "\n" in shown else f"{name}: "
-        text = clean(shown.expandtabs(len(TAB))).strip("\n")
+        text = shell_output(shown)
         if name not in puts_in:
             pieces = text_pieces(label + text, Tone.DIM, INDENT, part="args")
             found += (replace(piece, start=at + piece.start) for piece in pieces)
@@ -499,7 +499,7 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
             told = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
             title = f"Compaction {word}{told}"
         yield TextPiece(title, Tone.WARNING, sign=glyphs.load_line)
-        yield TextPiece(f"{label_of('chat.details', wording.keymap)} shows details", Tone.DIM)
+        yield TextPiece(f"{wording.key('details')} shows details", Tone.DIM)
         return
     what, *figures = title.split(" · ") if title else ("Conversation compacted",)
     behind = tuple(f"{between}{each}" for each in figures[:2])
@@ -511,10 +511,9 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
         yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
     if entry.state == "ok":
-        yield KeysPiece(((label_of("chat.details", wording.keymap), "shows the summary"), ("/undo", "")))
+        yield KeysPiece(((wording.key("details"), "shows the summary"), ("/undo", "")))
     else:
-        key = label_of("chat.details", wording.keymap)
-        said = f"undone: the full history is back{between}{key} shows what it was"
+        said = f"undone: the full history is back{between}{wording.key('details')} shows what it was"
         yield TextPiece(said, Tone.DIM, apart=between)
 
 
@@ -536,20 +535,14 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
 
 def _row(entry: Entry, wording: Wording) -> Piece:
     glyphs = wording.glyphs
-    signs = {
-        "model": glyphs.model,
-        "checkpoint": glyphs.checkpoint,
-        "truncation": glyphs.load_line,
-        "rewrite": glyphs.load_line,
-    }
+    signs = {"model": glyphs.model, "checkpoint": glyphs.checkpoint}
+    signs |= dict.fromkeys(("truncation", "rewrite"), glyphs.load_line)
     title = one_line(entry.title, _TITLE_CELLS)
     if entry.kind == "clear" and entry.state == "undone":
         title = f"{title or 'Conversation cleared'} · undone"
     elif entry.kind == "clear" and not title:
         title = "Conversation cleared. The model starts fresh; nothing above is lost."
-    if entry.kind == "files" and "undone" not in title:
-        title += " · undone" if entry.state == "undone" else " · u undoes it"
-    if entry.kind == "rewrite":
+    if entry.kind == "rewrite" or (entry.kind == "files" and "undone" not in title):
         title += " · undone" if entry.state == "undone" else " · u undoes it"
     return TextPiece(title, Tone.DIM, sign=signs.get(entry.kind, glyphs.separator))
 

@@ -1,18 +1,21 @@
 """The parts that an entry is painted from; equal pieces paint equally, so their lines can be shared."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from itertools import islice
 from typing import Literal, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.text import Text
+from textual.strip import Strip
 
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.text import wrap_spans
-from tui_app.ui.themes import Tone, code_spans
-from tui_app.ui.transcript.lines import EDGE, PROSE_CELLS, Line, Painter
+from tui_app.ui.themes import CodeKind, Tone, code_spans
+from tui_app.ui.transcript.lines import EDGE, GUTTER, PROSE_CELLS, Line, Painter
 
 LEAST_PROSE = 20
 """Cells that a prompt keeps while its time is shown beside it."""
@@ -174,22 +177,40 @@ class TextPiece:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
 
     def lines(self, painter: Painter) -> list[Line]:
-        lead = " " * self.indent
-        painted: list[Line] = []
         text = self.text if self.part else painter.spelled(self.text)
-        apart = painter.spelled(self.apart)
         loud = text.find(self.warns) if self.warns else len(text)
-        for start, stop, join in wrap_spans(text, max(1, painter.prose - self.indent), apart):
+        sign = painter.styled(self.sign, self.sign_tone or self.tone) if self.sign else None
+
+        def words(start: int, stop: int) -> list[Segment]:
             first, last = (min(max(at, start), stop) for at in (loud, loud + len(self.warns)))
-            words = [(lead + text[start:first], self.tone), (text[first:last], Tone.WARNING)]
-            words.append((text[last:stop], self.tone))
-            segments = [painter.styled(*each) for each in words if each[0]]
-            tone = self.sign_tone or self.tone
-            sign = painter.styled(self.sign, tone) if self.sign and not painted else None
-            painted.append(
-                painter.line(segments, lead=len(lead), join=join if painted else self.join, sign=sign)
+            parts = (start, first, self.tone), (first, last, Tone.WARNING), (last, stop, self.tone)
+            return [painter.styled(text[low:high], tone) for low, high, tone in parts if low < high]
+
+        spans = wrap_spans(text, max(1, painter.prose - self.indent), painter.spelled(self.apart))
+        return self._painted(painter, spans, words, sign, once=True)
+
+    def _painted(
+        self,
+        painter: Painter,
+        spans: Iterable[tuple[int, int, str]],
+        words: Callable[[int, int], list[Segment]],
+        sign: Segment | None,
+        *,
+        ground: Tone = Tone.TEXT,
+        once: bool = False,
+    ) -> list[Line]:
+        """Lines of a text that was wrapped, with a sign at the left of each, or ``once``."""
+        lead = " " * self.indent
+        return [
+            painter.line(
+                [Segment(lead), *words(start, stop)],
+                lead=len(lead),
+                join=join if at else self.join,
+                sign=None if once and at else sign,
+                ground=ground,
             )
-        return painted
+            for at, (start, stop, join) in enumerate(spans)
+        ]
 
 
 @frozen
@@ -200,58 +221,38 @@ class ChangePiece(TextPiece):
     """The file, whose name says in what language they are."""
 
     def lines(self, painter: Painter) -> list[Line]:
-        added = self.tone is Tone.ADDED
+        added, palette = self.tone is Tone.ADDED, painter.palette
         ground = Tone.ADDED_ROW if added else Tone.REMOVED_ROW
-        tones = {
-            "keyword": Tone.KEYWORD,
-            "string": Tone.STRING,
-            "number": Tone.NUMBER,
-            "comment": Tone.COMMENT,
-        }
-        at, colours = 0, list[tuple[int, int, Tone]]()
-        rows = self.text.split("\n")
+        at, text, rows = 0, Text(self.text), self.text.split("\n")
         for row, spans in zip(rows, code_spans(self.path, rows), strict=True):
-            colours += [(at + start, at + stop, tones[kind]) for start, stop, kind in spans]
+            for start, stop, kind in spans:
+                text.stylize(palette.accent_of(_CODE_TONES[kind]), at + start, at + stop)
             at += len(row) + 1
-        sign = Segment(
-            "+" if added else "-", painter.palette.style(ground) + painter.palette.accent_of(self.tone)
-        )
-        lead, painted = " " * self.indent, list[Line]()
-        for start, stop, join in wrap_spans(self.text, max(1, painter.width - self.indent)):
-            segments, done = [Segment(lead)], start
-            for begin, end, tone in colours:
-                if begin >= stop or end <= start:
-                    continue
-                first, last = max(begin, start), min(end, stop)
-                segments.append(Segment(self.text[done:first]))
-                segments.append(Segment(self.text[first:last], painter.palette.accent_of(tone)))
-                done = last
-            segments.append(Segment(self.text[done:stop]))
-            painted.append(
-                painter.line(
-                    segments, lead=len(lead), join=join if painted else self.join, sign=sign, ground=ground
-                )
-            )
-        return painted
+
+        def words(start: int, stop: int) -> list[Segment]:
+            return list(text[start:stop].render(painter.console))
+
+        sign = Segment("+" if added else "-", palette.style(ground) + palette.accent_of(self.tone))
+        wrapped = wrap_spans(self.text, max(1, painter.width - self.indent))
+        return self._painted(painter, wrapped, words, sign, ground=ground)
+
+
+_CODE_TONES: Mapping[CodeKind, Tone] = {
+    "keyword": Tone.KEYWORD, "string": Tone.STRING, "number": Tone.NUMBER, "comment": Tone.COMMENT,
+}  # fmt: skip
 
 
 @frozen
-class PromptPiece:
-    """A part of a prompt, on a ground with a bar at its left; its time stands behind the first line."""
+class PromptPiece(TextPiece):
+    """A part of a prompt, on a ground with a bar at its left; its time stands behind the first line.
 
-    text: str
+    In the tone of plain text it is one that the model does not see any more: it has no ground then.
+    """
+
     right: str = ""
     """Behind the first line; all lines leave room for it."""
     first: bool = True
     """Whether ``right`` is shown."""
-    sunk: bool = False
-    """Whether the model does not see it any more: it has no ground then."""
-    join: str = "\n"
-    part: str = field(default="", compare=False)
-    start: int = field(default=0, compare=False)
-
-    def estimate(self, width: int) -> int:
-        return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * width)
 
     def lines(self, painter: Painter) -> list[Line]:
         right = painter.spelled(self.right)
@@ -259,25 +260,21 @@ class PromptPiece:
         room = inner - cell_len(right) - EDGE if right else inner
         if room < LEAST_PROSE:
             right, room = "", inner
-        ground = Tone.TEXT if self.sunk else Tone.GROUND
-        tone, bar = (Tone.TEXT, Tone.FAINT) if self.sunk else (Tone.PROMPT, Tone.USER)
-        painted: list[Line] = []
-        for start, stop, join in wrap_spans(self.text, max(1, min(room, PROSE_CELLS))):
-            shown = self.text[start:stop]
-            segments = [painter.styled(shown, tone)]
-            if right and self.first and not painted:
-                space = " " * (inner - cell_len(shown) - cell_len(right))
-                segments.append(Segment(space + right, painter.small(ground)))
-            painted.append(
-                painter.line(
-                    segments,
-                    end=len(shown),
-                    join=join if painted else self.join,
-                    sign=painter.styled(painter.glyphs.bar, bar),
-                    ground=ground,
-                )
-            )
-        return painted
+        sunk = self.tone is Tone.TEXT
+        ground, bar = (Tone.TEXT, Tone.FAINT) if sunk else (Tone.GROUND, Tone.USER)
+
+        def words(start: int, stop: int) -> list[Segment]:
+            return [painter.styled(self.text[start:stop], self.tone)]
+
+        wrapped = wrap_spans(self.text, max(1, min(room, PROSE_CELLS)))
+        sign = painter.styled(painter.glyphs.bar, bar)
+        lines = self._painted(painter, wrapped, words, sign, ground=ground)
+        if right and self.first:
+            start, width = GUTTER + inner - cell_len(right), lines[0].strip.cell_length
+            small = Strip([Segment(right, painter.small(ground))])
+            parts = [lines[0].strip.crop(0, start), small, lines[0].strip.crop(GUTTER + inner, width)]
+            lines[0] = replace(lines[0], strip=Strip.join(parts))
+        return lines
 
 
 @frozen
@@ -334,9 +331,10 @@ def text_pieces(text: str, tone: Tone, indent: int = 0, *, part: str = "text") -
 
 def prompt_pieces(text: str, right: str, *, sunk: bool, part: str = "text") -> Iterator[PromptPiece]:
     """Cut a prompt of any length into pieces."""
+    tone = Tone.TEXT if sunk else Tone.PROMPT
     for start, stop, join in _cuts(text):
         yield PromptPiece(
-            text[start:stop], right, first=not start, sunk=sunk, join=join, part=part, start=start
+            text[start:stop], tone, join=join, part=part, start=start, right=right, first=not start
         )
 
 
@@ -372,17 +370,11 @@ def _cuts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _piece_end(text: str, start: int) -> int:
     limit = start + PIECE_CHARS
-    stop = start
-    for _ in range(PIECE_LINES):
-        following = text.find("\n", stop + 1, limit + 1)
-        if following < 0:
-            break
-        stop = following
-    else:
-        return stop
-    if len(text) <= limit:
+    ends = islice(re.compile("\n").finditer(text, start + 1, limit + 1), PIECE_LINES)
+    breaks = [found.start() for found in ends]
+    if len(breaks) < PIECE_LINES and len(text) <= limit:
         return len(text)
-    return stop if stop > start else limit
+    return breaks[-1] if breaks else limit
 
 
 # Huge texts: what is shown of them, and how much is left out.
@@ -407,46 +399,27 @@ def clip(
     Returns:
         Head, a note that counts what is left out, tail; note and tail are empty when all fits.
     """
-    if len(text) <= max_chars:
-        text = wash(text)
-        head, tail = _clip_lines(text, "", max_lines)
-        return head, _left_out(text, head, tail, len(text) - len(head) - len(tail), max_lines), tail
     first, last = max_chars * 3 // 4, max_chars // 4
-    washed = wash(text[:first]), wash(text[-last:])
-    head, tail = _clip_lines(*washed, max_lines)
-    chars = len(text) - first - last + sum(map(len, washed)) - len(head) - len(tail)
-    return head, _left_out(text, head, tail, chars, max_lines), tail
+    cut = max(0, len(text) - first - last) if len(text) > max_chars else 0
+    head, tail = (wash(text[:first]), wash(text[-last:])) if cut else (wash(text), "")
+    text = text if cut else head
+    chars, lines = cut + len(head) + len(tail), head.split("\n")
+    if max_lines is not None and (cut or len(lines) > max_lines):
+        head = "\n".join(lines[: max_lines * 3 // 4])
+        tail = "\n".join((tail.split("\n") if cut else lines)[-(max_lines // 4) :])
+    chars -= len(head) + len(tail)
+    counted = chars and max_lines is not None and len(text) <= COUNTED_CHARS
+    missing = text.count("\n") - head.count("\n") - tail.count("\n") if counted else 0
+    number, thing = chars, "character"
+    # Of a line that has no end, its number says nothing.
+    if missing > 1 and chars <= missing * _LONGEST_LINE:
+        number, thing = missing - 1, "line"
+    verb = "is" if number == 1 else "are"
+    return head, f"{count(number, f'more {thing}')} {verb} not shown" if chars else "", tail
 
 
 _LONGEST_LINE = 500
 """Characters of a line, on average, up to which lines say how much is missing."""
-
-
-def _left_out(text: str, head: str, tail: str, chars: int, max_lines: int | None) -> str:
-    """Say how much is missing; empty when nothing is."""
-    lines = 0
-    if chars and max_lines is not None and len(text) <= COUNTED_CHARS:
-        lines = text.count("\n") - head.count("\n") - tail.count("\n")
-    # Of a line that has no end, its number says nothing.
-    if lines > 1 and chars <= lines * _LONGEST_LINE:
-        return _more(lines - 1, "line")
-    return _more(chars, "character") if chars else ""
-
-
-def _more(number: int, thing: str) -> str:
-    return f"{count(number, f'more {thing}')} {'is' if number == 1 else 'are'} not shown"
-
-
-def _clip_lines(head: str, tail: str, max_lines: int | None) -> tuple[str, str]:
-    if max_lines is None:
-        return head, tail
-    first, last = max_lines * 3 // 4, max_lines // 4
-    lines = head.split("\n")
-    if tail:
-        return "\n".join(lines[:first]), "\n".join(tail.split("\n")[-last:])
-    if len(lines) <= max_lines:
-        return head, ""
-    return "\n".join(lines[:first]), "\n".join(lines[-last:])
 
 
 def readable_args(args: str) -> str:
