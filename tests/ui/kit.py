@@ -40,7 +40,7 @@ from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.host import FLOW
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.status import SIGNED, ChatHeader, QueueView, StatusRow
+from tui_app.ui.status import SIGNED, ChatHeader, Draft, QueueView, StatusRow, Waiting
 from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.type_ahead import StrayKeys
@@ -98,6 +98,11 @@ class ThemedApp(App[None]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}
+
+
+def queue_keys(total: int, *, paused: bool, draft: Draft = "") -> str:
+    """What the row of a queue says of its keys where it has room."""
+    return Waiting(("",) * total, paused=paused, steerable=not paused, draft=draft).keys(100)
 
 
 def in_plain(text: str) -> str:

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
 from textual import events
@@ -336,60 +336,46 @@ Draft = Literal["", "blank", "prompt", "command"]
 """What the editor holds: nothing, spaces alone, what would be queued, or a command that runs at once."""
 
 
-def queue_keys(total: int, width: int, *, paused: bool, draft: Draft = "") -> str:
-    """What enter and up do now with prompts that wait, as much of it as has room.
+class Waiting(NamedTuple):
+    """Prompts that wait, and what decides what the keys do with them."""
 
-    Args:
-        total: How many wait.
-        width: Cells.
-        paused: Whether they wait for the user, not for the turn under way.
-        draft: What enter acts on instead of them.
-    """
-    them = "it" if total == 1 else "them"
-    enter = f"enter sends {them}" if paused else "enter sends the first one"
-    after = "" if paused else " after this step"
-    if draft in ("prompt", "command"):
-        first = "enter sends your draft first" if paused else "enter queues your draft"
-        enter, after = first if draft == "prompt" else "", ""
-    last = "" if draft else "up edits the last"
-    pieces = [f"{total} queued (paused)" if paused else "", f"{enter}{after}", last]
-    pieces.append("a new prompt is sent first" if paused and not draft else "")
-    if not paused and cell_len(" · ".join(filter(None, pieces))) > width:
-        pieces[1] = enter
-    return fit_pieces(list(enumerate(filter(None, pieces))), width)
+    prompts: tuple[str, ...] = ()
+    sending: str = ""
+    """What has left the queue and is not in the conversation yet."""
+    paused: bool = False
+    """Whether they wait for the user, after a cancelled turn."""
+    steerable: bool = False
+    """Whether a turn is under way that the next one may cut short."""
+    draft: Draft = ""
+    """What enter acts on instead of them."""
 
+    def rows(self, width: int) -> list[str]:
+        """One for each of the oldest, the count of the others and the keys, at most ``width`` cells wide."""
+        total = len(self.prompts)
+        rows = [one_line(f"Sending: {self.sending}", width)] if self.sending else []
+        for at, prompt in enumerate(self.prompts[:MAX_ROWS], start=1):
+            # A command changes the history, and therefore waits.
+            is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
+            when = " · runs when the current work ends" if is_known else ""
+            rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
+        if total > MAX_ROWS:
+            rows.append(f"and {total - MAX_ROWS} more")
+        return [*rows, self.keys(width)] if total and (self.paused or self.steerable) else rows
 
-def queue_lines(
-    prompts: tuple[str, ...],
-    paused: bool,
-    width: int,
-    *,
-    steerable: bool = False,
-    sending: str = "",
-    draft: Draft = "",
-) -> list[str]:
-    """Return rows for the waiting prompts, oldest first, at most ``width`` cells wide.
-
-    Args:
-        prompts: What waits.
-        paused: Whether it waits for the user.
-        width: Cells.
-        steerable: Whether a turn is under way that the next one may cut short.
-        sending: What has left the queue and is not in the conversation yet.
-        draft: What the editor holds.
-    """
-    total = len(prompts)
-    rows = [one_line(f"Sending: {sending}", width)] if sending else []
-    for at, prompt in enumerate(prompts[:MAX_ROWS], start=1):
-        # A command changes the history, and therefore waits.
-        is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
-        when = " · runs when the current work ends" if is_known else ""
-        rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
-    if total > MAX_ROWS:
-        rows.append(f"and {total - MAX_ROWS} more")
-    if total and (paused or steerable):
-        rows.append(queue_keys(total, width, paused=paused, draft=draft))
-    return rows
+    def keys(self, width: int) -> str:
+        """What enter and up do now, as much of it as has room."""
+        total, paused, draft = len(self.prompts), self.paused, self.draft
+        them = "it" if total == 1 else "them"
+        enter = f"enter sends {them}" if paused else "enter sends the first one"
+        after = "" if paused else " after this step"
+        if draft in ("prompt", "command"):
+            first = "enter sends your draft first" if paused else "enter queues your draft"
+            enter, after = first if draft == "prompt" else "", ""
+        pieces = [f"{total} queued (paused)" if paused else "", f"{enter}{after}"]
+        pieces += ["", ""] if draft else ["up edits the last", "a new prompt is sent first" if paused else ""]
+        if not paused and cell_len(" · ".join(filter(None, pieces))) > width:
+            pieces[1] = enter
+        return fit_pieces(list(enumerate(filter(None, pieces))), width)
 
 
 class QueueView(Widget, can_focus=True):
@@ -403,24 +389,10 @@ class QueueView(Widget, can_focus=True):
     QueueView:focus { color: $foreground; text-style: bold; }
     """
 
-    prompts: reactive[tuple[str, ...]] = reactive((), layout=True)
-    paused: reactive[bool] = reactive(False, layout=True)
-    """Whether the queue waits for the user (after a cancelled turn)."""
-
-    steerable: reactive[bool] = reactive(False, layout=True)
-    """Whether a turn is under way."""
-
-    sending: reactive[str] = reactive("", layout=True)
-    """What has left the queue and is not in the conversation yet."""
-
-    draft: reactive[Draft] = reactive("")
-    """What the editor holds."""
+    waiting: reactive[Waiting] = reactive(Waiting(), layout=True)
 
     class Opened(Message):
         """The user wants to change the queue."""
-
-    def fill(self, prompts: tuple[str, ...], sending: str, *, paused: bool, steerable: bool) -> None:
-        self.prompts, self.sending, self.paused, self.steerable = prompts, sending, paused, steerable
 
     def action_open(self) -> None:
         self.post_message(self.Opened())
@@ -429,28 +401,16 @@ class QueueView(Widget, can_focus=True):
         event.stop()
         self.action_open()
 
-    def watch_prompts(self) -> None:
-        self.set_class(bool(self.prompts or self.sending), "-waiting")
-
-    watch_sending = watch_prompts
+    def watch_waiting(self) -> None:
+        self.set_class(bool(self.waiting.prompts or self.waiting.sending), "-waiting")
 
     def render(self) -> Content:
         bar = Content.styled(f"{UNICODE.queued} ", "$accent-soft")
-        lines = self._lines(max(1, self.size.width - SIGNED))
-        return Content("\n").join(bar + Content(line) for line in lines)
+        rows = self.waiting.rows(max(1, self.size.width - SIGNED))
+        return Content("\n").join(bar + Content(row) for row in rows)
 
     def get_content_height(self, *_: object) -> int:
-        return len(self._lines(80))
-
-    def _lines(self, width: int) -> list[str]:
-        return queue_lines(
-            self.prompts,
-            self.paused,
-            width,
-            steerable=self.steerable,
-            sending=self.sending,
-            draft=self.draft,
-        )
+        return len(self.waiting.rows(80))
 
 
 # The end of what a running command prints, above the status row.

@@ -10,13 +10,12 @@ from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, too
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
-from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, shown
+from tests.ui.kit import LIMIT_S, SMALL, Deck, Desk, queue_keys, shown
 from tui_app.agent.tools import files
 from tui_app.ui.dialogs.actions import ASK_AGAIN
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.status import queue_keys
 
 State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 
@@ -87,7 +86,7 @@ def still_busy(deck: Deck) -> bool:
             lambda deck: (
                 deck.editor.text == ""
                 and not still_busy(deck)
-                and deck.queue[-1] == queue_keys(2, 100, paused=True)
+                and deck.queue[-1] == queue_keys(2, paused=True)
             ),
         ),
         (
@@ -95,7 +94,7 @@ def still_busy(deck: Deck) -> bool:
             lambda deck: (
                 deck.editor.text == "half a thought"
                 and not still_busy(deck)
-                and deck.queue[-1] == queue_keys(2, 100, paused=True, draft="prompt")
+                and deck.queue[-1] == queue_keys(2, paused=True, draft="prompt")
             ),
         ),
         (busy, lambda deck: not still_busy(deck) and deck.status == "Stopped. Nothing was lost."),
@@ -124,7 +123,7 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
         assert still_busy(deck)
         await deck.press("escape")
         await deck.until(lambda: not still_busy(deck), "an idle screen")
-        keys = queue_keys(1, 100, paused=True, draft="prompt")
+        keys = queue_keys(1, paused=True, draft="prompt")
         assert deck.queue == ["Queued 1 of 1: queued one", keys]
         await deck.press("escape")
         assert deck.editor.text == "queued two"

@@ -12,7 +12,7 @@ from tests.servers.behaviours import HangBeforeHeaders, HangMidStream, Text, Too
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
-from tests.ui.kit import USUAL, Deck, Desk, shown
+from tests.ui.kit import USUAL, Deck, Desk, queue_keys, shown
 from tui_app.conversation.model_switch import ModelSwitch
 from tui_app.session.prompts import lines_of, unsent
 from tui_app.ui import approvals
@@ -27,7 +27,7 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.queue import QueueScreen
-from tui_app.ui.status import QueueView, queue_keys
+from tui_app.ui.status import QueueView
 
 # Prompts and commands while an answer is written: rows, order, pause, and what runs at once.
 
@@ -71,11 +71,11 @@ async def test_after_a_cancel_they_stay_until_enter(served: Desk, fake_openai: F
         await deck.type("draft")
         await deck.press("escape")
         await deck.idle()
-        keys = queue_keys(2, 100, paused=True, draft="prompt")
+        keys = queue_keys(2, paused=True, draft="prompt")
         await deck.until(lambda: deck.queue[-1:] == [keys], "the paused queue")
         assert asked(fake_openai) == ["first"]
         await deck.press("ctrl+c")
-        await deck.until(lambda: deck.queue[-1:] == [queue_keys(2, 100, paused=True)], "without a draft")
+        await deck.until(lambda: deck.queue[-1:] == [queue_keys(2, paused=True)], "without a draft")
         await deck.press("enter")
         await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
         await deck.answered(3)
@@ -94,7 +94,7 @@ async def test_what_is_sent_after_a_cancel_goes_before_what_waits(
         await deck.until(lambda: deck.editor.text == "third", "the newest, to edit")
         await deck.press("escape")
         await deck.idle()
-        keys = queue_keys(1, 100, paused=True, draft="prompt")
+        keys = queue_keys(1, paused=True, draft="prompt")
         await deck.until(lambda: deck.queue[-1:] == [keys], "how it goes on")
         await deck.press("enter")
         await deck.until(lambda: len(fake_openai.journal) == 3, "both requests")
@@ -111,7 +111,7 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
         await deck.idle()
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "third", "the last one")
-        assert deck.queue == ["Queued 1 of 1: second", queue_keys(1, 100, paused=True, draft="prompt")]
+        assert deck.queue == ["Queued 1 of 1: second", queue_keys(1, paused=True, draft="prompt")]
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "second", "the first one")
         assert deck.queue == []
@@ -212,7 +212,7 @@ async def test_enter_on_an_empty_prompt_lets_what_waits_in_after_the_present_ste
         await deck.send("first")
         await deck.until(lambda: "Connecting" in deck.text or "Answering" in deck.text, "the first turn")
         await deck.send("second")
-        keys = queue_keys(1, 100, paused=False)
+        keys = queue_keys(1, paused=False)
         await deck.until(lambda: keys in deck.text, "how to let it in")
         await deck.type("x")
         await deck.until(lambda: "enter queues your draft" in deck.text, "what enter does with a draft")

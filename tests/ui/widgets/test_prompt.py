@@ -42,7 +42,9 @@ class Desk(ThemedApp):
 
     def compose(self) -> ComposeResult:
         yield Static("chat", markup=False)
-        yield PromptRow(self._folder, prompts=self._prompts)
+        row = PromptRow(self._folder)
+        row.editor.prompts.extend(self._prompts or ())
+        yield row
 
     def on_mount(self) -> None:
         self.editor.focus()

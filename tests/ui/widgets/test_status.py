@@ -19,8 +19,8 @@ from tui_app.ui.status import (
     QueueView,
     Status,
     StatusRow,
+    Waiting,
     fit_pieces,
-    queue_lines,
 )
 
 COMPACTING = Status(
@@ -221,15 +221,18 @@ async def test_header_keeps_the_model_when_it_is_narrow() -> None:
 
 
 def test_queue_rows() -> None:
-    assert queue_lines(("one", "two\nlines"), False, 40) == ["Queued 1 of 2: one", "Queued 2 of 2: two lines"]
+    assert Waiting(("one", "two\nlines"), paused=False).rows(40) == [
+        "Queued 1 of 2: one",
+        "Queued 2 of 2: two lines",
+    ]
     assert (
-        queue_lines(("one", "two"), True, 80)[-1]
+        Waiting(("one", "two"), paused=True).rows(80)[-1]
         == "2 queued (paused) · enter sends them · up edits the last"
     )
-    assert len(queue_lines(("one", "two"), True, 40)[-1]) <= 40
-    assert queue_lines(tuple("abcde"), False, 40)[-1] == "and 2 more"
-    assert queue_lines((), True, 40) == []
-    assert all(len(line) <= 20 for line in queue_lines(("x" * 90,), False, 20))
+    assert len(Waiting(("one", "two"), paused=True).rows(40)[-1]) <= 40
+    assert Waiting(tuple("abcde"), paused=False).rows(40)[-1] == "and 2 more"
+    assert Waiting((), paused=True).rows(40) == []
+    assert all(len(line) <= 20 for line in Waiting(("x" * 90,), paused=False).rows(20))
 
 
 async def test_queue_takes_no_room_while_empty() -> None:
@@ -237,7 +240,7 @@ async def test_queue_takes_no_room_while_empty() -> None:
     async with app.run_test(size=(80, 10)) as pilot:
         view = app.query_one(QueueView)
         assert not view.display
-        view.prompts, view.paused = ("one", "two"), True
+        view.waiting = Waiting(("one", "two"), paused=True)
         await pilot.pause()
         assert view.display
         assert view.size.height == 3
@@ -320,8 +323,8 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
     [(False, "enter sends the first one"), (True, "1 queued (paused) · enter sends it")],
 )
 def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
-    assert queue_lines(("one",), paused, 38, steerable=True)[-1] == said
-    assert queue_lines(("one",), paused, 80, steerable=True)[-1].startswith(f"{said} ")
+    assert Waiting(("one",), paused=paused, steerable=True).rows(38)[-1] == said
+    assert Waiting(("one",), paused=paused, steerable=True).rows(80)[-1].startswith(f"{said} ")
 
 
 @pytest.mark.parametrize(
@@ -361,4 +364,4 @@ async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(wri
     ],
 )
 def test_a_queue_says_what_its_keys_do_with_a_draft(paused: bool, draft: Draft, said: str) -> None:
-    assert queue_lines(("one", "two"), paused, 100, steerable=True, draft=draft)[-1] == said
+    assert Waiting(("one", "two"), paused=paused, steerable=True, draft=draft).rows(100)[-1] == said

@@ -35,7 +35,7 @@ from tui_app.ui.keys import (
 )
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
-from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow
+from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow, Waiting
 from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.type_ahead import QUIET_S, Flow, Typed, typed_key
@@ -267,7 +267,6 @@ class ChatPane(TellsFailures, Vertical):
             await self.mount(self.finding, before="#failure")
             await self.mount_all(above, before="#status")
             await self.mount(QueueView(id="queue"), before=self.prompt)
-            self.follow_draft()
             await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
         self.questions = questions
         self.watch(self.screen, "focused", self._keep_begun, init=False)
@@ -294,8 +293,8 @@ class ChatPane(TellsFailures, Vertical):
         self._writes_summary = state.writes_summary
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
-        queue = self.query_one(QueueView)
-        queue.fill(state.queue, state.sending, paused=state.paused, steerable=state.turn)
+        waiting = Waiting(state.queue, state.sending, state.paused, state.turn, self.prompt.editor.kind)
+        self.query_one(QueueView).waiting = waiting
         self.query_one(StatusRow).status = state.status
         self.query_one(StatusRow).tasks = len(state.tasks)
         self.query_one(StatusRow).agents = (len(state.forks), len(state.agents))
@@ -419,7 +418,7 @@ class ChatPane(TellsFailures, Vertical):
         """Say what the keys do with this draft."""
         self.query_one(ChatHints).shell = self.prompt.editor.is_shell
         for queue in self.query(QueueView):
-            queue.draft = self.prompt.editor.kind
+            queue.waiting = queue.waiting._replace(draft=self.prompt.editor.kind)
         self._offer_keys()
 
     @on(PromptEditor.Submitted)

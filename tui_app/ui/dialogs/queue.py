@@ -63,19 +63,18 @@ class QueueScreen(Dialog[Picked], place="queue", size="-list"):
         yield Static(id="queue-note", classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
-        self.watch(self._view, "prompts", self._list)
-        self.watch(self._view, "paused", self._list)
+        self.watch(self._view, "waiting", self._list)
 
     def _list(self) -> None:
         options, at = self.query_one(OptionList), self._at or 0
-        self._shown = self._view.prompts
+        self._shown = self._view.waiting.prompts
         options.clear_options()
         width = max(20, self.size.width - 12)
         rows = (f"{at:>2}  {one_line(text, width)}" for at, text in enumerate(self._shown, start=1))
         options.add_options([Option(Content(row)) for row in rows])
         if self._shown:
             options.highlighted = min(at, len(self._shown) - 1)
-        note = (PAUSED if self._view.paused else "") if self._shown else EMPTY
+        note = (PAUSED if self._view.waiting.paused else "") if self._shown else EMPTY
         self.query_one("#queue-note", Static).update(note)
 
     @property

@@ -40,6 +40,10 @@ class Offer(NamedTuple):
     summary: str = ""
     aside: str = ""
     """Shown behind the summary where there is room."""
+    text: str = ""
+    """What choosing it writes; a space at its end waits for more."""
+    back: int = 0
+    """Characters between the cursor and the end of that."""
 
 
 class OfferList(TellsFailures, Widget):
@@ -197,22 +201,13 @@ def rank(paths: Sequence[str], wanted: str) -> list[str]:
 
 def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
     """Return the sort key of a path that fits; None for one that does not."""
-    low = path.lower()
-    name = low.rstrip("/").rpartition("/")[2]
-    depth = low.rstrip("/").count("/")
-    order = (depth, len(low))
-    if low.rstrip("/") == wanted.rstrip("/") and wanted:
-        return (0, *order)
-    if low.startswith(wanted):
-        return (1, *order)
-    if name.startswith(wanted):
-        return (2, *order)
-    if wanted in name:
-        return (3, *order)
-    if wanted in low:
-        return (4, *order)
-    rest = iter(low)
-    return (5, *order) if all(letter in rest for letter in wanted) else None
+    low = path.lower().rstrip("/")
+    name, bare, rest = low.rpartition("/")[2], wanted.rstrip("/"), iter(path.lower())
+    fits = (
+        low == bare and wanted, path.lower().startswith(wanted), name.startswith(wanted), wanted in name,
+        wanted in path.lower(), all(letter in rest for letter in wanted),
+    )  # fmt: skip
+    return next(((place, low.count("/"), len(path)) for place, each in enumerate(fits) if each), None)
 
 
 class AtCursor(NamedTuple):
@@ -243,13 +238,6 @@ class Fill:
     """Characters between the cursor and the end of the text."""
 
 
-@frozen
-class Send:
-    """The prompt is complete."""
-
-    text: str
-
-
 class Completer:
     """Lists commands at the start of a prompt and files after an ``@``.
 
@@ -262,8 +250,6 @@ class Completer:
         self._shown, self.finder = shown, finder
         self.custom: tuple[CustomCommand, ...] = ()
         """Commands that are not built in."""
-        self._commands: list[SlashCommand | CustomCommand] = []
-        self._paths: list[str] = []
         self._mention: Mention | None = None
         self._chosen_for: str | None = None
         self._said_about: str | None = None
@@ -289,8 +275,7 @@ class Completer:
                 self._shown.look(partial(self._look, mention))
             return
         self._forget_files()
-        self._commands = self._fitting(typed.text.strip()) if typed.is_command else []
-        self._shown.offer([_command_offer(command) for command in self._commands])
+        self._shown.offer(self._fitting(typed.text) if typed.is_command else [])
 
     def leave(self, typed: AtCursor) -> None:
         """Close the list of files once the cursor has left the path."""
@@ -309,21 +294,17 @@ class Completer:
 
     def choice(self, typed: AtCursor) -> Fill | None:
         """Return what the marked row would write."""
-        mention = self._mention
-        if not self.is_listing:
+        mention, offer = self._mention, self._marked
+        if offer is None or mention not in (None, typed.mention):
             return None
-        if mention is None:
-            return _command_fill(self._commands[self._shown.marked])
-        if mention != typed.mention:
-            return None
-        path = self._paths[self._shown.marked]
-        text, span = written(path), (mention.start, mention.end)
-        if path.endswith("/"):  # What is in the folder comes next; a quoted path is written on inside.
-            return Fill(text, span, back=int(text.endswith('"')))
-        return Fill(f"{text} ", span)
+        return Fill(offer.text, None if mention is None else (mention.start, mention.end), offer.back)
 
-    def entered(self, typed: AtCursor, draft: str) -> Fill | Send | None:
-        """Return what Enter does: an inexact command or path is completed or named instead of sent.
+    @property
+    def _marked(self) -> Offer | None:
+        return self._shown.offers[self._shown.marked] if self.is_listing else None
+
+    def entered(self, typed: AtCursor, draft: str) -> Fill | str | None:
+        """Return what Enter writes, or sends; an inexact command or path is completed or named instead.
 
         Args:
             typed: The prompt as it is shown.
@@ -332,46 +313,42 @@ class Completer:
         if is_command(draft):
             parsed = parse(draft)
             if named(self.custom, draft) is not None:
-                return Send(draft)
+                return draft
             if isinstance(parsed, UnknownCommand):
                 return self._correct(parsed, typed)
             if not parsed.refusal:
-                return Send(draft)
+                return draft
             self._refuse(parsed.refusal, typed)
             return None
-        if self._mention is None or (
-            self.is_listing and self._paths[self._shown.marked] == self._mention.wanted
-        ):
-            return Send(draft)
-        return self.choice(typed) or Send(draft)
+        is_whole = self._mention is not None and self._marked and self._marked.label == self._mention.wanted
+        return draft if self._mention is None or is_whole else self.choice(typed) or draft
 
-    def _correct(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | Send | None:
+    def _correct(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | str | None:
         """Complete a command that does not exist by that name, or say so."""
-        found = self._fitting(typed.text.strip())
+        found, marked = self._fitting(typed.text), self._marked
         if not found:
             self._refuse(unknown.message, typed)
             return None
-        marked = self._commands[self._shown.marked] if self.is_listing and self._mention is None else None
-        if marked is None or self._chosen_for != typed.text:
-            return _command_fill(found[0])
+        if marked is None or self._mention is not None or self._chosen_for != typed.text:
+            return Fill(found[0].text)
         # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
-        return _command_fill(marked) if marked.argument else Send(f"/{marked.name}")
+        return Fill(marked.text) if marked.text.endswith(" ") else marked.text
 
     def _refuse(self, why: str, typed: AtCursor) -> None:
         self._said_about = typed.text
         self._forget_files()
         self._shown.say(why)
 
-    def _fitting(self, prefix: str) -> list[SlashCommand | CustomCommand]:
-        """Return the commands that begin with a text: built-in ones, then the others."""
-        wanted = prefix.removeprefix("/").lower()
-        return [*complete(prefix), *(each for each in self.custom if each.name.startswith(wanted))]
+    def _fitting(self, typed: str) -> list[Offer]:
+        """The commands that begin with a text: built-in ones, then the others."""
+        prefix = typed.strip()
+        custom = (each for each in self.custom if each.name.startswith(prefix.removeprefix("/").lower()))
+        return [_command_offer(each) for each in (*complete(prefix), *custom)]
 
     async def _look(self, mention: Mention) -> None:
         paths = await self.finder.find(mention.wanted)
         if self._mention == mention:
-            self._paths = paths
-            self._shown.offer([Offer(path) for path in paths])
+            self._shown.offer([_file_offer(path) for path in paths])
 
     def _forget_files(self) -> None:
         if self._mention is not None:
@@ -380,12 +357,16 @@ class Completer:
             self.finder.end_walk()
 
 
+def _file_offer(path: str) -> Offer:
+    text = written(path)
+    # What is in a folder comes next; a quoted path is written on inside.
+    is_folder = path.endswith("/")
+    return Offer(path, text=text if is_folder else f"{text} ", back=is_folder and text.endswith('"'))
+
+
 def _command_offer(command: SlashCommand | CustomCommand) -> Offer:
+    text = f"/{command.name} " if command.argument else f"/{command.name}"
     if isinstance(command, CustomCommand):
-        return Offer(one_line(command.synopsis, 40), one_line(command.summary, 60))
+        return Offer(one_line(command.synopsis, 40), one_line(command.summary, 60), text=text)
     aliases = "".join(f" /{alias}" for alias in command.aliases)
-    return Offer(command.synopsis, command.summary, f"={aliases}" if aliases else "")
-
-
-def _command_fill(command: SlashCommand | CustomCommand) -> Fill:
-    return Fill(f"/{command.name} " if command.argument else f"/{command.name}")
+    return Offer(command.synopsis, command.summary, f"={aliases}" if aliases else "", text)

@@ -17,7 +17,7 @@ from tui_app.pictures import PASTED_MENTION, is_picture_name
 from tui_app.references import dropped, mentions
 from tui_app.text import is_large
 from tui_app.ui.keys import as_bindings
-from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList, Send
+from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList
 from tui_app.ui.slash import ParsedCommand, UnknownCommand, is_command, parse, text_opens
 from tui_app.ui.status import Draft
 from tui_app.ui.text import clean, tamed
@@ -129,8 +129,8 @@ DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 class PromptHistory:
     """Earlier prompts, oldest first, and the place of the user among them; the draft is kept meanwhile."""
 
-    def __init__(self, prompts: list[str] | None = None) -> None:
-        self.prompts: list[str] = list(prompts or [])
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
         self._at: int | None = None
         self._draft = ""
 
@@ -140,25 +140,16 @@ class PromptHistory:
             self.prompts.append(text)
         self._at = None
 
-    def back(self, draft: str) -> str | None:
-        """Return the prompt before, or None at the oldest; the first step keeps ``draft``."""
+    def step(self, step: int, draft: str) -> str | None:
+        """Return the prompt before or after, behind the newest the draft itself; None beyond either end."""
         if self._at is None:
-            self._draft = draft
-        at = len(self.prompts) if self._at is None else self._at
-        if at == 0:
-            return None
-        self._at = at - 1
-        return self.prompts[self._at]
-
-    def forward(self) -> str | None:
-        """Return the prompt after, at the end the draft itself; None when not among earlier prompts."""
-        if self._at is None:
-            return None
-        self._at += 1
-        if self._at < len(self.prompts):
-            return self.prompts[self._at]
-        self._at = None
-        return self._draft
+            self._at, self._draft = len(self.prompts), draft
+        at, every = self._at + step, [*self.prompts, self._draft]
+        if 0 <= at < len(every):
+            self._at = at
+        if self._at == len(self.prompts):
+            self._at = None
+        return every[at] if 0 <= at < len(every) else None
 
     def leave(self) -> None:
         """Forget the place: the user went on typing."""
@@ -217,20 +208,12 @@ class PromptEditor(WrittenArea):
 
         paths: Sequence[Path] = ()
 
-    def __init__(
-        self,
-        offers: OfferList,
-        finder: FileFinder,
-        *,
-        prompts: list[str] | None = None,
-        id: str | None = None,
-    ) -> None:
+    def __init__(self, offers: OfferList, finder: FileFinder, *, id: str | None = None) -> None:
         """Create the editor.
 
         Args:
             offers: Shows commands and files; mounted beside the editor.
             finder: Looks for files.
-            prompts: Earlier prompts, oldest first.
             id: Textual id.
         """
         super().__init__(
@@ -238,7 +221,7 @@ class PromptEditor(WrittenArea):
         )
         self._chips = Chips()
         self.completer = Completer(offers, finder)
-        self._prompts, self._commands = PromptHistory(prompts), PromptHistory()
+        self._prompts, self._commands = PromptHistory(), PromptHistory()
         self._recalled: str | None = None
         self.queued = False
         """Whether prompts wait in the queue."""
@@ -492,7 +475,7 @@ class PromptEditor(WrittenArea):
         match self.completer.entered(self._at_cursor, text):
             case Fill() as fill:
                 self._choose(fill)
-            case Send(text=complete):
+            case str(complete):
                 files = self.files
                 if complete.strip("! "):
                     self._walk.remember(complete)
@@ -570,7 +553,7 @@ class PromptEditor(WrittenArea):
         elif not select and self.queued and self.is_empty and not self.is_shell:
             self.post_message(self.Wanted("queued"))
         elif not select and self._cursor_row == 0:
-            self._recall(self._walk.back(self.draft))
+            self._recall(self._walk.step(-1, self.draft))
         else:
             super().action_cursor_up(select)
 
@@ -579,7 +562,7 @@ class PromptEditor(WrittenArea):
         if not select and self.completer.is_listing:
             self.completer.move(1, self._at_cursor)
         elif not select and self._cursor_row == self.wrapped_document.height - 1:
-            self._recall(self._walk.forward())
+            self._recall(self._walk.step(1, self.draft))
         else:
             super().action_cursor_down(select)
 
@@ -595,9 +578,7 @@ class PromptEditor(WrittenArea):
         """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
         raise SkipAction
 
-    def action_cursor_page_down(self) -> None:
-        """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
-        raise SkipAction
+    action_cursor_page_down = action_cursor_page_up
 
     @on(TextArea.Changed)
     def _changed(self, event: TextArea.Changed) -> None:

@@ -179,12 +179,11 @@ class PromptRow(TellsFailures, Vertical):
     keymap: Mapping[str, str] = NO_CHANGES
     """Keys that the settings have changed."""
 
-    def __init__(self, folder: Path, *, prompts: list[str] | None = None, id: str | None = None) -> None:
+    def __init__(self, folder: Path, *, id: str | None = None) -> None:
         """Create the row.
 
         Args:
             folder: The workspace, whose files can be named.
-            prompts: Earlier prompts, oldest first.
             id: Textual id.
         """
         super().__init__(id=id)
@@ -198,7 +197,7 @@ class PromptRow(TellsFailures, Vertical):
         self._offers, self._attached = OfferList(), AttachedRow()
         self._named: tuple[str, ...] = ()
         self._files: tuple[Bundle, ...] = ()
-        self.editor = PromptEditor(self._offers, self._finder, prompts=prompts, id="prompt")
+        self.editor = PromptEditor(self._offers, self._finder, id="prompt")
 
     def compose(self) -> ComposeResult:
         yield self._offers
