@@ -234,11 +234,6 @@ class StatsReader:
         return (self._fold or StatsFold()).stats()
 
 
-def read_bodies(database: Database, session: str, entries: Sequence[Entry]) -> list[Body]:
-    """Read the texts of some rows, each with a connection of this thread's own."""
-    return [read_body(database, session, entry) for entry in entries]
-
-
 def read_body(database: Database, session: str, entry: Entry) -> Body:
     """Read a text with a connection of this thread's own."""
     try:

@@ -63,15 +63,15 @@ def told(outcome: Outcome, what: str) -> str:
         outcome: Of :func:`keep`.
         what: What was to be copied; empty for the short words of a row of keys.
     """
-    if not what:
-        return {"copied": "copied all", "sent": "sent to the clipboard", "refused": "not copied"}[outcome]
-    match outcome:
-        case "copied":
-            return f"Copied {what}."
-        case "sent":
-            return f"Sent {what} to the terminal's clipboard."
-        case "refused":
-            return "Not copied: this terminal takes no text. Drag with shift held, or use /export."
+    short, long = {
+        "copied": ("copied all", f"Copied {what}."),
+        "sent": ("sent to the clipboard", f"Sent {what} to the terminal's clipboard."),
+        "refused": ("not copied", _REFUSED),
+    }[outcome]
+    return long if what else short
+
+
+_REFUSED = "Not copied: this terminal takes no text. Drag with shift held, or use /export."
 
 
 def _programs(env: Mapping[str, str]) -> list[Sequence[str]]:
@@ -91,25 +91,33 @@ def _programs(env: Mapping[str, str]) -> list[Sequence[str]]:
     return found
 
 
-def _takes(command: Sequence[str], text: str, env: Mapping[str, str]) -> bool:
+def _run(command: Sequence[str], env: Mapping[str, str], text: bytes | None = None) -> bytes | None:
+    """What a program writes that takes a text, or none; None where it is not there, or fails."""
     program = shutil.which(command[0], path=env.get("PATH"))
     if program is None:
-        return False
+        return None
+    takes = text is not None
     try:
         done = subprocess.run(
             [program, *command[1:]],
-            input=text.encode("utf-16-le" if command[0] == "clip.exe" else "utf-8", "replace"),
-            stdout=subprocess.DEVNULL,
+            input=text or b"",
+            # What is to serve the text holds on to whatever it was given.
+            stdout=subprocess.DEVNULL if takes else subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_LIMIT_S,
             check=False,
             # Some stay to serve the text, also when this program has gone.
-            start_new_session=True,
+            start_new_session=takes,
             env=dict(env),
         )
     except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+        return None
+    return (done.stdout or b"") if done.returncode == 0 else None
+
+
+def _takes(command: Sequence[str], text: str, env: Mapping[str, str]) -> bool:
+    data = text.encode("utf-16-le" if command[0] == "clip.exe" else "utf-8", "replace")
+    return _run(command, env, data) is not None
 
 
 NO_READER = "No clipboard reader found: install wl-clipboard, xclip or pngpaste."
@@ -124,22 +132,10 @@ def read_picture(env: Mapping[str, str]) -> bytes | str:
     """
     readers = [each for each in _picture_readers(env) if shutil.which(each[0], path=env.get("PATH"))]
     for command in readers:
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=_LIMIT_S,
-                check=False,
-                env=dict(env),
-            )
-        except (OSError, subprocess.SubprocessError):
-            continue
-        told = done.stdout
+        told = _run(command, env) or b""
         if command[0] == "osascript" and (found := _APPLE_DATA.search(told)):
             told = bytes.fromhex(found[1].decode())
-        if done.returncode == 0 and image_type(told):
+        if image_type(told):
             return told
     return NO_PICTURE if readers else NO_READER
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.prompt.editor import PromptEditor
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -35,41 +34,24 @@ def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
         session: Says what went wrong.
         start: What to begin with in place of the draft; empty for the draft.
     """
-    launch = session.launch
-    if problem := edit_outside(app.chat.pane.prompt.editor, start, launch.env, launch.cwd):
-        session.say(problem)
-
-
-def edit_outside(prompt: PromptEditor, start: str, env: Mapping[str, str], cwd: Path) -> str:
-    """Open the draft in the editor and take over what was saved; the screen waits behind it.
-
-    Args:
-        prompt: Holds the draft.
-        start: What to begin with in place of the draft; empty for the draft.
-        env: Names the editor.
-        cwd: Where it is started.
-
-    Returns:
-        What went wrong; empty when nothing did.
-    """
+    launch, prompt, problem = session.launch, app.chat.pane.prompt.editor, ""
     text = start or prompt.draft
-    problem = ""
     try:
-        command = editor_command(env)
-        with prompt.app.suspend():
+        command = editor_command(launch.env)
+        with app.suspend():
             try:
-                text = edited(command, text, env, cwd)
+                text = edited(command, text, launch.env, launch.cwd)
             except EditorProblem as error:  # one that left the block would leave the screen suspended
                 problem = str(error)
     except SuspendNotSupported:
         problem = NO_TERMINAL
     except EditorProblem as error:
         problem = str(error)
-    if problem and start:
+    if problem:
+        session.say(problem)
         prompt.give_back(start)
-    elif not problem and text != prompt.draft:
+    elif text != prompt.draft:
         prompt.replace_draft(text)
-    return problem
 
 
 def editor_command(env: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,8 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.session.user_view import Body, Entry
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tui_app.ui.transcript.pieces import Excerpt
     from tui_app.ui.transcript.search import Hit
 
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 LONG_CHARS = 200_000
 """Longer texts are read in a thread: reading one takes a millisecond and more."""
@@ -119,27 +121,36 @@ class LateBodies:
 
     async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> "list[Hit]":
         """Every place where words stand in some rows; looked for in a thread."""
-        from tui_app.ui.transcript.search import look_in_log
+        from tui_app.ui.transcript.search import look_in
 
-        if self._place is None:
-            return []
-        return await asyncio.to_thread(look_in_log, *self._place, entries, pattern)
+        return await self._from_log(lambda source: look_in(source, entries, pattern), [])
 
     async def excerpt(self, entry: Entry, hit: "Hit") -> "Excerpt | None":
         """The text around a place; read in a thread."""
-        from tui_app.ui.transcript.search import excerpt_in_log
+        from tui_app.ui.transcript.search import excerpt_of
 
-        if self._place is None:
-            return None
-        return await asyncio.to_thread(excerpt_in_log, *self._place, entry, hit)
+        return await self._from_log(lambda source: excerpt_of(entry, source.body(entry), hit), None)
 
     async def read(self, entries: Sequence[Entry]) -> list[Body]:
         """The full content of some rows; read in a thread."""
-        from tui_app.session.preview import read_bodies
+        titles = [Body(text=entry.title) for entry in entries]
+        return await self._from_log(lambda source: [source.body(entry) for entry in entries], titles)
 
-        if self._place is None:
-            return [Body(text=entry.title) for entry in entries]
-        return await asyncio.to_thread(read_bodies, *self._place, entries)
+    async def _from_log(self, read: "Callable[[StoreBodies], T]", otherwise: T) -> T:
+        """Read in a thread, with a connection of its own; what cannot be read is no reason to fail."""
+        import sqlite3
+
+        from tui_app.session.database import open_store
+        from tui_app.session.preview import StoreBodies
+
+        def look(database: "Database", session: str) -> T:
+            try:
+                with closing(open_store(database, read_only=True)) as store:
+                    return read(StoreBodies(store, session))
+            except sqlite3.Error:
+                return otherwise
+
+        return otherwise if self._place is None else await asyncio.to_thread(look, *self._place)
 
     @property
     def _too_many(self) -> bool:

@@ -327,16 +327,11 @@ class Palette:
     def console(self) -> Console:
         """Make the console that Markdown is laid out on; nothing is ever printed to it."""
         heading, link, dim = self.accent_of(Tone.HEADING), self.accent_of(Tone.LINK), self.accent_of(Tone.DIM)
+        quiet = ("block_quote", "hr", "link_url", "item.bullet", "item.number")
         names: dict[str, str | Style] = {
             "markdown.code": self.accent_of(Tone.CODE),
-            "markdown.block_quote": dim,
-            "markdown.hr": dim,
             "markdown.link": link,
-            "markdown.link_url": dim,
-            "markdown.item.bullet": dim,
-            "markdown.item.number": dim,
-            "markdown.table.border": dim,
-            "markdown.table.header": dim,
+            **{f"markdown.{name}": dim for name in (*quiet, "table.border", "table.header")},
             **{f"markdown.h{level}": heading for level in range(1, 7)},
         }
         return Console(

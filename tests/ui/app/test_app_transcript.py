@@ -26,7 +26,7 @@ from tui_app.ui.row_bodies import LONG_CHARS, LateBodies
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript import search as finding
 from tui_app.ui.transcript.find import FindRow
-from tui_app.ui.transcript.search import Hit, look_in_log
+from tui_app.ui.transcript.search import Hit, look_in
 from tui_app.ui.transcript.transcript import Transcript
 
 # Reading: scrolling from the prompt, what is new below, small screens, plain words, and hostile text.
@@ -396,14 +396,14 @@ async def test_a_search_says_how_far_it_is_and_escape_stops_it(
     gate, calls = threading.Event(), 0
     monkeypatch.setattr(finding, "_BATCH_ENTRIES", 2)
 
-    def slow(database: object, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
+    def slow(source: StoreBodies, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
         nonlocal calls
         calls += 1
         if calls > 1:
             gate.wait(20)
-        return look_in_log(database, session, entries, pattern)  # type: ignore[arg-type]
+        return look_in(source, entries, pattern)
 
-    monkeypatch.setattr(finding, "look_in_log", slow)
+    monkeypatch.setattr(finding, "look_in", slow)
     session = served.store(Story("many").turns(10, words="tide"))
     async with shown(served.app(session), USUAL) as deck:
         await deck.ready()

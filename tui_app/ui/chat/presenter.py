@@ -32,7 +32,7 @@ from tui_app.session.measurement import Known
 from tui_app.session.preview import Preview
 from tui_app.session.stats import Costs, SessionStats
 from tui_app.session.store import SessionInfo
-from tui_app.session.user_view import Change, Entry, UserView
+from tui_app.session.user_view import Change, Entry, EntryState, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
 from tui_app.ui.chat.state import ChatState, advance, saying
 from tui_app.ui.transcript.entries import Rail
@@ -45,19 +45,16 @@ LIVE = -1
 
 def running_compaction(state: ChatState) -> Entry | None:
     """The row to show for what runs now; None when no compaction does."""
+    status, how, share = state.status, "", -1.0
     if state.reviewing:
-        return _row("waits for you")
-    if state.compacting:
-        status = state.status
-        share = (status.part - 1) / status.parts if status.parts > 1 and status.part else -1.0
-        return _row(status.trigger.replace("_", " "), share)
-    return _row("background", state.background) if state.background is not None else None
-
-
-def _row(how: str, share: float = -1.0) -> Entry:
-    """Args: share done, 0 to 1; negative when it is not known."""
+        how = "waits for you"
+    elif state.compacting:
+        how = status.trigger.replace("_", " ")
+        share = (status.part - 1) / status.parts if status.parts > 1 and status.part else share
+    elif state.background is not None:
+        how, share = "background", state.background
     title = f"{how} · {share:.0%}" if share >= 0 else how
-    return Entry(seq=LIVE, kind="compaction", time=0.0, title=title, state="running")
+    return Entry(seq=LIVE, kind="compaction", time=0.0, title=title, state="running") if how else None
 
 
 _LIVE_CHARS = 20_000
@@ -197,8 +194,8 @@ class Presenter:
 
     def update(self, state: ChatState) -> None:
         was, self.state = self.state, state
-        changed = _unallowed(was) ^ _unallowed(state) | {*_asked_about(was)} ^ {*_asked_about(state)}
-        rows = map(self.view.row_of_call, sorted(changed))
+        changed = _unallowed(was).items() ^ _unallowed(state).items()
+        rows = map(self.view.row_of_call, sorted({call for call, _ in changed}))
         self._show([Change(row, new=False) for row in rows if row is not None])
         self._timeline.running = running_compaction(state)
         self._transcript.scale = self._timeline.scale = state.scale
@@ -272,10 +269,9 @@ class Presenter:
     def _as_shown(self, row: Entry) -> Entry:
         """Show a call that is not allowed yet as not running."""
         if row.state == "running":
-            if row in map(self.view.row_of_call, _asked_about(self.state)):
-                return replace(row, state="asking")
-            if row in map(self.view.row_of_call, self.state.ahead):
-                return replace(row, state="waiting")
+            for call, how in _unallowed(self.state).items():
+                if self.view.row_of_call(call) == row:
+                    return replace(row, state=how)
         return row
 
     def _show(self, changes: Iterable[Change]) -> None:
@@ -295,14 +291,10 @@ class Presenter:
             self._timeline.replace(*changed)
 
 
-def _unallowed(state: ChatState) -> frozenset[str]:
-    """Ids of the calls that wait for a user."""
-    return frozenset((*state.ahead, *_asked_about(state)))
-
-
-def _asked_about(state: ChatState) -> tuple[str, ...]:
-    """Ids of the calls that the user is asked about now."""
-    return tuple(each.tool_call_id for each in (state.question, state.asked) if each is not None)
+def _unallowed(state: ChatState) -> dict[str, EntryState]:
+    """How the calls are shown that wait for a user: the user is asked about some of them now."""
+    asked = (each.tool_call_id for each in (state.question, state.asked) if each is not None)
+    return {**dict.fromkeys(state.ahead, "waiting"), **dict.fromkeys(asked, "asking")}
 
 
 def _asked(payload: Payload) -> Message | None:

@@ -551,7 +551,7 @@ def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
             return replace(state, effort=new, status=Status(kind="message", text=f"Effort: {new}"))
         case ModeChange(old=old, new=new):
             worked = old if old != "plan" else state.worked
-            state, (about, *_) = replace(state, mode=new, worked=worked, planned=False), ABOUT[new]
+            about, state = ABOUT[new], replace(state, mode=new, worked=worked, planned=False)
             return answering(state, f"{new} mode: {about[0].lower()}{about[1:]}")
         case PolicyChange(new=new):
             return replace(state, policy=new, status=Status(kind="message", text=f"Policy: {new}"))

@@ -343,7 +343,7 @@ class Completer:
         """The commands that begin with a text: built-in ones, then the others."""
         prefix = typed.strip()
         custom = (each for each in self.custom if each.name.startswith(prefix.removeprefix("/").lower()))
-        return [_command_offer(each) for each in (*complete(prefix), *custom)]
+        return [*map(_command_offer, complete(prefix)), *map(_command_offer, custom)]
 
     async def _look(self, mention: Mention) -> None:
         paths = await self.finder.find(mention.wanted)

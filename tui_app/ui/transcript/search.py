@@ -4,12 +4,10 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_app.records import frozen
-from tui_app.session.database import Database
 from tui_app.session.user_view import Body, Entry
 from tui_app.ui.text import clean
 from tui_app.ui.transcript.entries import shell_line, shell_output
@@ -24,6 +22,9 @@ from tui_app.ui.transcript.pieces import (
     TextPiece,
     readable_args,
 )
+
+if TYPE_CHECKING:
+    from tui_app.session.preview import StoreBodies
 
 # Hits in texts. Nothing of this runs on the UI loop.
 
@@ -119,26 +120,13 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         yield batch[::-1]
 
 
-def look_in_log(
-    database: Database, session: str, entries: Sequence[Entry], pattern: re.Pattern[str]
-) -> list[Hit]:
-    """Return every place in some entries of a session, with a connection of the caller's thread."""
-    # These bring the log in, which the first paint does not wait for.
-    import sqlite3
-
-    from tui_app.session.database import open_store
-    from tui_app.session.preview import StoreBodies
-
+def look_in(source: "StoreBodies", entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
+    """Return every place in some entries, or so many that no more are needed."""
     hits: list[Hit] = []
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            bodies = StoreBodies(store, session)
-            for entry in entries:
-                hits += hits_in(entry, bodies.body(entry), pattern)
-                if len(hits) >= MOST_HITS:
-                    break
-    except sqlite3.Error:
-        return []
+    for entry in entries:
+        hits += hits_in(entry, source.body(entry), pattern)
+        if len(hits) >= MOST_HITS:
+            break
     return hits
 
 
@@ -153,20 +141,6 @@ def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
     line = text.rfind("\n", min(hit.at + _AROUND // 2, len(text)), stop)
     stop = line if stop < len(text) and line >= 0 else stop
     return Excerpt(text[start:stop], hit.at - start, hit.at, len(text))
-
-
-def excerpt_in_log(database: Database, session: str, entry: Entry, hit: Hit) -> Excerpt | None:
-    """Cut out the text around a place of the log, with a connection of the caller's thread."""
-    import sqlite3
-
-    from tui_app.session.database import open_store
-    from tui_app.session.preview import StoreBodies
-
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            return excerpt_of(entry, StoreBodies(store, session).body(entry), hit)
-    except sqlite3.Error:
-        return None
 
 
 # Hits on painted lines: spans to highlight, and the line to show.
