@@ -11,13 +11,14 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice
 from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -34,7 +35,7 @@ from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
 from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
 from tui_app.ui.keys import Hint, place_bindings
 from tui_app.ui.text import count, cut_cells, one_line
-from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, legible
+from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, language_of, legible
 from tui_app.ui.type_ahead import QUIET_S, LoneLetter, TypeAhead, Typed, in_sight, typed_key
 from tui_app.ui.widgets import (
     SEPARATOR,
@@ -280,7 +281,7 @@ def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpa
         for left_out in ("added", "removed") if rows else ():
             side = [row for row in rows if page.rows[row].kind != left_out]
             lines = [page.text[page.begins[row] : ends[row]] for row in side]
-            for row, spans in zip(side, code_spans(path, lines), strict=True):
+            for row, spans in zip(side, code_spans(language_of(path), lines), strict=True):
                 at = page.begins[row]
                 found[row] = [CodeSpan(at + start, at + stop, kind) for start, stop, kind in spans]
     return found
@@ -398,21 +399,18 @@ class ApprovalDetail(LongText, can_focus=False):
         text = self._selectable(list(self._marked(page, row, start, stop, kind)), number)
         return Strip.join([Strip(gutter if page.gutter else []), text]).extend_cell_length(width, kind)
 
-    def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterator[Segment]:
+    def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterable[Segment]:
         """A part of a row: its code in colours, and over them what is no text of the question."""
-        spans = [
-            (begin, end, f"code-{kind}") for begin, end, kind in self._colours.get(row, ()) if begin < stop
-        ]
+        text = Text(page.text[start:stop], style)
+        spans = [(begin, end, f"code-{kind}") for begin, end, kind in self._colours.get(row, ())]
         at = bisect_right(page.marks, start) & ~1
         while at < len(page.marks) and page.marks[at] < stop:
             spans.append((page.marks[at], page.marks[at + 1], "mark"))
             at += 2
-        ends = (min(max(each, start), stop) for begin, end, _ in spans for each in (begin, end))
-        cuts = sorted({start, stop, *ends})
-        for begin, end in pairwise(cuts):
-            name = next((name for first, last, name in reversed(spans) if first <= begin < last), "")
-            over = self.get_component_rich_style(f"approval--{name}", partial=True) if name else Style.null()
-            yield Segment(page.text[begin:end], legible(style + over) if name else style)
+        for begin, end, name in spans:
+            over = self.get_component_rich_style(f"approval--{name}", partial=True)
+            text.stylize(legible(style + over), max(begin, start) - start, max(end, start) - start)
+        return text.render(self.app.console)
 
     def move(self, lines: int, *, pages: bool) -> None:
         """Scroll.

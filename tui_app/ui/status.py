@@ -221,7 +221,7 @@ class StatusRow(Widget):
     def watch_status(self, status: Status) -> None:
         """Let time pass only while something runs: an idle screen does nothing."""
         self.set_class(status.busy or bool(status.text), "-said")
-        if len(self._rows(self.size.width)) + bool(self._live(self.size.width)) != self.size.height:
+        if len(self._lines(self.size.width)) != self.size.height:
             self.refresh(layout=True)
         if self._ticker is None:
             return
@@ -231,31 +231,19 @@ class StatusRow(Widget):
             self._ticker.pause()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return len(self._rows(width)) + bool(self._live(width))
+        return len(self._lines(width))
 
     def render(self) -> Content:
         """Draw the words at the left and what Esc does at the right."""
-        status, rows = self.status, self._rows(self.size.width)
-        if not status.busy:
-            lines = [Content(row) for row in rows] if len(rows) > 1 else [self._row(status)]
-        elif len(rows) == 1:
-            lines = [self._row(status)]
-        else:
-            lines = [self._row(replace(status, notes=())), *map(Content, rows[1:])]
-        if live := self._live(self.size.width):
-            lines.append(Content.styled(live, "$text-muted"))
+        status = self.status
         sign = UNICODE.cross if status.failed else " "
         if status.busy:
             sign = UNICODE.load_line if status.kind == "compacting" else UNICODE.at_work
         lead = Content.styled(f"{sign} ", "$text-error" if status.failed else "$text-accent")
         return Content("\n").join(
-            Content("  ") + line if at else lead + line for at, line in enumerate(lines)
+            Content("  ") + line if at else lead + line
+            for at, line in enumerate(self._lines(self.size.width))
         )
-
-    @property
-    def _width(self) -> int:
-        """Cells behind the sign."""
-        return max(1, self.size.width - SIGNED)
 
     def _live(self, width: int) -> str:
         """The last whole line of the summary that is being written, in a row of its own; empty for none."""
@@ -270,31 +258,32 @@ class StatusRow(Widget):
         line = one_line(f"{UNICODE.dots} {line}", room)
         return f"{line}{' ' * (room + GAP - cell_len(line))}{along}"
 
-    def _rows(self, width: int) -> list[str]:
-        """Return the rows of what is too long for one; an empty row for what has room in it."""
-        width = max(0, width - SIGNED)
-        status, separator = self.status, " · "
-        if status.busy and status.kind != "pausing" and status.notes and width:
+    def _lines(self, width: int) -> list[Content]:
+        """The rows without the sign: of what is too long for one, more."""
+        live, width, status = self._live(width), max(1, width - SIGNED), self.status
+        lines = [self._row(status, width)]
+        if status.busy and status.kind != "pausing" and status.notes:
             # Notes that have no room behind what runs take rows of their own.
             pieces = status_pieces(status, _LONG_S, short=width < SHORT)
-            line = separator.join([*(piece for _, piece in pieces), self._hint(width)])
+            line = " · ".join([*(piece for _, piece in pieces), self._hint(width)])
             if cell_len(line) + GAP > width:
-                return ["", *message_rows(status.notes, width, separator)]
-        elif status.kind == "message" and width:
+                below = map(Content, message_rows(status.notes, width, " · "))
+                lines = [self._row(replace(status, notes=()), width), *below]
+        elif status.kind == "message":
             # What enter does now is said, whatever room it takes.
             keeps = 2 if status.failed else 1
             said = [status.text, *status.notes]
-            if cell_len(one_line(separator.join(said[:keeps]), 2 * width)) > width:
-                return message_rows(said, width, separator, keeps=keeps)
-        return [""]
+            if cell_len(one_line(" · ".join(said[:keeps]), 2 * width)) > width:
+                lines = [*map(Content, message_rows(said, width, " · ", keeps=keeps))]
+        return [*lines, *([Content.styled(live, "$text-muted")] if live else [])]
 
-    def _row(self, status: Status) -> Content:
+    def _row(self, status: Status, width: int) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
         separator = " · "
-        pieces = status_pieces(status, elapsed, short=self._width < SHORT)
+        pieces = status_pieces(status, elapsed, short=width < SHORT)
         least = separator.join(piece for rank, piece in pieces if rank == 0)
-        hint = self._hint(self._width - cell_len(least) - GAP)
-        room = self._width - (cell_len(hint) + GAP if hint else 0)
+        hint = self._hint(width - cell_len(least) - GAP)
+        room = width - (cell_len(hint) + GAP if hint else 0)
         figures = separator.join(piece for rank, piece in pieces if rank <= _FIGURES)
         if status.kind == "compacting" and cell_len(figures) > room:
             # The figures of the summary that is being written say more than its whole name.
@@ -306,7 +295,7 @@ class StatusRow(Widget):
             rest = room - cell_len(every) - cell_len(separator)
             text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
             text = one_line(f"{text}{separator}{status.text}", max(1, room))
-        spaces = " " * max(0, self._width - cell_len(text) - cell_len(hint))
+        spaces = " " * max(0, width - cell_len(text) - cell_len(hint))
         name, _, more = text.partition(separator) if status.busy else (text, "", "")
         key, _, does = hint.partition(" ")
         said = [(f"{separator}{more}", "$text-muted")] if more else []

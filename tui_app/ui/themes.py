@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from rich.console import Console
 from rich.style import Style
+from rich.text import Text
 from rich.theme import Theme as RichTheme
 from textual.color import Color
 from textual.theme import Theme
@@ -356,7 +357,7 @@ PLAIN_PALETTE = Palette(styles={tone: Style() for tone in Tone})
 
 # What the words of a piece of code are, for the lines of a diff: keywords, strings, numbers, comments.
 
-CodeKind = Literal["keyword", "string", "number", "comment"]
+CodeKind = Literal["keyword", "string", "number", "comment", "added", "removed"]
 CODE_KINDS: tuple[CodeKind, ...] = get_args(CodeKind)
 _MOST_CHARS = 8_000
 """Longer code stays uncoloured: lexers are regular expressions, and the text is not trusted."""
@@ -371,23 +372,39 @@ class CodeSpan(NamedTuple):
     kind: CodeKind
 
 
-def code_spans(path: str, lines: Sequence[str]) -> list[list[CodeSpan]]:
-    """Find what to colour in some lines of a file, line by line; nothing in those of an unknown language.
+_CODE_TONES: Mapping[CodeKind, Tone] = {
+    "keyword": Tone.KEYWORD, "string": Tone.STRING, "number": Tone.NUMBER, "comment": Tone.COMMENT,
+    "added": Tone.ADDED, "removed": Tone.REMOVED,
+}  # fmt: skip
+
+
+def coloured(code: str, language: str, palette: Palette) -> Text:
+    """Clean code with a style for what stands out in it."""
+    text, at, lines = Text(code, end=""), 0, code.split("\n")
+    for line, spans in zip(lines, code_spans(language, lines), strict=True):
+        for start, stop, kind in spans:
+            text.stylize(palette.accent_of(_CODE_TONES[kind]), at + start, at + stop)
+        at += len(line) + 1
+    return text
+
+
+def code_spans(language: str, lines: Sequence[str]) -> list[list[CodeSpan]]:
+    """Find what to colour in some lines of code, line by line; nothing in those of an unknown language.
 
     Args:
-        path: Name of the file, which says what language it is in.
+        language: Its name; empty where it is not known.
         lines: Clean lines that follow each other.
     """
     found: list[list[CodeSpan]] = [[] for _ in lines]
     too_long = sum(map(len, lines)) > _MOST_CHARS or any(len(line) > _MOST_LINE for line in lines)
-    if too_long or not language_of(path):
+    if too_long or not language:
         return found
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     from rich.syntax import Syntax
 
-    lexer = Syntax("", language_of(path)).lexer
+    lexer = Syntax("", language).lexer
     for start, token, text in lexer.get_tokens_unprocessed("\n".join(lines)) if lexer is not None else ():
         kind = next((kind for family, kind in _FAMILIES if str(token).startswith(family)), None)
         if kind is None:
@@ -409,6 +426,9 @@ _FAMILIES: tuple[tuple[str, CodeKind], ...] = (
     ("Token.Operator.Word", "keyword"),
     ("Token.Literal.String", "string"),
     ("Token.Literal.Number", "number"),
+    ("Token.Name.Tag", "keyword"),
+    ("Token.Generic.Inserted", "added"),
+    ("Token.Generic.Deleted", "removed"),
 )
 
 
@@ -441,6 +461,6 @@ def load_behind(path: str) -> None:
     language = language_of(path)
     if language and language not in _LOADED:
         _LOADED.add(language)
-        timer = Timer(_BEHIND_S, code_spans, (path, ["x"]))
+        timer = Timer(_BEHIND_S, code_spans, (language, ["x"]))
         timer.daemon = True
         timer.start()

@@ -264,16 +264,10 @@ class Timeline(RowList):
 
     def prepend(self, entries: Sequence[Entry]) -> None:
         """Add older entries in front of all others; what is in the window stays there."""
-        moved = len(entries)
-        lines, self._lines = [(slot + moved if slot >= 0 else slot, row) for slot, row in self._lines], []
-        self._entries = [*entries, *self._entries]
+        before, self._entries = len(self._lines), [*entries, *self._entries]
         self._slots = {entry.seq: slot for slot, entry in enumerate(self._entries)}
-        for slot in range(moved):
-            self._add_rows(slot)
-        older = len(self._lines)
-        self._lines += lines
-        self._count_rows()
-        self.push_down(older)
+        self._list_rows()
+        self.push_down(len(self._lines) - before)
 
     def append(self, entry: Entry) -> None:
         """Add an entry; a cursor on what runs now stays there."""

@@ -32,7 +32,7 @@ from tests.ui.widgets.transcript_kit import (
 from tui_app.session.user_view import Body, Entry
 from tui_app.ui import themes
 from tui_app.ui.text import PLAIN, UNICODE, clean
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, code_spans
+from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, code_spans, language_of
 from tui_app.ui.timeline import Timeline, timeline_row
 from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
 from tui_app.ui.transcript.layout import Spot
@@ -745,16 +745,16 @@ def test_what_is_no_change_or_too_much_is_shown_as_it_is(title: str, body: Body,
 
 
 def test_code_of_a_change_has_the_colours_of_code() -> None:
-    spans = code_spans("src/a.py", ["def f():  # why", '    return "x" + 1'])
+    spans = code_spans("python", ["def f():  # why", '    return "x" + 1'])
     assert [[(start, stop, kind) for start, stop, kind in row] for row in spans] == [
         [(0, 3, "keyword"), (10, 15, "comment")],
         [(4, 10, "keyword"), (11, 12, "string"), (12, 13, "string"), (13, 14, "string"), (17, 18, "number")],
     ]
-    text = code_spans("a.py", ['"""one', "two", 'three"""'])
+    text = code_spans("python", ['"""one', "two", 'three"""'])
     assert [row[0].kind for row in text] == ["string"] * 3
-    assert code_spans("notes", ["def f"]) == code_spans("a.txt", ["def f"]) == [[]]
-    assert code_spans("a.py", ["x" * 501]) == [[]]
-    assert code_spans("a.py", ["def f"] * 2_000) == [[]] * 2_000
+    assert code_spans("", ["def f"]) == code_spans(language_of("a.txt"), ["def f"]) == [[]]
+    assert code_spans("python", ["x" * 501]) == [[]]
+    assert code_spans("python", ["def f"] * 2_000) == [[]] * 2_000
 
 
 def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -771,7 +771,7 @@ def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.Mo
     for title in ("read_file c.go", "edit_file notes", "edit_file a.py · +1", "edit_file b.py"):
         pieces(entry("tool", title=title), None, Body(text=""), Wording(UNICODE), expanded=False)
     assert loaded.wait(5)
-    assert asked == ["a.py"]
+    assert asked == ["python"]
 
 
 async def test_what_is_being_written_has_a_mark_behind_its_last_word() -> None:

@@ -77,13 +77,8 @@ class Chips:
     def touching(self, line: str, column: int, side: Side = "any") -> tuple[int, int] | None:
         """Return the columns of the chip that a cursor is in or at, or that a key deletes from that side."""
         low, high = {"any": (0, 0), "before": (1, 0), "behind": (0, 1)}[side]
-        for chip in self._bodies:
-            start = line.find(chip)
-            while start >= 0:
-                if start + low <= column <= start + len(chip) - high:
-                    return start, start + len(chip)
-                start = line.find(chip, start + 1)
-        return None
+        spans = self.places(line)
+        return next((span for span in spans if span[0] + low <= column <= span[1] - high), None)
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Return where the chips are in a text."""

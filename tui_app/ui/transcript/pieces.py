@@ -1,20 +1,19 @@
 """The parts that an entry is painted from; equal pieces paint equally, so their lines can be shared."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 from itertools import islice
 from typing import Literal, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from rich.text import Text
 from textual.strip import Strip
 
 from tui_app.records import frozen
 from tui_app.text import count
 from tui_app.ui.text import wrap_spans
-from tui_app.ui.themes import CodeKind, Tone, code_spans
+from tui_app.ui.themes import Tone, coloured, language_of
 from tui_app.ui.transcript.lines import EDGE, GUTTER, PROSE_CELLS, Line, Painter
 
 LEAST_PROSE = 20
@@ -223,11 +222,7 @@ class ChangePiece(TextPiece):
     def lines(self, painter: Painter) -> list[Line]:
         added, palette = self.tone is Tone.ADDED, painter.palette
         ground = Tone.ADDED_ROW if added else Tone.REMOVED_ROW
-        at, text, rows = 0, Text(self.text), self.text.split("\n")
-        for row, spans in zip(rows, code_spans(self.path, rows), strict=True):
-            for start, stop, kind in spans:
-                text.stylize(palette.accent_of(_CODE_TONES[kind]), at + start, at + stop)
-            at += len(row) + 1
+        text = coloured(self.text, language_of(self.path), palette)
 
         def words(start: int, stop: int) -> list[Segment]:
             return list(text[start:stop].render(painter.console))
@@ -235,11 +230,6 @@ class ChangePiece(TextPiece):
         sign = Segment("+" if added else "-", palette.style(ground) + palette.accent_of(self.tone))
         wrapped = wrap_spans(self.text, max(1, painter.width - self.indent))
         return self._painted(painter, wrapped, words, sign, ground=ground)
-
-
-_CODE_TONES: Mapping[CodeKind, Tone] = {
-    "keyword": Tone.KEYWORD, "string": Tone.STRING, "number": Tone.NUMBER, "comment": Tone.COMMENT,
-}  # fmt: skip
 
 
 @frozen
