@@ -14,7 +14,8 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.session.user_view import fold_user_view
 from tui_app.ui import text as numbers
-from tui_app.ui.text import BACKGROUND, BLOCKING, one_line, window_text
+from tui_app.ui.load import BACKGROUND, BLOCKING
+from tui_app.ui.text import one_line, window_text
 from tui_app.usage import CATEGORIES, ContextUsage, percent_text
 
 if TYPE_CHECKING:

@@ -12,17 +12,13 @@ from tui_app.session.request_ledger import (
     LedgerRow,
 )
 from tui_app.session.stats import StageRow
+from tui_app.ui.load import BACKGROUND, BLOCKING, Load
 from tui_app.ui.request_ledger import KINDS, title_of
 from tui_app.ui.text import (
-    BACKGROUND,
-    BLOCKING,
     UNICODE,
     count,
-    gauge_text,
     one_line,
-    threshold_text,
     tokens,
-    unmarked_text,
     window_text,
 )
 from tui_app.usage import ContextUsage, percent_text
@@ -76,12 +72,14 @@ class ContextView:
     bill: str = ""
     """What they come to, and what broken prefixes have cost."""
 
+    @property
+    def load(self) -> Load:
+        return Load(self.usage, self.background, self.blocking)
+
 
 def headline(view: ContextView, width: int = 0) -> Content:
     """The first row: the gauge in words, and at its end what the next turn costs where both have room."""
-    share, space, rest = gauge_text(view.usage, background=view.background, blocking=view.blocking).partition(
-        " "
-    )
+    share, space, rest = view.load.text.partition(" ")
     head = Content.assemble(
         (f"{UNICODE.load_line} ", "$text-accent"),
         ("Context", "bold"),
@@ -101,7 +99,7 @@ _LEAST_GAP = 4
 def facts(view: ContextView) -> list[str]:
     """What remains, in lines: what has to stay, the room before the first load line, and for how long."""
     usage, when = view.usage, forecast(view.turns_left)
-    if usage is None or not threshold_text(view.background):
+    if usage is None or not view.load.threshold:
         return []
     floor = f" · at least {tokens(view.outlook.floor)} always stays" if view.outlook.floor else ""
     free = max(0, int(usage.window.stated * view.background) - usage.total)
@@ -127,7 +125,7 @@ def limits(view: ContextView, *, brief: bool = False) -> str:
         parts.append(count(usage.messages, "message"))
     if usage.window.reserve and not brief:
         parts.append(f"reserve {window_text(usage.window.reserve)}")
-    where = threshold_text(view.background) or unmarked_text(view.background, view.blocking)
+    where = view.load.start
     when = forecast(view.turns_left)
     if view.compacting:
         parts.append(view.compacting)

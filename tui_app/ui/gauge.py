@@ -3,7 +3,7 @@
 import re
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
@@ -11,16 +11,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.text import (
-    BACKGROUND,
-    BLOCKING,
-    UNICODE,
-    Zone,
-    gauge_text,
-    threshold_text,
-    unmarked_text,
-    zone,
-)
+from tui_app.ui.load import Load, Zone
+from tui_app.ui.text import UNICODE
 from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
@@ -40,44 +32,6 @@ _SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
 """What is read first in the words: the share, or by how much it is over."""
 
 
-class Bar(NamedTuple):
-    """The bar in cells: ``used`` drawn strong, ``pending`` lighter behind it, ``marks`` over both."""
-
-    width: int
-    used: int
-    pending: int
-    marks: tuple[int, ...]
-    leaving: int = 0
-    """Of the used ones, the last that a compaction under way would free."""
-    half: bool = False
-    """Whether half a cell more is used."""
-
-
-def measure_bar(
-    width: int, usage: ContextUsage | None, pending: int, background: float, blocking: float, leaving: int = 0
-) -> Bar:
-    """Share out the cells of a bar; what is not empty gets at least one cell.
-
-    Args:
-        width: Cells of the bar.
-        usage: The context of the next request; None while that is not known.
-        pending: Tokens that are not in it yet: the draft, an answer that streams.
-        background: Share of the window from which compaction starts; 0 or 1 draws no mark.
-        blocking: Share from which a request waits for it.
-        leaving: Tokens that a compaction under way would free.
-    """
-    marks = tuple(min(width - 1, int(width * mark)) for mark in (background, blocking) if 0 < mark < 1)
-    if usage is None or usage.window.stated <= 0:
-        return Bar(width, 0, 0, marks)
-    limit = usage.window.stated
-    used = min(width, max(int(usage.total > 0), width * usage.total // limit))
-    end = min(width, width * (usage.total + pending) // limit)
-    frees = min(used - 1, width * leaving // limit) if leaving and used else 0
-    half = not pending and not frees and used == width * usage.total // limit < width
-    half = half and 2 * (width * usage.total % limit) >= limit
-    return Bar(width, used, max(int(pending > 0 and used < width), end - used), marks, frees, half)
-
-
 class ContextGauge(Widget):
     """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
 
@@ -86,16 +40,7 @@ class ContextGauge(Widget):
     """
     HELP = "Context usage. The two marks: compaction starts, sending waits."
 
-    usage: reactive[ContextUsage | None] = reactive(None)
-    """The measured context; ``None`` while nothing is known."""
-    pending: reactive[int] = reactive(0)
-    """Tokens that the typed prompt or the streamed answer would add."""
-    background: reactive[float] = reactive(BACKGROUND)
-    """Share of the window at the first mark; 0 for none."""
-    blocking: reactive[float] = reactive(BLOCKING)
-    """Share of the window at the second mark; 0 for none."""
-    leaving: reactive[int] = reactive(0)
-    """Tokens that a compaction under way would free."""
+    load: reactive[Load] = reactive(Load())
     caption: reactive[str] = reactive("")
     """Said in place of the figures; empty for them."""
 
@@ -106,27 +51,18 @@ class ContextGauge(Widget):
         event.stop()
         self.post_message(self.Clicked())
 
-    def watch_background(self) -> None:
-        waits = f", sending waits at {self.blocking:.0%}" if self.blocking else ""
-        start = threshold_text(self.background)
-        words = f"{start}{waits}" if start else unmarked_text(self.background, self.blocking)
-        self.tooltip = Content(f"Context: {words}")
-
-    watch_blocking = watch_background
+    def watch_load(self, load: Load) -> None:
+        waits = f", sending waits at {load.blocking:.0%}" if load.blocking and load.threshold else ""
+        self.tooltip = Content(f"Context: {load.start}{waits}")
 
     @property
     def text(self) -> str:
-        return gauge_text(
-            self.usage,
-            pending=self.pending,
-            background=self.background,
-            blocking=self.blocking,
-        )
+        return self.load.text
 
     def render(self) -> Content:
         """Draw bar and words; the words have a field of their own, so that the marks stand still."""
         text = self.caption or self.text
-        unknown = self.usage is not None and self.usage.window.stated <= 0
+        unknown = self.load.usage is not None and not self.load.limit
         if unknown and not self.caption and self.size.width >= EXPLAINED:
             text = f"{text} · window not known yet"
         # The load lines stand still whatever the words say; without a window there are none.
@@ -142,26 +78,22 @@ class ContextGauge(Widget):
     def _styled(self, text: str) -> Content:
         """The share and a state that needs attention stand out; the rest is read when it is looked for."""
         share = found.group() if (found := _SHARE.match(text)) else ""
-        rest, word, colour = text[len(share) :], "", COLOURS.get(self._zone, "")
+        rest, word, colour = text[len(share) :], "", COLOURS.get(self.load.zone, "")
         if colour:
             rest, space, word = rest.rpartition(" ")
             rest += space
         return Content.assemble((share, "$foreground"), (rest, "$text-muted"), (word, colour))
 
-    @property
-    def _zone(self) -> Zone:
-        return zone(self.usage, self.background, self.blocking, pending=self.pending)
-
     def _bar(self, width: int) -> Content:
-        colour = STROKES[self._zone]
-        bar = measure_bar(width, self.usage, self.pending, self.background, self.blocking, self.leaving)
+        zone, bar = self.load.zone, self.load.bar(width)
+        colour = STROKES[zone]
         cells: list[tuple[str, str]] = []
         for cell in range(width):
             if cell in bar.marks:
                 reached = cell < bar.used
                 cells.append((UNICODE.load_mark, f"bold {colour}" if reached else "$text-muted"))
             elif bar.used - bar.leaving <= cell < bar.used:
-                cells.append((UNICODE.leaves, "$accent-soft" if self._zone == "ok" else colour))
+                cells.append((UNICODE.leaves, "$accent-soft" if zone == "ok" else colour))
             elif cell < bar.used:
                 cells.append((UNICODE.gauge_full, colour))
             elif cell < bar.used + bar.pending:

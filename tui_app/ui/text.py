@@ -10,13 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, get_character_cell_size
 
 from tui_app import text as plurals
 from tui_app.text import UNSEEN
-from tui_app.usage import ContextUsage, percent_text
 
 # The header names prices in the first frame; the events that costs are made of come behind it.
 if TYPE_CHECKING:
@@ -467,90 +466,6 @@ def unpriced_text(requests: int, models: Sequence[str]) -> str:
     return f"No price for {names}. {count(requests, 'request')} not included in the total (/stats)."
 
 
-# The words of the context gauge: pure functions, one wording for footer, sidebar and context screen.
-
-Zone = Literal["ok", "near", "full"]
-BACKGROUND = 0.8
-"""Share of the window at which compaction starts in the background, unless a policy sets it."""
-BLOCKING = 0.95
-"""Share of the window at which sending waits for compaction, unless a policy sets it."""
-
-
-def zone(
-    usage: ContextUsage | None,
-    background: float = BACKGROUND,
-    blocking: float = BLOCKING,
-    *,
-    pending: int = 0,
-) -> Zone:
-    """Return the zone of the context usage.
-
-    Args:
-        usage: The measured context, or ``None`` when nothing is known yet.
-        background: Share of the window from which it is *near*; 0 when the policy has no such mark.
-        blocking: Share of the window from which it is *full*; 0 for no such mark.
-        pending: Tokens about to be added (typed prompt, streamed answer).
-
-    Returns:
-        ``full`` also without marks as soon as the limit itself is passed.
-    """
-    if usage is None or usage.window.stated <= 0:
-        return "ok"
-    used, limit = usage.total + pending, usage.window.stated
-    if used > limit or (blocking > 0 and used >= int(limit * blocking)):
-        return "full"
-    return "near" if background > 0 and used >= int(limit * background) else "ok"
-
-
 def window_text(limit: int) -> str:
     """Write the size of a window in tokens; a round one stays round (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")
-
-
-LOADING = "loading model …"
-NOT_OPEN = "no session is open"
-
-
-def gauge_text(
-    usage: ContextUsage | None,
-    *,
-    pending: int = 0,
-    background: float = BACKGROUND,
-    blocking: float = BLOCKING,
-) -> str:
-    """Word the context usage, in 29 cells.
-
-    Args:
-        usage: The measured context, or ``None`` while it is not known.
-        pending: Tokens about to be added; they make the figure an estimate.
-        background: See :func:`zone`.
-        blocking: See :func:`zone`.
-
-    Returns:
-        ``71% of 128k · ~91.5k · ok``, ``over by 3.1k of 128k · full``, ``~91.5k of ?`` or :data:`LOADING`;
-        ``128k?`` where the limit is assumed.
-    """
-    if usage is None:
-        return LOADING
-    limit = usage.window.stated
-    size = window_text(limit) + ("?" if usage.window.source == "default" else "")
-    # With ``~`` unless the provider reported the number.
-    sign = "" if usage.exact and not pending else "~"
-    amount = f"{sign}{tokens(usage.total + pending)}"
-    if limit <= 0:
-        return f"{amount} of ?"
-    used = usage.total + pending
-    word = zone(usage, background, blocking, pending=pending)
-    if used > limit:
-        return f"over by {tokens(used - limit)} of {size} · {word}"
-    return f"{percent_text(used, limit, (background, blocking))} of {size} · {amount} · {word}"
-
-
-def threshold_text(background: float) -> str:
-    """Word the share of the window where compaction starts: ``compacts at 80%``; empty without one."""
-    return f"compacts at {background:.0%}" if 0 < background < 1 else ""
-
-
-def unmarked_text(background: float, blocking: float) -> str:
-    """Word when compaction starts where that is no share of the window."""
-    return "compacts by the number of messages" if background <= 0 < blocking else "compacts only when asked"

@@ -129,10 +129,10 @@ async def test_typing_and_streaming_make_it_grow_before_anything_is_measured(
         await deck.send("write a lot")
         await (await fake_openai.request(1)).paused.wait()
         await deck.until(lambda: deck.app.chat.session.state.unlogged > 3_800, "the streamed text")
-        assert deck.app.chat.query_one(ContextGauge).pending >= 950
+        assert deck.app.chat.query_one(ContextGauge).load.pending >= 950
         hold.set()
         await deck.answered()
-        assert deck.app.chat.query_one(ContextGauge).pending == 0
+        assert deck.app.chat.query_one(ContextGauge).load.pending == 0
 
 
 async def test_gauge_context_and_status_say_the_same(served: Desk) -> None:

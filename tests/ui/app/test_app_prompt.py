@@ -37,10 +37,10 @@ async def test_a_named_file_is_sent_with_the_prompt_and_counted_before(
         await deck.ready()
         await deck.type("What is in @tides.md ?")
         await deck.says("attached: tides.md ~0.6k tok")
-        assert deck.app.chat.query_one(ContextGauge).pending == 606
+        assert deck.app.chat.query_one(ContextGauge).load.pending == 606
         await deck.press("enter")
         await deck.answered()
-        assert deck.app.chat.query_one(ContextGauge).pending == 0
+        assert deck.app.chat.query_one(ContextGauge).load.pending == 0
         assert "attached:" not in deck.text
         assert "What is in @tides.md ?" in deck.text
         usage = deck.app.chat.session.state.usage

@@ -211,7 +211,7 @@ async def test_answering(desk: Desk, look: Look, fake_openai: FakeOpenAI) -> Non
         streamed = len("".join(said))
         await deck.until(lambda: deck.app.chat.session.state.streamed == streamed, "all that was sent")
         await deck.until(lambda: deck.status.startswith("Answering"), "the status")
-        assert deck.app.chat.query_one(ContextGauge).pending >= streamed // 5
+        assert deck.app.chat.query_one(ContextGauge).load.pending >= streamed // 5
         assert deck.app.chat.session.state.background is None, "nothing else goes on"
         after(deck, 6)
 

@@ -13,8 +13,8 @@ from tui_app.session.measurement import UNKNOWN
 from tui_app.settings import Settings
 from tui_app.ui.context_words import ContextView
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.gauge import ContextGauge, marks, measure_bar
-from tui_app.ui.text import gauge_text, threshold_text, zone
+from tui_app.ui.gauge import ContextGauge, marks
+from tui_app.ui.load import Load
 from tui_app.ui.themes import THEMES
 from tui_app.ui.window_bar import category_rows
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text
@@ -43,13 +43,13 @@ def usage(total: int, *, limit: int = 128_000, exact: bool = False, unmeasured: 
     ],
 )
 def test_words_of_a_measured_context(total: int, exact: bool, text: str) -> None:
-    assert gauge_text(usage(total, exact=exact)) == text
+    assert Load(usage(total, exact=exact)).text == text
 
 
 def test_words_of_what_is_not_known() -> None:
-    assert gauge_text(None) == "loading model …"
-    assert gauge_text(replace(usage(91_500, exact=True), window=UNKNOWN)) == "91.5k of ?"
-    assert gauge_text(replace(usage(91_500), window=UNKNOWN)) == "~91.5k of ?"
+    assert Load(None).text == "loading model …"
+    assert Load(replace(usage(91_500, exact=True), window=UNKNOWN)).text == "91.5k of ?"
+    assert Load(replace(usage(91_500), window=UNKNOWN)).text == "~91.5k of ?"
 
 
 async def test_the_load_lines_stand_still_whatever_the_words_say() -> None:
@@ -57,7 +57,7 @@ async def test_the_load_lines_stand_still_whatever_the_words_say() -> None:
     async with app.run_test(size=(80, 5)):
         gauge, seen = app.query_one(ContextGauge), set()
         for total in (0, 40, 64_000, 127_900, 131_100, 290_000, 9_000_000):
-            gauge.usage = usage(total)
+            gauge.load = Load(usage(total))
             drawn = row(app)
             seen.add(tuple(at for at, sign in enumerate(drawn) if sign in "┃╂"))
             assert len(drawn) <= 78
@@ -65,17 +65,17 @@ async def test_the_load_lines_stand_still_whatever_the_words_say() -> None:
 
 
 def test_a_pending_prompt_counts_and_makes_the_figure_an_estimate() -> None:
-    assert gauge_text(usage(91_500, exact=True), pending=12_000) == "81% of 128k · ~103.5k · near"
+    assert Load(usage(91_500, exact=True), pending=12_000).text == "81% of 128k · ~103.5k · near"
 
 
 def test_words_follow_the_policy_s_marks() -> None:
-    assert zone(usage(64_000), 0.5, 0.6) == "near"
-    assert zone(usage(77_000), 0.5, 0.6) == "full"
-    assert zone(usage(127_000), 0, 0) == "ok"
-    assert zone(usage(128_001), 0, 0) == "full"
-    assert zone(None) == "ok"
-    assert threshold_text(0.8) == "compacts at 80%"
-    assert threshold_text(0) == ""
+    assert Load(usage(64_000), 0.5, 0.6).zone == "near"
+    assert Load(usage(77_000), 0.5, 0.6).zone == "full"
+    assert Load(usage(127_000), 0, 0).zone == "ok"
+    assert Load(usage(128_001), 0, 0).zone == "full"
+    assert Load(None).zone == "ok"
+    assert Load(background=0.8).threshold == "compacts at 80%"
+    assert Load(background=0.0).threshold == ""
 
 
 @pytest.mark.parametrize(
@@ -96,24 +96,22 @@ def test_percent_is_neither_a_false_zero_nor_a_false_hundred(used: int) -> None:
 
 
 def test_bar_shows_something_for_little_and_never_overflows() -> None:
-    assert measure_bar(40, usage(1), 0, 0.8, 0.95).used == 1
-    over = measure_bar(40, usage(200_000), 5_000, 0.8, 0.95)
+    assert Load(usage(1)).bar(40).used == 1
+    over = Load(usage(200_000), pending=5_000).bar(40)
     assert (over.used, over.pending) == (40, 0)
-    pending = measure_bar(40, usage(64_000), 10, 0.8, 0.95)
+    pending = Load(usage(64_000), pending=10).bar(40)
     assert (pending.used, pending.pending, pending.marks) == (20, 1, (32, 38))
-    assert measure_bar(40, None, 0, 0.8, 0.95).used == 0
+    assert Load(None).bar(40).used == 0
 
 
 def test_a_bar_is_exact_to_half_a_cell() -> None:
     limit = 128_000
-    shown = [
-        measure_bar(40, usage(limit * eighths // 320), 0, 0.8, 0.95) for eighths in (80, 84, 87, 88, 320)
-    ]
+    shown = [Load(usage(limit * eighths // 320)).bar(40) for eighths in (80, 84, 87, 88, 320)]
     assert [(bar.used, bar.half) for bar in shown] == [
         (10, False), (10, True), (10, True), (11, False), (40, False),
     ]  # fmt: skip
-    assert not measure_bar(40, usage(33_600), 3_000, 0.8, 0.95).half, "a draft goes on there"
-    assert not measure_bar(40, usage(33_600), 0, 0.8, 0.95, 8_000).half
+    assert not Load(usage(33_600), pending=3_000).bar(40).half, "a draft goes on there"
+    assert not Load(usage(33_600), leaving=8_000).bar(40).half
 
 
 class GaugeApp(ThemedApp):
@@ -143,11 +141,11 @@ async def test_text_is_whole_and_fits_at_every_width(width: int) -> None:
     async with app.run_test(size=(width, 12)) as pilot:
         gauge = app.query_one(ContextGauge)
         for total in (0, 91_500, 104_960, 131_100):
-            gauge.usage = usage(total)
+            gauge.load = Load(usage(total))
             await pilot.pause()
-            assert gauge_text(usage(total)) in row(app)
+            assert Load(usage(total)).text in row(app)
             assert len(row(app)) <= width
-        gauge.usage = usage(131_100)
+        gauge.load = Load(usage(131_100))
         assert ("━" in row(app)) is (width > 40)
         assert row(app).count("╂") == (2 if width > 40 else 0)
 
@@ -156,7 +154,7 @@ async def test_pending_is_drawn_lighter_than_what_is_used() -> None:
     app = GaugeApp()
     async with app.run_test(size=(80, 5)):
         gauge = app.query_one(ContextGauge)
-        gauge.usage, gauge.pending = usage(40_000), 12_000
+        gauge.load = Load(usage(40_000), pending=12_000)
         drawn = row(app)
         assert drawn.index("━") < drawn.index("╍") < drawn.index("─")
 
@@ -173,11 +171,11 @@ async def test_a_state_colours_the_bar_and_its_word(total: int, colour: str, wor
     app = GaugeApp()
     async with app.run_test(size=(120, 5)):
         gauge = app.query_one(ContextGauge)
-        gauge.usage = usage(total)
+        gauge.load = Load(usage(total))
         spans = gauge.render().spans
         assert spans[0].style == colour
         assert spans[-1].style == word
-        gauge.leaving = 20_000
+        gauge.load = replace(gauge.load, leaving=20_000)
         assert any(
             span.style == ("$accent-soft" if total < 100_000 else colour)
             for span in gauge.render().spans[1:-2]
@@ -188,7 +186,7 @@ async def test_no_share_of_an_unknown_limit_is_drawn() -> None:
     app = GaugeApp()
     async with app.run_test(size=(120, 5)):
         gauge = app.query_one(ContextGauge)
-        gauge.usage = replace(usage(40_000, exact=True), window=UNKNOWN)
+        gauge.load = Load(replace(usage(40_000, exact=True), window=UNKNOWN))
         drawn = row(app)
         assert " 40.0k of ?" in drawn
         assert "━" not in drawn
@@ -200,7 +198,7 @@ async def test_plain_signs_and_no_colour_still_say_everything(monkeypatch: pytes
     app = GaugeApp()
     async with app.run_test(size=(80, 5)):
         gauge = app.query_one(ContextGauge)
-        gauge.usage = usage(104_960)
+        gauge.load = Load(usage(104_960))
         plain = in_plain(row(app))
         assert plain.isascii()
         assert len(plain) == len(row(app))
@@ -226,7 +224,7 @@ def test_context_screen_and_gauge_say_the_same_number() -> None:
 async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> None:
     app = GaugeApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.query_one(ContextGauge).usage = make()
+        app.query_one(ContextGauge).load = Load(make())
         said = app.query_one(ContextGauge).text
         view = ContextView(usage=make())
         app.push_screen(ContextScreen(Source(view), view))
@@ -241,20 +239,20 @@ def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
     usage = ContextUsage(parts=Breakdown(user=9_000), window=window, messages=3)
     background, blocking = marks(Settings(), usage)
     assert (background, blocking) == (0.4, 0.475)
-    assert gauge_text(usage, background=background, blocking=blocking) == "45% of 20k · ~9.0k · near"
+    assert Load(usage, background=background, blocking=blocking).text == "45% of 20k · ~9.0k · near"
     assert usage.to_json()["limit"] == 20_000
     assert usage.utilization == 0.45
     reserve = marks(Settings(policy="reserve"), usage)
     assert reserve == (0.4, 0.47)
     unknown = ContextUsage(parts=Breakdown(user=9_000), window=UNKNOWN, messages=3)
     assert marks(Settings(), unknown) == (0.0, 0.0)
-    assert gauge_text(unknown) == "~9.0k of ?"
-    assert measure_bar(20, unknown, 5, 0.0, 0.0).used == 0
+    assert Load(unknown).text == "~9.0k of ?"
+    assert Load(unknown, 0.0, 0.0, pending=5).bar(20).used == 0
     assert percent_text(5, 0) == "?%"
 
 
 def test_a_window_that_nobody_knows_is_told_with_a_question_mark() -> None:
     assumed = ContextUsage(parts=Breakdown(user=1_280), window=resolve_window(), messages=1)
-    assert gauge_text(assumed) == "1% of 128k? · ~1.3k · ok"
+    assert Load(assumed).text == "1% of 128k? · ~1.3k · ok"
     told = replace(assumed, window=resolve_window(server=128_000))
-    assert gauge_text(told) == "1% of 128k · ~1.3k · ok"
+    assert Load(told).text == "1% of 128k · ~1.3k · ok"

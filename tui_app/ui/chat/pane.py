@@ -5,7 +5,7 @@ The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -33,10 +33,11 @@ from tui_app.ui.keys import (
     as_bindings,
     footer_hints,
 )
+from tui_app.ui.load import BACKGROUND, BLOCKING, NOT_OPEN, Load
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow, Waiting
-from tui_app.ui.text import NOT_OPEN, PLAIN, UNICODE
+from tui_app.ui.text import PLAIN, UNICODE
 from tui_app.ui.todo import TodoPanel, is_open
 from tui_app.ui.type_ahead import QUIET_S, Flow, Typed, typed_key
 from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
@@ -192,6 +193,7 @@ class ChatPane(TellsFailures, Vertical):
         self._settings = settings
         self._marked_for: object = None
         """Measured context and policy that the gauge's marks are of."""
+        self._marks = BACKGROUND, BLOCKING
         self._writes_summary = False
         self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
@@ -286,10 +288,9 @@ class ChatPane(TellsFailures, Vertical):
         header.effort = "" if effort == "default" else effort
         if (measured := (state.usage, state.policy)) != self._marked_for:
             self._marked_for = measured
-            gauge.background, gauge.blocking = marks(self._settings, *measured)
-        gauge.usage = state.usage
+            self._marks = marks(self._settings, *measured)
+        gauge.load = Load(state.usage, *self._marks, gauge.load.pending, state.tokens_leaving)
         gauge.caption = NOT_OPEN if state.locked == "unusable" and state.usage is None else ""
-        gauge.leaving = state.tokens_leaving
         self._writes_summary = state.writes_summary
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
@@ -363,7 +364,8 @@ class ChatPane(TellsFailures, Vertical):
         self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _show_pending(self) -> None:
-        self.query_one(ContextGauge).pending = self._streamed + self.prompt.count
+        gauge = self.query_one(ContextGauge)
+        gauge.load = replace(gauge.load, pending=self._streamed + self.prompt.count)
 
     async def painted(self) -> None:
         """Wait until what was shown so far is on the screen."""

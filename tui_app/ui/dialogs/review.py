@@ -40,6 +40,7 @@ from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
 from tui_app.ui.gauge import ContextGauge, marks
 from tui_app.ui.keys import Hint, place_hints
+from tui_app.ui.load import Load
 from tui_app.ui.sent_page import Replacement
 from tui_app.ui.text import UNICODE, clean, cost, count, one_line, percent, tokens
 from tui_app.ui.widgets import WrittenArea
@@ -338,8 +339,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
                 frees, used = proposed.tokens_before - proposed.tokens_after, fill.usage.total
                 shares = (part / fill.usage.window.stated for part in (used, max(0, used - frees)))
                 now, after = map(percent, shares)
-                gauge.usage, gauge.leaving = fill.usage, frees
-                gauge.background, gauge.blocking = fill.marks
+                gauge.load = Load(fill.usage, *fill.marks, leaving=frees)
                 gauge.caption = f"{now} now · {after} after"
             self._risks = at_risk(proposed.facts)
             self._facts.display = bool(self._risks)

@@ -26,9 +26,10 @@ from tui_app.ui.dialogs.extensions import overview, status_lines
 from tui_app.ui.dialogs.list import ListSpec, OpenList
 from tui_app.ui.gauge import marks
 from tui_app.ui.launch import Launch
+from tui_app.ui.load import Load
 from tui_app.ui.reports import audit_lines, read_audit, sections
 from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import cost, count, gauge_text, one_line
+from tui_app.ui.text import cost, count, one_line
 
 # In words.
 
@@ -39,7 +40,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     """Model, policy, context and session at a glance."""
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
-    filled = gauge_text(state.usage, background=background, blocking=blocking)
+    filled = Load(state.usage, background, blocking).text
     branch = await asyncio.to_thread(_branch, launch)
     rows = (
         ("Session", session.id or "not started"),
