@@ -10,7 +10,7 @@ from tui_app.events import Payload, RowKind, SubAgentEnd, SubAgentStart, SubAgen
 from tui_app.records import frozen
 from tui_app.session.database import Database, open_store
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
-from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow
+from tui_app.session.stats import ModelRow, SessionStats
 from tui_app.session.user_view import Entry
 from tui_app.ui.text import (
     clean,
@@ -264,13 +264,13 @@ _CELLS: Mapping[str, Callable[[Any], str]] = {
     "removed": lambda row: tokens(row.tokens_removed),
     "tokens": lambda row: tokens(row.tokens_removed),
     "time": lambda row: duration(row.duration_s),
-    "cost": lambda row: cost(row.cost_usd) if row.unpriced < _times(row) else "?",
+    "cost": lambda row: (
+        cost(row.cost_usd)
+        if row.unpriced < (row.answers if isinstance(row, ModelRow) else row.count)
+        else "?"
+    ),
 }
 """The columns of figures: how each reads in a row."""
-
-
-def _times(row: ModelRow | CompactionRow | SideRow) -> int:
-    return row.answers if isinstance(row, ModelRow) else row.count
 
 
 def _figures(rows: Sequence[object], *names: str, left: int = 1) -> list[str]:

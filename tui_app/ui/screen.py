@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_app.modes import next_mode
 from tui_app.ui.chat.pane import (
     HIGH,
     LEAST,
@@ -47,6 +48,7 @@ from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 if TYPE_CHECKING:
     from textual.worker import Worker
 
+    from tui_app.events import ServerAsked
     from tui_app.ui.approvals import ApprovalBox, AskBox
     from tui_app.ui.chat.session import ChatSession
 
@@ -86,9 +88,6 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
         if not session:
             # Before anything is mounted: a change afterwards styles all of it again.
-            self.pane.name_model(
-                launch.first_model, launch.settings.policy, launch.mode or launch.settings.mode
-            )
             self.pane.begin(launch)
 
     class Focused(Message):
@@ -195,9 +194,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
             await offer_served(self, written)
 
-    async def _in_turn(self, flow: "Callable[[], Coroutine[Any, Any, None]]") -> None:
+    async def _answer_server(self, asked: "ServerAsked") -> None:
+        """Have a question of a server answered; a second one waits for the first one's answer."""
         async with self._questions:
-            await flow()
+            await answer_server(self, asked)
 
     def run(self, command: SlashCommand, argument: str = "") -> None:
         self.app.quit_asked = float("-inf")
@@ -239,12 +239,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                 review(self.app, self.session, about)
             case ServerQuestion(event=asked):
                 self.app.terminal_title.ask(self.session.state)
-                # One after the other: a second question waits for the first one's answer.
-                self.work(
-                    self._in_turn(partial(answer_server, self, asked)),
-                    group="questions",
-                    exclusive=False,
-                )
+                self.work(self._answer_server(asked), group="questions", exclusive=False)
             case ReadAlongWanted():
                 read_along(self.app, self.session)
             case ReviewOver(job=job):
@@ -300,7 +295,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def action_mode(self) -> None:
         """Go on in the next mode."""
         if self.is_ready:
-            self.session.change_to_next_mode()
+            self.session.change_mode(next_mode(self.session.state.mode))
 
     def action_notices(self) -> None:
         from tui_app.ui.dialogs.details import DetailsScreen

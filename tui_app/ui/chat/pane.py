@@ -197,7 +197,8 @@ class ChatPane(TellsFailures, Vertical):
         self._writes_summary = False
         self._streamed = 0
         """Tokens of the answer that the gauge's measure does not hold yet."""
-        self.header = ChatHeader(id="header")
+        self.header, self.status = ChatHeader(id="header"), StatusRow(id="status")
+        self.gauge, self.hints = ContextGauge(id="gauge"), ChatHints(settings.keymap, id="hints")
         self.welcome = Welcome(self.glyphs, id="welcome")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.keymap = settings.keymap
@@ -228,21 +229,21 @@ class ChatPane(TellsFailures, Vertical):
         with Horizontal(id="middle"):
             yield self.welcome
         yield Static(id="failure", markup=False)
-        yield StatusRow(id="status")
+        yield self.status
         yield self.prompt
-        yield ContextGauge(id="gauge")
-        yield ChatHints(self._settings.keymap, id="hints")
+        yield self.gauge
+        yield self.hints
         self.prompt.set_class(self._settings.plain, "-plain")
 
     def on_mount(self) -> None:
         self.app.set_class(self._settings.plain, "-plain")
-        self.query_one(StatusRow).keymap = self.keymap
+        self.status.keymap = self.keymap
         self.watch(self.prompt, "count", self._show_pending, init=False)
 
     def use_keymap(self, keymap: Mapping[str, str]) -> None:
         """Name keys everywhere as the user has just set them."""
         self.keymap = self.welcome.keymap = self.prompt.keymap = keymap
-        self.query_one(ChatHints).keymap = self.query_one(StatusRow).keymap = keymap
+        self.hints.keymap = self.status.keymap = keymap
         self.transcript.use_keymap(keymap)
 
     async def complete(self) -> None:
@@ -259,16 +260,16 @@ class ChatPane(TellsFailures, Vertical):
         self.transcript.use_keymap(self.keymap)
         self.transcript.plain = self.timeline.plain = self._settings.plain
         self.finding = FindRow(self.transcript, self.bodies, id="find")
-        todo, todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
+        self.todo, self.todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
         questions = AskPlace(id="questions")
         questions.type_ahead = self.type_ahead
-        above = (OutputTail(id="output", markup=False), todo_low, questions)
+        self.queue, self.output = QueueView(id="queue"), OutputTail(id="output", markup=False)
         with self.app.batch_update():
-            side = Vertical(self.timeline, todo, id="side")
+            side = Vertical(self.timeline, self.todo, id="side")
             await self.query_one("#middle").mount(self.transcript, side)
             await self.mount(self.finding, before="#failure")
-            await self.mount_all(above, before="#status")
-            await self.mount(QueueView(id="queue"), before=self.prompt)
+            await self.mount_all((self.output, self.todo_low, questions), before="#status")
+            await self.mount(self.queue, before=self.prompt)
             await self.mount(Static(MORE_ROOM, id="more-room", markup=False))
         self.questions = questions
         self.watch(self.screen, "focused", self._keep_begun, init=False)
@@ -281,7 +282,7 @@ class ChatPane(TellsFailures, Vertical):
 
     def show(self, state: "ChatState") -> None:
         """Hand each widget its part of the state."""
-        header, gauge = self.header, self.query_one(ContextGauge)
+        header, gauge, hints = self.header, self.gauge, self.hints
         header.title, header.model = state.title, state.model
         header.policy, header.costs, header.goal = state.policy, state.costs, state.goal
         effort = state.effort or self._settings.thinking
@@ -295,17 +296,15 @@ class ChatPane(TellsFailures, Vertical):
         self._streamed = -(-state.unlogged // 4) // _GAUGE_STEP * _GAUGE_STEP
         self._show_pending()
         waiting = Waiting(state.queue, state.sending, state.paused, state.turn, self.prompt.editor.kind)
-        self.query_one(QueueView).waiting = waiting
-        self.query_one(StatusRow).status = state.status
-        self.query_one(StatusRow).tasks = len(state.tasks)
-        self.query_one(StatusRow).agents = (len(state.forks), len(state.agents))
+        self.queue.waiting = waiting
+        self.status.status, self.status.tasks = state.status, len(state.tasks)
+        self.status.agents = len(state.forks), len(state.agents)
         self.prompt.editor.queued = bool(state.queue)
-        hints = self.query_one(ChatHints)
         hints.notices, hints.locked, hints.planned = state.unread, state.locked, state.planned
         way_out = "" if state.turn else "esc cancels"
         hints.meanwhile = background_forms(state.background, way_out)
         self.prompt.mode = state.mode
-        self.query_one(OutputTail).output = state.output
+        self.output.output = state.output
         self._show_todos(state.todos)
         # The keys go to what is asked where the user is not writing, and back when it is answered.
         place = self.questions
@@ -330,15 +329,13 @@ class ChatPane(TellsFailures, Vertical):
     def _show_todos(self, items: tuple["TodoItem", ...]) -> None:
         """Show the list under the timeline while it is open, or as the user wants it."""
         wanted = is_open(items) if self._todo_wanted is None else self._todo_wanted
-        beside, low = self.query_one("#todo", TodoPanel), self.query_one("#todo-low", TodoPanel)
-        beside.items = low.items = items
-        beside.is_wanted, low.is_wanted = wanted, bool(self._todo_wanted)
+        self.todo.items = self.todo_low.items = items
+        self.todo.is_wanted, self.todo_low.is_wanted = wanted, bool(self._todo_wanted)
         self.set_class(wanted and bool(items), "-todo")
 
     def toggle_todos(self) -> bool:
         """Show or hide the todo list: under the timeline, or above the prompt; whether there is one."""
-        beside, low = self.query_one("#todo", TodoPanel), self.query_one("#todo-low", TodoPanel)
-        panel = low if self.screen.has_class("-narrow") else beside
+        panel = self.todo_low if self.screen.has_class("-narrow") else self.todo
         self._todo_wanted = not panel.is_wanted
         self._show_todos(panel.items)
         return bool(panel.items)
@@ -361,22 +358,16 @@ class ChatPane(TellsFailures, Vertical):
         if self.questions is None:
             return
         folded = self.size.width < WIDE and self.timeline.count
-        self.query_one(ChatHints).folded = f"timeline {self.timeline.count}" if folded else ""
+        self.hints.folded = f"timeline {self.timeline.count}" if folded else ""
 
     def _show_pending(self) -> None:
-        gauge = self.query_one(ContextGauge)
-        gauge.load = replace(gauge.load, pending=self._streamed + self.prompt.count)
+        self.gauge.load = replace(self.gauge.load, pending=self._streamed + self.prompt.count)
 
     async def painted(self) -> None:
         """Wait until what was shown so far is on the screen."""
         done = asyncio.Event()
         self.call_after_refresh(done.set)
         await done.wait()
-
-    def name_model(self, model: str, policy: str, mode: str) -> None:
-        """Say in the first frame who will answer, and how far tools go."""
-        header, self.prompt.mode = self.header, mode
-        header.model, header.policy = model, policy
 
     def complain(self, text: str) -> None:
         """Show one row above the prompt; empty hides it."""
@@ -385,8 +376,10 @@ class ChatPane(TellsFailures, Vertical):
         row.display = bool(text)
 
     def begin(self, launch: "Launch") -> None:
-        """Show how a conversation begins, in place of an empty one."""
+        """Show how a conversation begins, in place of an empty one: who will answer, how far tools go."""
         self.show_conversation(False)
+        self.header.model, self.header.policy = launch.first_model, launch.settings.policy
+        self.prompt.mode = launch.mode or launch.settings.mode
         self.welcome.beginning = first_look(launch)
 
     def show_conversation(self, there_is_one: bool = True) -> None:
@@ -418,9 +411,9 @@ class ChatPane(TellsFailures, Vertical):
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
         """Say what the keys do with this draft."""
-        self.query_one(ChatHints).shell = self.prompt.editor.is_shell
-        for queue in self.query(QueueView):
-            queue.waiting = queue.waiting._replace(draft=self.prompt.editor.kind)
+        self.hints.shell = self.prompt.editor.is_shell
+        if self.questions is not None:
+            self.queue.waiting = self.queue.waiting._replace(draft=self.prompt.editor.kind)
         self._offer_keys()
 
     @on(PromptEditor.Submitted)
@@ -453,7 +446,7 @@ class ChatPane(TellsFailures, Vertical):
         if self.finding.hide() or self.transcript.unmark():
             return True
         # While something runs, esc in the prompt is to stop that.
-        stops = self.query_one(StatusRow).status.busy and not self.timeline.has_focus
+        stops = self.status.status.busy and not self.timeline.has_focus
         if stops or not (self.has_class("-over") and self.screen.has_class("-narrow")):
             return False
         self.remove_class("-over")
@@ -462,7 +455,7 @@ class ChatPane(TellsFailures, Vertical):
 
     def on_transcript_marks_changed(self, event: "Transcript.MarksChanged") -> None:
         """Say in the bottom row what can be done with marked entries."""
-        self.query_one(ChatHints).marked = event.count
+        self.hints.marked = event.count
 
     def holds_back(self, event: Typed) -> bool:
         """Let a user who was writing when a question came up go on writing; whether it is written."""
@@ -532,7 +525,7 @@ class ChatPane(TellsFailures, Vertical):
         if over:
             target = self.timeline if self.has_class("-over") else self.prompt.editor
             self.call_after_refresh(target.focus)
-        self.call_after_refresh(self.query_one(ChatHints).tell)
+        self.call_after_refresh(self.hints.tell)
 
     def action_details(self) -> None:
         """Open the marked row where the keys are; from elsewhere what is being written, or the newest row."""

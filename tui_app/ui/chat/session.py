@@ -23,7 +23,7 @@ from tui_app.events import (
     SessionRewind,
     UserMessage,
 )
-from tui_app.modes import Mode, next_mode
+from tui_app.modes import Mode
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader, all_rows, heads_after
 from tui_app.session.store import SessionNotFound
@@ -369,9 +369,6 @@ class ChatSession:
             self.engine.call(self.engine.queue.enqueue, ChangeMode(mode))
         else:
             self.engine.call(self.conversation.modes.change, mode)
-
-    def change_to_next_mode(self) -> None:
-        self.change_mode(next_mode(self.state.mode))
 
     @overload
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T: ...
