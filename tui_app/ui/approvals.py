@@ -287,17 +287,19 @@ def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpa
     return found
 
 
-_SIGNED = ("sign-added", "sign-removed")
 _NUMBERED = 60
 """Cells from which on lines have numbers."""
+
+
+_SIGNS = ("mark", "number", "sign-added", "sign-removed")
+"""What is no text of a question, and has a style of its own."""
 
 
 class ApprovalDetail(LongText, can_focus=False):
     """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"approval--{kind}"
-        for kind in (*_KINDS, "mark", "number", *_SIGNED, *(f"code-{each}" for each in CODE_KINDS))
+        f"approval--{kind}" for kind in (*_KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_KINDS))
     }
     DEFAULT_CSS = """
     ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
@@ -371,10 +373,8 @@ class ApprovalDetail(LongText, can_focus=False):
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As high as the rows, within the greatest height."""
         # Textual leaves a share of the screen out while it asks for the height of the box around this.
-        most = self.styles.max_height
-        return (
-            self.line_count if most is None else min(self.line_count, int(most.resolve(container, viewport)))
-        )
+        most, rows = self.styles.max_height, self.line_count
+        return rows if most is None else min(rows, int(most.resolve(container, viewport)))
 
     def _strip(self, number: int) -> Strip:
         page = self._lines
@@ -385,19 +385,15 @@ class ApprovalDetail(LongText, can_focus=False):
         shown, first = page.rows[row], start == page.begins[row]
         kind = self.get_component_rich_style(f"approval--{shown.kind}")
         faint = kind + self.get_component_rich_style("approval--number", partial=True)
-        sign = f"{shown.sign} " if first and shown.sign else ""
-        before = str(shown.number) if first and shown.number and page.gutter > 2 else ""
-        signed = f"sign-{shown.kind}"
-        over = (
-            self.get_component_rich_style(f"approval--{signed}", partial=True) if signed in _SIGNED else None
-        )
-        gutter = [
-            Segment(f"{before:>{page.gutter - 3}} " if page.gutter > 2 else "", faint),
-            Segment(f"{sign:<2}", kind + over),
-        ]
+        digits, sign = str(shown.number) if first and shown.number else "", kind
+        if shown.kind in ("added", "removed"):
+            sign += self.get_component_rich_style(f"approval--sign-{shown.kind}", partial=True)
+        gutter = [Segment(f"{digits:>{page.gutter - 3}} ", faint)] if page.gutter > 2 else []
+        if page.gutter:
+            gutter.append(Segment(f"{shown.sign if first else '':<2}", sign))
         width = self.scrollable_content_region.width
         text = self._selectable(list(self._marked(page, row, start, stop, kind)), number)
-        return Strip.join([Strip(gutter if page.gutter else []), text]).extend_cell_length(width, kind)
+        return Strip.join([Strip(gutter), text]).extend_cell_length(width, kind)
 
     def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterable[Segment]:
         """A part of a row: its code in colours, and over them what is no text of the question."""
@@ -411,15 +407,6 @@ class ApprovalDetail(LongText, can_focus=False):
             over = self.get_component_rich_style(f"approval--{name}", partial=True)
             text.stylize(legible(style + over), max(begin, start) - start, max(end, start) - start)
         return text.render(self.app.console)
-
-    def move(self, lines: int, *, pages: bool) -> None:
-        """Scroll.
-
-        Args:
-            lines: How far down; up when negative.
-            pages: Whether to count in what is seen at once.
-        """
-        self.action_scroll_lines(lines * (max(1, self.size.height - 1) if pages else 1))
 
 
 def question_hints(
@@ -447,12 +434,8 @@ def question_hints(
         return (Hint("f12", "answer", 0, "answer"),)
     stop = Hint("esc", "stop", 3, "back")
     if below:
-        return (
-            Hint("y", "read on", 0, "decide('once')"),
-            Hint("n", "no …", 1, "refuse"),
-            Hint("end", "to the end", 2, "ends(1)"),
-            stop,
-        )
+        on, no = Hint("y", "read on", 0, "decide('once')"), Hint("n", "no …", 1, "refuse")
+        return (on, no, Hint("end", "to the end", 2, "ends(1)"), stop)
     exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
     whole = f'always "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
     hints: tuple[Hint, ...] = ()
@@ -720,7 +703,7 @@ class ApprovalBox(AskBox, can_focus=True):
 
         def answer() -> None:
             if key != "origin" and not self._detail.end_seen:
-                self._detail.move(1, pages=True)
+                self._detail.action_scroll_pages(1)
             elif not in_sight(self):
                 return
             elif key == "origin":
@@ -743,7 +726,8 @@ class ApprovalBox(AskBox, can_focus=True):
 
     def action_scroll(self, lines: int, pages: int = 0) -> None:
         """Scroll what would be done, by lines or by as much as is seen of it."""
-        self._detail.move(lines, pages=bool(pages))
+        scroll = self._detail.action_scroll_pages if pages else self._detail.action_scroll_lines
+        scroll(lines)
 
     def action_ends(self, end: int) -> None:
         """Scroll to the first or the last row."""

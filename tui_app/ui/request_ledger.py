@@ -85,21 +85,17 @@ def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns)
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
     """Return the items that contain every word that was typed, in an order."""
-    found, words = list(rows), wanted.casefold().split()
-    if words:
-        found = []
-        for row in rows:
-            pinned = "pinned" if row.pinned else ""
-            said = f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
-            if all(word in said for word in words):
-                found.append(row)
-    match sort:
-        case "tokens":
-            return sorted(found, key=lambda row: -row.tokens)
-        case "age":
-            return found
-        case "kind":
-            return sorted(found, key=lambda row: (KINDS[row.kind], -row.tokens))
+
+    def said(row: LedgerRow) -> str:
+        pinned = "pinned" if row.pinned else ""
+        return f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
+
+    words = wanted.casefold().split()
+    found = [row for row in rows if not words or all(word in said(row) for word in words)]
+    if sort == "age":
+        return found
+    by_kind = sort == "kind"
+    return sorted(found, key=lambda row: (KINDS[row.kind] if by_kind else "", -row.tokens))
 
 
 MOST_READS = 200

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.events import (
@@ -318,7 +318,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
         case TurnRetry():
             nth, reason = f"try {payload.attempt} of {payload.attempts}", one_line(payload.reason, 200)
             status = Status(kind="pausing", started=now, wait_s=payload.wait_s, text=reason, notes=(nth,))
-            return replace(state, unlogged=0, status=_unless_compacting(state, status))
+            return _showing(state, status, unlogged=0)
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
@@ -326,8 +326,7 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
             written = -(-streamed // 4)
             written -= written % 10 if written > _EXACT_TOKENS else 0
             status = Status(kind="answering", started=state.turn_started, tokens=written)
-            status = _unless_compacting(state, status)
-            return replace(state, streamed=streamed, unlogged=unlogged, status=status)
+            return _showing(state, status, streamed=streamed, unlogged=unlogged)
         case AssistantMessage():
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome, broken_by=broken_by):
@@ -344,10 +343,9 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
             # What was said last while a turn failed stays: it may be why. The count of tries does not.
             said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
             other = Status(kind="message", text=said[0]) if said else Status()
-            status = _unless_compacting(state, ends.get(outcome, other))
             # What a sub-agent in the background asks stays.
-            state = replace(state, calls=(), ahead=())
-            return replace(state, turn=False, sending="", unlogged=0, status=status)
+            state = replace(state, calls=(), ahead=(), turn=False, sending="", unlogged=0)
+            return _showing(state, ends.get(outcome, other))
     return state
 
 
@@ -356,10 +354,10 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
     match payload:
         case ToolCall(tool_call_id=id, name=name):
             state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
-            return state if state.waits_for_user else _between(state, _waiting(state))
+            return state if state.waits_for_user else _between(state)
         case ToolResult() if state.turn:
             state = _returned(state, payload)
-            return state if state.waits_for_user else _between(state, _waiting(state))
+            return state if state.waits_for_user else _between(state)
         case QuestionAsked(attended=True):
             return replace(state, asked=payload, status=Status())  # the box says that it waits
         case QuestionClosed(id=id) if state.asked is not None and state.asked.id == id:
@@ -373,14 +371,11 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
             state = replace(state, question=None)
             of_agent = not state.turn and (state.forks or state.agents)
             if payload.decision == "allowed" and not of_agent:
-                return replace(state, status=_unless_compacting(state, runs))
-            return _between(state, _waiting(state))
+                return _showing(state, runs)
+            return _between(state)
         case ToolOutput(tool_call_id=id, text=text):
-            printed = [
-                call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) if call.id == id else call
-                for call in state.calls
-            ]
-            return replace(state, calls=tuple(printed))
+            mine = {call: call._replace(output=(call.output + text)[-_OUTPUT_CHARS:]) for call in state.calls}
+            return replace(state, calls=tuple(mine[call] if call.id == id else call for call in state.calls))
     return state
 
 
@@ -399,11 +394,10 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState:
             return replace(state, tasks=state.tasks - {id})
         case ShellCommand(id=id, text=text):
             status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
-            return replace(state, shell=id, status=_unless_compacting(state, status))
+            return _showing(state, status, shell=id)
         case ShellResult(id=id) if id == state.shell:
             told = Status(kind="message", text=KEPT_FROM_MODEL) if payload.private else Status()
-            status = STOPPED if payload.outcome == "stopped" else told
-            return replace(state, shell="", status=_unless_compacting(state, status))
+            return _showing(state, STOPPED if payload.outcome == "stopped" else told, shell="")
     return state
 
 
@@ -418,11 +412,11 @@ def _returned(state: ChatState, result: ToolResult) -> ChatState:
     return replace(state, calls=calls, planned=planned, todos=todos)
 
 
-def _between(state: ChatState, nothing: Status) -> ChatState:
-    """Name the newest call that still runs; where none does, say something else."""
+def _between(state: ChatState) -> ChatState:
+    """Name the newest call that still runs; where none does, whoever is waited for."""
     newest = state.calls[-1] if state.calls else None
-    status = Status(kind="tool", text=newest.name, started=newest.since) if newest else nothing
-    return replace(state, status=_unless_compacting(state, status))
+    status = Status(kind="tool", text=newest.name, started=newest.since) if newest else _waiting(state)
+    return _showing(state, status)
 
 
 def _waiting(state: ChatState) -> Status:
@@ -431,8 +425,9 @@ def _waiting(state: ChatState) -> Status:
     return busy if state.turn else Status()
 
 
-def _unless_compacting(state: ChatState, status: Status) -> Status:
-    return state.status if state.compacting else status
+def _showing(state: ChatState, status: Status, **changes: Any) -> ChatState:
+    """A status, unless the row has a compaction that the user waits for."""
+    return replace(state, status=state.status if state.compacting else status, **changes)
 
 
 def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState:
@@ -440,14 +435,9 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState:
         case CompactionStart(trigger="background"):
             return replace(_with_leaving(state, payload), background=-1.0)
         case CompactionStart():
-            status = Status(
-                kind="compacting",
-                started=now,
-                trigger=payload.trigger,
-                model=payload.model,
-                size=payload.tokens_before,
-                stays=max(0, payload.tokens_before - payload.tokens_leaving) if payload.tokens_leaving else 0,
-            )
+            status = Status(kind="compacting", started=now, trigger=payload.trigger, model=payload.model)
+            size, leaves = payload.tokens_before, payload.tokens_leaving
+            status = replace(status, size=size, stays=max(0, size - leaves) if leaves else 0)
             return replace(_with_leaving(state, payload), compacting=True, status=status)
         case CompactionAwaited(began_as=trigger, model=model):
             status = Status(kind="compacting", started=now, trigger=trigger, model=model)
@@ -528,7 +518,7 @@ def _goal(state: ChatState, payload: Payload, now: float) -> ChatState:
             return state
     if not (state.turn or state.shell or isinstance(payload, GoalSet)):
         # The check that was asked about runs no longer.
-        state = replace(state, status=_unless_compacting(state, Status()))
+        state = _showing(state, Status())
     return answering(state, payload.headline())
 
 

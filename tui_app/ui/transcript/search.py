@@ -2,9 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_app.records import frozen
@@ -145,18 +144,6 @@ def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
 
 # Hits on painted lines: spans to highlight, and the line to show.
 
-_KEPT = 200
-"""Pieces whose places are cached."""
-
-
-class Span(NamedTuple):
-    """A part of one line that is highlighted, in characters right of the gutter."""
-
-    start: int
-    stop: int
-    here: bool
-    """Whether it is the place that the user has gone to."""
-
 
 class Here(NamedTuple):
     """The place that the user has gone to: the nth one of a piece."""
@@ -176,14 +163,12 @@ class Highlights:
 
     pattern: re.Pattern[str]
     here: Here | None = None
-    _known: OrderedDict[Piece, tuple[Sequence[Line], Places]] = field(default_factory=OrderedDict)
 
-    def spans(self, layout: Layout, spot: Spot) -> Iterator[Span]:
-        """Yield what to highlight on a line that is being painted."""
-        lines = layout.lines(spot.slot, spot.piece)
-        places = self._places(layout.block(spot.slot).pieces[spot.piece], lines)
+    def spans(self, layout: Layout, spot: Spot) -> Iterator[tuple[int, int, bool]]:
+        """Yield what to highlight on a line that is painted: start, stop, and whether the user is there."""
+        places = places_on(layout.lines(spot.slot, spot.piece), self.pattern)
         for start, stop, nth in places[spot.line] if spot.line < len(places) else ():
-            yield Span(start, stop, self.here == (spot.slot, spot.piece, nth))
+            yield start, stop, self.here == (spot.slot, spot.piece, nth)
 
     def go(self, layout: Layout, slot: int, hit: Hit, *, excerpt_at: int | None = None) -> Spot:
         """Go to a hit and return the spot of its line.
@@ -201,23 +186,12 @@ class Highlights:
             if nth < 0:
                 hit = replace(hit, nth=-nth - 1)
                 continue
-            lines = layout.lines(slot, number)
-            places = self._places(piece, lines)
+            places = places_on(layout.lines(slot, number), self.pattern)
             line = next((at for at, found in enumerate(places) if any(n == nth for *_, n in found)), 0)
             self.here = Here(slot, number, nth)
             return Spot(slot, number, line)
         self.here = None
         return Spot(slot, 0, 0)
-
-    def _places(self, piece: Piece, lines: Sequence[Line]) -> Places:
-        known = self._known.get(piece)
-        if known is not None and known[0] is lines:
-            return known[1]
-        places = places_on(lines, self.pattern)
-        self._known[piece] = (lines, places)
-        if len(self._known) > _KEPT:
-            self._known.popitem(last=False)
-        return places
 
 
 def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
