@@ -434,8 +434,8 @@ def question_hints(
         return (Hint("f12", "answer", 0, "answer"),)
     stop = Hint("esc", "stop", 3, "back")
     if below:
-        on, no = Hint("y", "read on", 0, "decide('once')"), Hint("n", "no …", 1, "refuse")
-        return (on, no, Hint("end", "to the end", 2, "ends(1)"), stop)
+        read_on = Hint("y", "read on", 0, "decide('once')")
+        return (read_on, Hint("n", "no …", 1, "refuse"), Hint("end", "to the end", 2, "ends(1)"), stop)
     exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
     whole = f'always "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
     hints: tuple[Hint, ...] = ()

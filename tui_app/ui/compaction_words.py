@@ -299,6 +299,9 @@ def _whole(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+_COUNTED = ("tokens_before", "tokens_after", "tokens_removed", "messages_before", "messages_after")
+
+
 def number_lines(done: CompactionComplete) -> str:
     """Every number of the event, one a line."""
     ranges = ", ".join(
@@ -314,17 +317,10 @@ def number_lines(done: CompactionComplete) -> str:
         ("asked by the model", one_line(done.asked, 200)),
         ("focus", one_line(done.focus, 200)),
         ("instructions", one_line(done.instructions, 400)),
-        ("tokens before", f"{done.tokens_before:,}"),
-        ("tokens after", f"{done.tokens_after:,}"),
-        ("tokens removed", f"{done.tokens_removed:,}"),
-        ("messages before", f"{done.messages_before:,}"),
-        ("messages after", f"{done.messages_after:,}"),
+        *((name.replace("_", " "), f"{getattr(done, name):,}") for name in _COUNTED),
         ("messages removed", f"{done.messages_left or done.messages_removed:,}"),
         ("log numbers", ranges),
-        (
-            "facts kept",
-            f"{percent(done.retention)} by weight" if done.retention is not None else "not measured",
-        ),
+        ("facts kept", "not measured" if done.retention is None else f"{percent(done.retention)} by weight"),
         ("questions", ", ".join(answers_told(done.questions, done.unanswered, done.misread))),
         ("not answered", one_line("; ".join(done.unanswered), 600)),
         ("not by the model", one_line("; ".join(done.misread or ()), 600)),

@@ -129,22 +129,24 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
     left = LEFT if entry.left else ""
     stopped = bool(entry.guard) and entry.kind != "tool"
     title = title.split(" · ")[0] if stopped else title
-    match "error" if stopped else entry.kind:
+    kind = "error" if stopped else entry.kind
+    texts: dict[str, str] = {
+        "checkpoint": f"{glyphs.checkpoint} {title}",
+        "model": f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}",
+        "truncation": f"{glyphs.load_line} {title or 'Request truncated'}",
+        "clear": f"{glyphs.separator} {title or 'conversation cleared'}",
+        "merge": f"{glyphs.merge} {title or 'conversation cleared'}",
+    }
+    if (text := texts.get(kind)) is not None:
+        word = "undone" if entry.state == "undone" and not left else ""
+        right = f"{word} {'' if kind == 'checkpoint' else time}".strip()
+        return Row(text, right, "timeline--detail")
+    match kind:
         case "user":
             word = left or ("not sent" if entry.state == "failed" else "")
-            right = f"{word} {steps or ''}".strip()
-            return Row(f"{glyphs.bullet} {title}", right, "timeline--user")
+            return Row(f"{glyphs.bullet} {title}", f"{word} {steps or ''}".strip(), "timeline--user")
         case "compaction":
             return _compaction_row(entry, title, time, glyphs)
-        case "checkpoint":
-            text, time = f"{glyphs.checkpoint} {title}", ""
-        case "model":
-            text = f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}"
-        case "truncation":
-            text = f"{glyphs.load_line} {title or 'Request truncated'}"
-        case "clear" | "merge" as kind:
-            sign = glyphs.merge if kind == "merge" else glyphs.separator
-            text = f"{sign} {title or 'conversation cleared'}"
         case "error":
             return Row(f"{glyphs.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
         case "assistant":
@@ -153,10 +155,7 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
             command, _, ended = title.rpartition(" · ") if entry.result_seq else (title, "", "")
             word = left or ("" if entry.state == "ok" else ended or entry.state)
             return Row(f"$ {command}", word, "timeline--detail")
-        case _:
-            return _detail_row(entry, _object(title.split(" · ")[0], entry, glyphs), wording)
-    word = "undone" if entry.state == "undone" and not left else ""
-    return Row(text, f"{word} {time}".strip(), "timeline--detail")
+    return _detail_row(entry, _object(title.split(" · ")[0], entry, glyphs), wording)
 
 
 def _object(title: str, entry: Entry, glyphs: Glyphs) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -119,40 +119,35 @@ class ChatHints(HintRow):
         if self.shell and not self.locked and isinstance(focused, PromptEditor):
             self.hints = SHELL_HINTS
             return
-        hints, in_transcript = self._every_hint(focused), _is_in("transcript", focused)
-        if in_transcript and not self.marked:
-            hints = tuple(hint for hint in hints if hint not in ROW_HINTS or hint.label in self.acting)
+        # By their names: the classes of these widgets come behind the first frame.
+        places = {each.id for each in focused.ancestors_with_self} if focused is not None else set()
+        own, hints = footer_hints(self.keymap), tuple[Hint, ...]()
+        if "transcript" in places and self.marked:
+            hints = MARK_HINTS
+        elif "transcript" in places:
+            # The timeline comes next behind the conversation where it is shown.
+            beside = any(each.display for each in self.screen.query("#timeline"))
+            acting = (hint for hint in ROW_HINTS if hint.label in self.acting)
+            hints = (*acting, Hint("tab", "timeline" if beside else "prompt", 0), own[-1])
+        elif "timeline" in places:
+            hints = (*TIMELINE_HINTS, own[-1])
+        elif "questions" in places:
+            # Its own keys stand in it; a sign such as the one for help goes to the prompt.
+            beside_it = (hint for hint in own if hint.text in _BESIDE_QUESTION)
+            hints = (Hint("tab", "prompt", 1), *beside_it)
+        else:
+            hints = (*(TO_MARKS if self.marked else ()), *own)
+        if self.marked:
+            # They are counted everywhere; what is done with them is named where the keys act.
+            hints = (Hint(f"{self.marked:,}", "marked"), *hints)
         if self.planned:
             hints = (accept_hint(self.keymap), *hints)
         if self.locked:
-            rows = in_transcript or _is_in("timeline", focused)
-            way_on = (COPY,) if self.locked == "elsewhere" and not rows else ()
-            hints = (*way_on, *(hint for hint in hints if not hint.changes))
+            way_on = self.locked == "elsewhere" and places.isdisjoint({"transcript", "timeline"})
+            hints = (*((COPY,) if way_on else ()), *(hint for hint in hints if not hint.changes))
         self.hints = hints
 
-    def _every_hint(self, focused: Widget | None) -> tuple[Hint, ...]:
-        """Marked entries are counted everywhere; what is done with them is named where the keys act."""
-        own = footer_hints(self.keymap)
-        count = (Hint(f"{self.marked:,}", "marked"),) if self.marked else ()
-        if _is_in("transcript", focused):
-            # The timeline comes next behind the conversation where it is shown.
-            beside = any(each.display for each in self.screen.query("#timeline"))
-            tab = Hint("tab", "timeline" if beside else "prompt", 0)
-            return (*count, *MARK_HINTS) if self.marked else (*ROW_HINTS, tab, own[-1])
-        if _is_in("timeline", focused):
-            return (*count, *TIMELINE_HINTS, own[-1])
-        if _is_in("questions", focused):
-            # Its own keys stand in it; a sign such as the one for help goes to the prompt.
-            beside_it = (hint for hint in own if hint.text in _BESIDE_QUESTION)
-            return (*count, Hint("tab", "prompt", 1), *beside_it)
-        return (*count, *(TO_MARKS if self.marked else ()), *own)
-
     watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = tell
-
-
-def _is_in(place: Literal["transcript", "timeline", "questions"], focused: Widget | None) -> bool:
-    """Whether the focus is there; by its name, because the widget's class comes behind the first frame."""
-    return focused is not None and any(each.id == place for each in focused.ancestors_with_self)
 
 
 _BESIDE_QUESTION = ("context", "palette")
