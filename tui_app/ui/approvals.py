@@ -397,7 +397,7 @@ class ApprovalDetail(LongText, can_focus=False):
 
     def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterable[Segment]:
         """A part of a row: its code in colours, and over them what is no text of the question."""
-        text = Text(page.text[start:stop], style)
+        text = Text(page.text[start:stop])
         spans = [(begin, end, f"code-{kind}") for begin, end, kind in self._colours.get(row, ())]
         at = bisect_right(page.marks, start) & ~1
         while at < len(page.marks) and page.marks[at] < stop:
@@ -406,7 +406,7 @@ class ApprovalDetail(LongText, can_focus=False):
         for begin, end, name in spans:
             over = self.get_component_rich_style(f"approval--{name}", partial=True)
             text.stylize(legible(style + over), max(begin, start) - start, max(end, start) - start)
-        return text.render(self.app.console)
+        return Segment.apply_style(text.render(self.app.console), style)
 
 
 def question_hints(
