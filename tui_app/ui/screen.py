@@ -16,7 +16,6 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
-from tui_app.modes import next_mode
 from tui_app.ui.chat.pane import (
     HIGH,
     LEAST,
@@ -48,7 +47,6 @@ from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
 if TYPE_CHECKING:
     from textual.worker import Worker
 
-    from tui_app.events import ServerAsked
     from tui_app.ui.approvals import ApprovalBox, AskBox
     from tui_app.ui.chat.session import ChatSession
 
@@ -194,7 +192,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
             await offer_served(self, written)
 
-    async def _answer_server(self, asked: "ServerAsked") -> None:
+    async def _answer_server(self, asked: Any) -> None:
         """Have a question of a server answered; a second one waits for the first one's answer."""
         async with self._questions:
             await answer_server(self, asked)
@@ -295,7 +293,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def action_mode(self) -> None:
         """Go on in the next mode."""
         if self.is_ready:
-            self.session.change_mode(next_mode(self.session.state.mode))
+            self.session.change_to_next_mode()
 
     def action_notices(self) -> None:
         from tui_app.ui.dialogs.details import DetailsScreen

@@ -1,7 +1,7 @@
 """What an empty conversation shows: where it begins, with whom, and three things to try."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from tui_app.ui.text import Glyphs, from_home, one_line, tokens, wrap_spans
 if TYPE_CHECKING:
     from tui_app.conversation.message_actions import Share
     from tui_app.ui.launch import Launch
+    from tui_app.usage import Breakdown
 
 WIDE, HIGH = 100, 26
 """Columns and rows of the screen's middle from which the mark is drawn."""
@@ -134,6 +135,12 @@ class Welcome(Widget):
     def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.glyphs = glyphs
+
+    def measure(self, shares: "Iterable[Share]", parts: "Breakdown") -> None:
+        """Name the sizes of instructions as they are on the gauge's scale."""
+        from tui_app.conversation.message_actions import on_scale
+
+        self.shares = on_scale(shares, parts)
 
     def render(self) -> Content:
         """The mark, whose line runs into one sentence, and under it what there is and what to try."""

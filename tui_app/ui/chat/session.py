@@ -12,7 +12,6 @@ from textual.worker import Worker, get_current_worker
 
 from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.engine import Engine, Inbox
-from tui_app.conversation.message_actions import on_scale
 from tui_app.conversation.work import ChangeMode, Work
 from tui_app.events import (
     GaugeChanged,
@@ -23,7 +22,7 @@ from tui_app.events import (
     SessionRewind,
     UserMessage,
 )
-from tui_app.modes import Mode
+from tui_app.modes import Mode, next_mode
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader, all_rows, heads_after
 from tui_app.session.store import SessionNotFound
@@ -39,21 +38,19 @@ from tui_app.ui.chat.log_reader import (
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import (
-    LOADING,
     ChatState,
     answering,
     bringing,
+    early,
+    keeping,
     moved_on,
     noting,
     saying,
     unread_of,
 )
 from tui_app.ui.chat.unsent import Unsent
-from tui_app.ui.keys import Locked
 from tui_app.ui.launch import Launch, begun_elsewhere, started
-from tui_app.ui.status import Status
 from tui_app.ui.text import PLAIN, UNICODE, Glyphs
-from tui_app.ui.todo import read_todos
 
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
@@ -191,8 +188,7 @@ class ChatSession:
         todos, plan = await asyncio.to_thread(
             lambda: (folder.read_note(folder.todo_file), folder.read_note(folder.plan_file))
         )
-        planned = self.state.mode == "plan" and bool(plan.strip())
-        self.presenter.update(replace(self.state, todos=read_todos(todos), planned=planned))
+        self.presenter.update(keeping(self.state, todos, plan))
 
     async def show_older(self) -> None:
         """Show the rows of a long session that its first paint does without."""
@@ -256,7 +252,7 @@ class ChatSession:
                 self.bodies.shed()
             case GaugeChanged(usage=usage) if not self.presenter.view.entries:
                 shares = await self.ask(lambda opened: opened.extras.shares())
-                self.pane.welcome.shares = on_scale(shares, usage.parts)
+                self.pane.welcome.measure(shares, usage.parts)
             case SessionRewind(to=to, failed=False, again=False):
                 self.pane.prompt.editor.give_back(await self._prompt(to))
             case SessionRestored(cut=cut):
@@ -345,8 +341,8 @@ class ChatSession:
         while text := self.engine.queue.take_last():
             self.pane.prompt.editor.give_back(text)
             self.unsent.given_back(text)
-        locked: Locked = "elsewhere" if self._follower is not None else "unusable"
-        self.presenter.update(replace(self.state, queue=(), locked=locked))
+        elsewhere = self._follower is not None
+        self.presenter.update(replace(self.state, queue=(), locked="elsewhere" if elsewhere else "unusable"))
         self.report(why)
 
     def submit(self, work: Work) -> bool:
@@ -369,6 +365,9 @@ class ChatSession:
             self.engine.call(self.engine.queue.enqueue, ChangeMode(mode))
         else:
             self.engine.call(self.conversation.modes.change, mode)
+
+    def change_to_next_mode(self) -> None:
+        self.change_mode(next_mode(self.state.mode))
 
     @overload
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T: ...
@@ -433,13 +432,8 @@ class ChatSession:
 
     def _show_early(self, change: QueueChanged) -> None:
         """Show what waits for the agent side."""
-        queue, status = change.prompts, self.state.status
-        if len(queue) > len(self.state.queue):
-            status = Status(kind="message", text=LOADING)
-        elif not queue:
-            status = Status()
-        if len(queue) <= len(self.state.queue) or not self.state.turn:
-            self.presenter.update(replace(self.state, queue=queue, status=status))
+        if len(change.prompts) <= len(self.state.queue) or not self.state.turn:
+            self.presenter.update(early(self.state, change.prompts))
 
     async def close(self) -> None:
         await self.engine.stop()

@@ -202,6 +202,20 @@ class ChatState:
         return waited_for or self.background is not None
 
 
+def early(state: ChatState, queue: tuple[str, ...]) -> ChatState:
+    """Show what waits for the agent side, also after some of it was undone or moved."""
+    status = state.status if queue else Status()
+    if len(queue) > len(state.queue):
+        status = Status(kind="message", text=LOADING)
+    return replace(state, queue=queue, status=status)
+
+
+def keeping(state: ChatState, todos: str, plan: str) -> ChatState:
+    """Go on with the texts of the todo list and the plan that a session was left with."""
+    planned = state.mode == "plan" and bool(plan.strip())
+    return replace(state, todos=read_todos(todos), planned=planned)
+
+
 def saying(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row: behind what is under way, or alone."""
     if state.status.busy:

@@ -1,8 +1,10 @@
 """The search row: words to find in the conversation, progress, and steps from hit to hit."""
 
 import asyncio
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from textual import on, work
 from textual.containers import Horizontal
@@ -11,19 +13,28 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
+from tui_app.session.user_view import Entry
 from tui_app.ui.keys import place_bindings
 from tui_app.ui.text import clean
+from tui_app.ui.transcript.pieces import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets import TellsFailures, WrittenLine
-
-if TYPE_CHECKING:
-    from tui_app.ui.row_bodies import LateBodies
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""
 _ROOMY = 100
 """Columns from which the keys are named."""
+
+
+class Searchable(Protocol):
+    """Where words are searched for, without holding up the screen."""
+
+    async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]: ...
+
+    async def ready(self, entry: Entry) -> None: ...
+
+    async def excerpt(self, entry: Entry, hit: Hit) -> Excerpt | None: ...
 
 
 @frozen
@@ -87,7 +98,7 @@ class FindRow(TellsFailures, Horizontal):
 
         arrived: bool
 
-    def __init__(self, transcript: Transcript, source: "LateBodies", *, id: str | None = None) -> None:
+    def __init__(self, transcript: Transcript, source: Searchable, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._transcript, self._source = transcript, source
         self._progress = Progress()
