@@ -689,17 +689,15 @@ class ApprovalBox(AskBox, can_focus=True):
         asked = self.question
         if action not in ("decide", "refuse") or asked is None:
             return super().check_action(action, parameters)
-        offers: dict[object, object] = {
-            "always": asked.pattern, "edit": asked.pattern, "origin": asked.origin_seq,
-            "wider": asked.prefix and self._wide_shown,
-        }  # fmt: skip
+        offers = {"origin": asked.origin_seq, "wider": asked.prefix and self._wide_shown}
         writes = self._early or self.lone.waits or self.has_class("-typing")
-        return not writes and all(offers.get(each, True) for each in parameters)
+        return not writes and all(offers.get(str(each), True) for each in parameters)
 
     def action_decide(self, key: str) -> None:
         """Do what a letter means once nothing follows it; before all of the question was seen, read on."""
         asked = self.question
-        assert asked is not None
+        if asked is None or (key in ("always", "edit") and not asked.pattern):
+            return
 
         def answer() -> None:
             if key != "origin" and not self._detail.end_seen:
