@@ -25,8 +25,8 @@ from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
 from tui_app.ui.dialogs.details import DetailsScreen, unchanged_text
 from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
 from tui_app.ui.dialogs.sent import reader_of
-from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.keys import keys_of
+from tui_app.ui.load import Load
 from tui_app.ui.reports import read_audit, read_sub_agent, said_at, sub_agent_text
 from tui_app.ui.transcript.transcript import Transcript, why_not_undone
 
@@ -200,18 +200,21 @@ RESTS_S = 0.15
 def follow_rows(screen: "Chat") -> None:
     """Look again whenever another row, or the conversation, may make other keys act."""
     pane = screen.pane
-    hints, gauge = pane.query_one(ChatHints), pane.query_one(ContextGauge)
+    hints = pane.hints
 
     def look() -> None:
         if screen.focused is pane.transcript:
             # What makes a coroutine: the next key may cancel a worker before it has begun.
             screen.work(partial(_look, screen, hints), group="row keys")
 
+    def measured(before: Load, now: Load) -> None:
+        if now.usage != before.usage:
+            look()
+
     screen.watch(pane.transcript, "cursor", look, init=False)
     screen.watch(screen, "focused", look, init=False)
     screen.watch(hints, "locked", look, init=False)
-    for changes in ("usage", "compacting"):
-        screen.watch(gauge, changes, look, init=False)
+    screen.watch(pane.gauge, "load", measured, init=False)
 
 
 async def _look(screen: "Chat", hints: ChatHints) -> None:
