@@ -88,7 +88,7 @@ MOST_CODE = {
     "memory": 779,
     "session": 8_724,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_284,  # own tools can be switched off
-    "ui": 16_964,  # a session that another window has just imported is opened
+    "ui": 16_966,  # a session that another window has just imported is opened
     "web": 357,
     "the ground floor": 3_247,  # places that programs obey, hosts of rules, steps that errors offer
     "wires": 1_987,  # a refusal that names nothing is believed the second time
