@@ -95,6 +95,20 @@ async def test_a_second_compaction_is_refused_while_one_runs() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
+@pytest.mark.parametrize(("trigger", "outcome"), [("manual", "failed"), ("overflow", "success")])
+async def test_notes_that_were_refused_are_kept_with_how_it_ended(trigger: Trigger, outcome: str) -> None:
+    vague = "\n".join(f"- Part {part} is nearly done." for part in "abcde")
+    at = bench(writer=Writer(lambda _task: vague))
+    at.compactor.host = PlainHost((at.writer,), ExtractiveSummariser(lambda text: len(text) // 4))
+    at.compactor.start(trigger)
+    complete = await at.compactor.finish()
+    assert complete is not None
+    assert (complete.outcome, complete.refused_notes) == (outcome, vague)
+    assert complete.reason == "only 0 of 5 lines have a source"
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
 async def test_nothing_to_compact_says_so() -> None:
     at = bench(turns=0)
     with pytest.raises(CompactionRefused, match="fewer than two messages"):

@@ -178,8 +178,10 @@ async def test_notes_without_sources_are_asked_for_once_more_and_then_refused() 
     assert wishes[0] == ""
     assert "- It is nearly done." in wishes[1]
     wishes.clear()
-    assert await writing().write([Better(good, learns=False)]) == "only 0 of 5 lines have a source"
+    made = writing()
+    assert await made.write([Better(good, learns=False)]) == "only 0 of 5 lines have a source"
     assert len(wishes) == 2, "once"
+    assert made.ledger.refused == "\n".join(["- It is nearly done."] * 5)
 
 
 @pytest.mark.asyncio

@@ -312,6 +312,8 @@ class CompactionComplete(Weighed):
     """Log number of the message a user wanted replaced last; 0 where they named none."""
     instructions: str = ""
     """What the user's settings and hooks asked of the summary."""
+    refused_notes: str = ""
+    """What a model wrote and was refused, as too few of its lines could be traced; empty where none was."""
     title: str = ""
     summary: str = ""
     edited: bool = False

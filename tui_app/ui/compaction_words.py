@@ -290,8 +290,12 @@ def summary_text(done: CompactionComplete) -> str:
     if done.summary:
         return done.summary
     reason = _whole(done.reason)
-    none = "No summary was written."
-    return f"{none}\n\n{reason}" if len(reason) > REASON_CELLS // 2 else none
+    why = f"\n\n{reason}" if len(reason) > REASON_CELLS // 2 else ""
+    return f"No summary was written.{why}{_refused(done)}"
+
+
+def _refused(done: CompactionComplete) -> str:
+    return f"\n\nRefused notes:\n\n{done.refused_notes}" if done.refused_notes else ""
 
 
 def _whole(text: str) -> str:
@@ -330,7 +334,8 @@ def number_lines(done: CompactionComplete) -> str:
         ("checkpoint", one_line(done.checkpoint_path, 400)),
         ("full history", one_line(done.history_path, 400)),
     ]
-    return "\n".join(f"{name:<18}{value}" for name, value in known if value)
+    rows = "\n".join(f"{name:<18}{value}" for name, value in known if value)
+    return f"{rows}{_refused(done) if done.summary else ''}"
 
 
 ONE_LINE = 100

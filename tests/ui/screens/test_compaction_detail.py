@@ -27,6 +27,7 @@ from tui_app.ui.compaction_words import (
     number_lines,
     ranked,
     sizes,
+    summary_text,
     unmarked,
     where,
 )
@@ -644,6 +645,16 @@ def test_numbers_are_complete() -> None:
         "$0.004",
     ):
         assert wanted in text
+
+
+def test_notes_that_were_refused_can_be_read() -> None:
+    notes = "- It is nearly done."
+    stood_in = replace(DONE, refused_notes=notes)
+    assert number_lines(stood_in).endswith(f"\n\nRefused notes:\n\n{notes}")
+    assert notes not in summary_text(stood_in), "what replaced the messages is another text"
+    failed = replace(stood_in, outcome="failed", summary="", reason="only 0 of 5 lines have a source")
+    assert summary_text(failed) == f"No summary was written.\n\nRefused notes:\n\n{notes}"
+    assert notes not in number_lines(failed), "it is told once"
 
 
 def test_what_left_has_the_size_that_the_model_had() -> None:

@@ -90,6 +90,7 @@ class Job:
             output_tokens=spent.output_tokens,
             cost_usd=0.0 if free and not self.ledger.requests else spent.cost_usd,
             request_id=self.ledger.request_id,
+            refused_notes=self.ledger.refused,
         )
 
     def abort(self) -> None:

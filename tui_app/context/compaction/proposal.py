@@ -370,6 +370,7 @@ class ProposalWriter:
                 summary = await self._summarise(writer, bound.lacking)
                 bound = await self._bind(summary.text)
             if bound.refusal:
+                self.ledger.refused = self.ledger.refused or summary.text
                 raise SummaryFailed(bound.refusal)
             if self.verify:
                 bound = await self.verified(bound, writer)

@@ -130,6 +130,8 @@ class Ledger:
     """How often a model was asked."""
     request_id: str = ""
     """The provider's own id of the newest answer."""
+    refused: str = ""
+    """The first notes that were paid for and cannot be used."""
     _paid: Spent = field(default_factory=Spent)
     _model: Model | None = None
     """Whoever is asked just now."""
