@@ -2,7 +2,7 @@
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import groupby, takewhile
 from typing import Literal, TypeVar
 
@@ -204,40 +204,22 @@ def pairs(messages: Sequence[ModelMessage]) -> Iterator[Pair]:
     it is a duplicate and belongs to nothing. Any other result belongs to the oldest call of its id that is
     still open: ids may be used again later.
     """
-    state = _Open()
+    newest, called = -1, frozenset[str]()
+    # The calls without a result so far; those of the newest response are the last of their id.
+    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
     for index, message in enumerate(messages):
         if isinstance(message, ModelResponse):
-            state.called(index, calls_of(message))
+            newest, called = index, frozenset(calls_of(message))
+            for id in called:
+                waiting[id].append(index)
             continue
         for part in message.parts:
-            call_id = answer_id(part)
-            if call_id is not None and (call := state.take(call_id)) is not None:
-                yield Pair(call, index, call_id, part)
-
-
-@dataclass(slots=True)
-class _Open:
-    """Calls without a result so far."""
-
-    fresh: dict[str, int] = field(default_factory=dict)
-    """Calls of the newest answer."""
-    done: set[str] = field(default_factory=set)
-    """Ids of the newest answer that have their result."""
-    older: defaultdict[str, deque[int]] = field(default_factory=lambda: defaultdict(deque))
-
-    def called(self, index: int, call_ids: Sequence[str]) -> None:
-        for call_id, waiting in self.fresh.items():
-            self.older[call_id].append(waiting)
-        self.fresh = dict.fromkeys(call_ids, index)
-        self.done = set()
-
-    def take(self, call_id: str) -> int | None:
-        if call_id in self.fresh:
-            self.done.add(call_id)
-            return self.fresh.pop(call_id)
-        if call_id in self.done or not self.older[call_id]:
-            return None
-        return self.older[call_id].popleft()
+            if (call_id := answer_id(part)) is None or not (calls := waiting[call_id]):
+                continue
+            if call_id not in called:
+                yield Pair(calls.popleft(), index, call_id, part)
+            elif calls[-1] == newest:
+                yield Pair(calls.pop(), index, call_id, part)
 
 
 def last_messages(items: Sequence[Item], count: int) -> int:

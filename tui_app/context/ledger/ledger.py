@@ -11,6 +11,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import wraps
 from typing import Any, TypeVar
 
 from pydantic_ai.messages import (
@@ -68,6 +69,7 @@ from tui_app.records import frozen
 from tui_app.text import words
 from tui_app.tool_specs import RUN_COMMAND
 
+_Ledger = TypeVar("_Ledger", bound="Ledger")
 _T = TypeVar("_T")
 
 # Entries: what the messages are folded into.
@@ -131,6 +133,8 @@ _CREATED = re.compile(r"(?i)\b(?:created|new file)\b")
 """How the tools that write files say that there was none before."""
 _NOT_RUN = frozenset({"", "refused", "barred", "running"})
 _TASK_ID = re.compile(r"#?(\d{1,6})\b")
+_BOXES: dict[str, TaskState] = {"x": "done", "X": "done", "~": "in progress", "-": "dropped"}
+"""States by the marks of a checklist that was said."""
 
 
 @frozen
@@ -206,6 +210,19 @@ class Decision:
     key: int
 
 
+def _derived(work_out: Callable[[_Ledger], _T]) -> Callable[[_Ledger], _T]:
+    """A method that works something out of the entries once, until there are others."""
+
+    @wraps(work_out)
+    def known(self: _Ledger) -> _T:
+        if work_out not in self.derived:
+            self.derived[work_out] = work_out(self)
+        found: _T = self.derived[work_out]
+        return found
+
+    return known
+
+
 @dataclass
 class Ledger:
     """What happened, in entries; see the module."""
@@ -213,12 +230,11 @@ class Ledger:
     entries: list[Entry] = field(default_factory=list)
     _keys: list[int] = field(default_factory=list)
     """Log numbers of the messages that are folded in, in order."""
-    _starts: list[int] = field(default_factory=list)
-    """Where in the entries each message begins."""
     _open: dict[str, deque[Call]] = field(default_factory=lambda: defaultdict(deque))
     _known: dict[int, tuple[Entry, ...]] = field(default_factory=dict)
     """Entries of messages that were read before, also of those that are not in the view now."""
-    _derived: dict[str, Any] = field(default_factory=dict)
+    derived: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
+    """What was worked out of the entries, by the method."""
 
     @classmethod
     def from_items(cls, items: Sequence[Item]) -> "Ledger":
@@ -298,7 +314,6 @@ class Ledger:
 
     def _fold(self, key: int, entries: tuple[Entry, ...]) -> None:
         self._keys.append(key)
-        self._starts.append(len(self.entries))
         self._known[key] = entries
         for entry in entries:
             self.entries.append(entry)
@@ -306,15 +321,13 @@ class Ledger:
                 _wait_for(entry, self._open)
             elif isinstance(entry, Answer) and (waiting := self._open.get(entry.id)):
                 waiting.popleft()
-        self._derived.clear()
+        self.derived.clear()
 
     def _back_to(self, count: int) -> None:
-        keys, known = self._keys[:count], self._known
-        self.entries, self._keys, self._starts = [], [], []
-        self._open = defaultdict(deque)
-        self._derived.clear()
+        keys = self._keys[:count]
+        self.entries, self._keys, self._open = [], [], defaultdict(deque)
         for key in keys:
-            self._fold(key, known[key])
+            self._fold(key, self._known[key])
 
     # Reading messages.
 
@@ -380,11 +393,9 @@ class Ledger:
 
     # What is asked of it.
 
+    @_derived
     def actions(self) -> Sequence[Action]:
         """Every operation, in order of the answers; calls without an answer have an empty outcome."""
-        return self._once("actions", self._actions)
-
-    def _actions(self) -> list[Action]:
         found: list[Action] = []
         abandoned: list[Call] = []
         waiting: dict[str, deque[Call]] = defaultdict(deque)
@@ -407,20 +418,16 @@ class Ledger:
                 ]
         return sorted(found, key=lambda action: action.key)
 
+    @_derived
     def prompts(self) -> Sequence[Prompt]:
         """What the user typed, oldest first; slash commands alone are left out."""
-        return self._once(
-            "prompts",
-            lambda: [
-                one
-                for one in self.entries
-                if isinstance(one, Prompt) and (one.reply or not is_bare_command(one.text))
-            ],
-        )
+        typed = (one for one in self.entries if isinstance(one, Prompt))
+        return [one for one in typed if one.reply or not is_bare_command(one.text)]
 
+    @_derived
     def words(self) -> Sequence[Words]:
         """What the assistant said, oldest first."""
-        return self._once("words", lambda: [one for one in self.entries if isinstance(one, Words)])
+        return [one for one in self.entries if isinstance(one, Words)]
 
     @property
     def not_understood(self) -> int:
@@ -435,9 +442,10 @@ class Ledger:
                 found.setdefault(entry.tool, []).append(entry.key)
         return found
 
+    @_derived
     def files(self) -> dict[str, FileTrail]:
         """What was done to each file, by path, in order of first touch."""
-        return self._once("files", lambda: file_trails(self._deeds()))
+        return file_trails(self._deeds())
 
     def _deeds(self) -> Iterator[FileDeed]:
         for action in self.actions():
@@ -461,21 +469,19 @@ class Ledger:
 
     def folder(self, command: Command) -> str:
         """Where a command is run, seen from the usual place."""
-        usual = self._once("folder", self._usual_folder)
-        if not usual:
+        if not (usual := self._usual_folder()):
             return command.folder
         return "" if command.folder == usual else command.folder.removeprefix(f"{usual.rstrip('/')}/")
 
+    @_derived
     def _usual_folder(self) -> str:
         """Where the first command is run, in a program whose calls all say where; else empty."""
         done = [each.operation.folder for each in self.actions() if isinstance(each.operation, Command)]
         return done[0] if done and all(done) else ""
 
+    @_derived
     def runs(self) -> dict[str, Run]:
         """Every command that was run, by its producer, in order of the newest run; looks too."""
-        return self._once("runs", self._runs)
-
-    def _runs(self) -> dict[str, Run]:
         runs: dict[str, Run] = {}
         started: dict[str, Command] = {}
         folders: dict[str, str] = {}
@@ -501,12 +507,10 @@ class Ledger:
                         runs[other] = replace(run, solved_by=action.key)
         return runs
 
+    @_derived
     def test_commands(self) -> Collection[str]:
         """Commands whose output has told of tests, by their producers."""
-        return self._once(
-            "tests",
-            lambda: {name for name, run in self.runs().items() if any(map(_tells_tests, run.actions))},
-        )
+        return {name for name, run in self.runs().items() if any(map(_tells_tests, run.actions))}
 
     def tested(self, commands: Collection[str]) -> int:
         """Number of the newest run of tests; 0 for none.
@@ -555,11 +559,9 @@ class Ledger:
             or (isinstance(action.operation, FileUse) and action.operation.verb != "read")
         ]
 
+    @_derived
     def tasks(self) -> Sequence[Task]:
         """The tasks of whichever program's tool, as they are now; else the newest checklist that was said."""
-        return self._once("tasks", self._tasks)
-
-    def _tasks(self) -> list[Task]:
         tasks: dict[str, Task] = {}
         for action in self.actions():
             update = action.operation
@@ -575,16 +577,9 @@ class Ledger:
                     tasks[id] = _task(each, action.key, None, id)
                 elif each.id in tasks:
                     tasks[each.id] = replace(tasks[each.id], state=each.state, key=action.key)
-        if not tasks:
-            for words in reversed(self.words()):
-                if boxes := CHECKBOX.findall(words.text):
-                    states: dict[str, TaskState] = {
-                        "x": "done",
-                        "X": "done",
-                        "~": "in progress",
-                        "-": "dropped",
-                    }
-                    return [Task(text, states.get(mark, "open"), words.key) for mark, text in boxes]
+        for said in () if tasks else reversed(self.words()):
+            if boxes := CHECKBOX.findall(said.text):
+                return [Task(text, _BOXES.get(mark, "open"), said.key) for mark, text in boxes]
         return list(tasks.values())
 
     def live(self) -> Sequence[LiveCommand]:
@@ -630,12 +625,6 @@ class Ledger:
     def last_key(self) -> int:
         """Number of its newest message; 0 for none."""
         return self._keys[-1] if self._keys else 0
-
-    def _once(self, name: str, make: Callable[[], _T]) -> _T:
-        if name not in self._derived:
-            self._derived[name] = make()
-        found: _T = self._derived[name]
-        return found
 
 
 def _tells_tests(action: Action) -> bool:

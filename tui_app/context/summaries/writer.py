@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -270,26 +270,6 @@ class Notes:
     """Messages at the beginning that no model has read."""
 
 
-@frozen
-class Part:
-    """A portion of the transcript, and the notes' place behind it."""
-
-    text: str
-    block: int
-    offset: int
-
-
-@frozen
-class Agenda:
-    """What is left to read."""
-
-    notes: Notes
-    """Where it begins."""
-    parts: Sequence[Part]
-    limit: int
-    """Characters of a tool result that are shown."""
-
-
 @dataclass(slots=True)
 class Material:
     """A history as a model reads it; texts are made once for each length of tool results."""
@@ -329,16 +309,15 @@ class Material:
             return False
         return notes.mark == self.mark(notes.block, notes.offset, notes.limit)
 
-    def behind(self, agenda: Agenda, part: Part, text: str) -> Notes:
-        """The notes once a part has been read into them."""
-        block, offset, limit = part.block, part.offset, agenda.limit
-        mark, parts = self.mark(block, offset, limit), agenda.notes.parts + 1
-        return Notes(agenda.notes.about, text, block, offset, limit, mark, parts, agenda.notes.condensed)
+    def place(self, notes: Notes, block: int, offset: int, limit: int, **known: Any) -> Notes:
+        """Notes that stand for all up to a place."""
+        mark = self.mark(block, offset, limit)
+        return replace(notes, block=block, offset=offset, limit=limit, mark=mark, **known)
 
 
 def agenda(
     material: Material, notes: Notes, about: tuple[str, ...], budget: int, count: Callable[[str], int]
-) -> Agenda:
+) -> tuple[Notes, list[tuple[str, Notes]]]:
     """Portion out what is left to read, at most :data:`MOST_PARTS` parts.
 
     Args:
@@ -347,30 +326,31 @@ def agenda(
         about: What was noted before this history, and the focus.
         budget: Tokens of one part.
         count: Counts the tokens of a text.
+
+    Returns:
+        The notes that it begins with, and each part of the transcript with the place behind it.
     """
     if not material.goes_on(notes, about):
-        notes = Notes(about, about[0], mark=material.mark(0, 0, RESULT_LIMIT))
+        notes = material.place(Notes(about, about[0]), 0, 0, RESULT_LIMIT)
     for limit in _RESULT_LIMITS:
-        parts = list(_parts(material, notes, limit, budget, count))
+        ahead = material.blocks(limit)[notes.block :]
+        if notes.offset:
+            ahead[0] = material.blocks(notes.limit)[notes.block][notes.offset :]
+        # A place within the block that was begun counts from its own beginning.
+        parts = [
+            (text, notes.block + block, offset + (notes.offset if offset and not block else 0))
+            for text, block, offset in split_blocks(ahead, budget, count)
+        ]
         if len(parts) <= MOST_PARTS:
-            return Agenda(notes, parts, limit)
-    last = parts[-MOST_PARTS - 1]
-    skipped = min(len(material.items), last.block + bool(last.offset))
-    mark = material.mark(last.block, last.offset, limit)
-    begun = Notes(about, notes.text, last.block, last.offset, limit, mark, notes.parts, skipped)
-    return Agenda(begun, parts[-MOST_PARTS:], limit)
-
-
-def _parts(
-    material: Material, notes: Notes, limit: int, budget: int, count: Callable[[str], int]
-) -> Iterator[Part]:
-    """The transcript behind some notes, in portions of at most so many tokens."""
-    ahead = material.blocks(limit)[notes.block :]
-    if notes.offset:
-        ahead[0] = material.blocks(notes.limit)[notes.block][notes.offset :]
-    for text, block, offset in split_blocks(ahead, budget, count):
-        started = notes.offset if offset and not block else 0
-        yield Part(text, notes.block + block, started + offset)
+            break
+    else:
+        _, block, offset = parts[-MOST_PARTS - 1]
+        skipped = min(len(material.items), block + bool(offset))
+        notes, parts = material.place(notes, block, offset, limit, condensed=skipped), parts[-MOST_PARTS:]
+    return notes, [
+        (text, material.place(notes, block, offset, limit, parts=notes.parts + number))
+        for number, (text, block, offset) in enumerate(parts, 1)
+    ]
 
 
 _SHRINK_TRIES = 4
@@ -590,17 +570,14 @@ class ModelSummariser:
         beside = told + self._notes_room(task) + self._answer(task) + self._thinking() + _FRAMING
         room = self.input_budget() - beside
         budget, about = max(_MINIMUM_PART, room // shrink), task.about
-        to_read = await asyncio.to_thread(agenda, material, self._notes, about, budget, self.count)
+        self._notes, parts = await asyncio.to_thread(agenda, material, self._notes, about, budget, self.count)
         if not material.items:
             raise SummaryFailed("there is nothing to summarise")
-        number, parts = to_read.notes.parts, to_read.notes.parts + len(to_read.parts)
-        self._notes = to_read.notes
-        for part in to_read.parts:
-            number += 1
-            report = partial(progress, number, parts)
+        for stretch, read in parts:
+            report = partial(progress, read.parts, parts[-1][1].parts)
             prompt = summary_prompt(
                 fitted(self._notes.text, self._notes_room(task), self.count),
-                part.text,
+                stretch,
                 focus=task.focus,
                 instructions=task.instructions,
                 budget_tokens=task.budget_tokens,
@@ -611,7 +588,7 @@ class ModelSummariser:
             answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
             text = await request.ask(prompt, max_tokens=answer + self._thinking(), heard=report)
             refuse_wordy(self.count(text), self._answer(task) * _WORDY)
-            self._notes = material.behind(replace(to_read, notes=self._notes), part, text)
+            self._notes = replace(read, text=text)
         notes, self._notes = self._notes, Notes()
         said = CONDENSED.format(count=notes.condensed)
         return f"{notes.text}\n\n{said}" if notes.condensed else notes.text
