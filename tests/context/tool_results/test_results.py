@@ -35,10 +35,7 @@ from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.results import (
     byte_count,
     count_lines,
-    cut_bytes,
-    cut_chars,
-    cut_lines,
-    everything,
+    head_and_tail,
     result_text,
     shorten,
     turn_start,
@@ -117,15 +114,16 @@ def test_counting_lines(text: str, lines: int) -> None:
     assert count_lines(text) == lines
 
 
+PLENTY = {"lines": 1_000, "chars": 1_000, "size": 1_000}
+
+
 @given(TEXTS, st.integers(1, 12), st.booleans())
 def test_whole_lines_stay(text: str, limit: int, both: bool) -> None:
-    kept = cut_lines(text, limit, both=both)
-    head, tail = kept.pieces(text)
-    assert kept.is_whole(text) == (count_lines(text) <= limit)
-    if kept.is_whole(text):
-        assert (head, tail) == (text, "")
+    head, tail = head_and_tail(text, **PLENTY | {"lines": limit}, both=both)
+    if count_lines(text) <= limit:
+        assert head + tail == text
         return
-    lines = text.splitlines(keepends=True) if "\r" not in text else []
+    lines = text.splitlines(keepends=True)
     back = limit // 2 if both else 0
     assert head == "".join(lines[: limit - back])
     assert tail == "".join(lines[len(lines) - back :])
@@ -133,8 +131,7 @@ def test_whole_lines_stay(text: str, limit: int, both: bool) -> None:
 
 @given(TEXTS, st.integers(0, 80), st.booleans())
 def test_characters(text: str, limit: int, both: bool) -> None:
-    kept = cut_chars(text, everything(text, both=both), limit)
-    head, tail = kept.pieces(text)
+    head, tail = head_and_tail(text, **PLENTY | {"chars": limit}, both=both)
     assert len(head) + len(tail) == min(limit, len(text))
     assert text.startswith(head)
     assert text.endswith(tail)
@@ -143,8 +140,7 @@ def test_characters(text: str, limit: int, both: bool) -> None:
 
 @given(TEXTS, st.integers(0, 200), st.booleans())
 def test_bytes(text: str, limit: int, both: bool) -> None:
-    kept = cut_bytes(text, everything(text, both=both), limit)
-    head, tail = kept.pieces(text)
+    head, tail = head_and_tail(text, **PLENTY | {"size": limit}, both=both)
     size = byte_count(head) + byte_count(tail)
     assert size <= limit
     assert text.startswith(head)
@@ -152,16 +148,16 @@ def test_bytes(text: str, limit: int, both: bool) -> None:
     if byte_count(text) > limit:
         assert size > limit - 8, "less than two characters of four bytes are given away"
     else:
-        assert (head, tail) == (text, "")
+        assert head + tail == text
 
 
 @given(TEXTS, st.integers(1, 12), st.integers(0, 40), st.integers(0, 80), st.booleans())
-def test_one_after_the_other(text: str, lines: int, chars: int, size: int, both: bool) -> None:
-    kept = cut_bytes(text, cut_chars(text, cut_lines(text, lines, both=both), chars), size)
-    head, tail = kept.pieces(text)
+def test_all_limits_together(text: str, lines: int, chars: int, size: int, both: bool) -> None:
+    head, tail = head_and_tail(text, lines=lines, chars=chars, size=size, both=both)
     assert count_lines(head) + count_lines(tail) <= lines + 1
     assert len(head) + len(tail) <= chars
     assert byte_count(head) + byte_count(tail) <= size
+    assert len(head) + len(tail) <= len(text)
 
 
 @given(st.text("ab\n", max_size=400), st.integers(0, 300))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.context.tool_results.results import Kept, byte_count, cut_bytes
+from tui_app.context.tool_results.results import byte_count, first_bytes
 from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
 
@@ -71,7 +71,7 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
         fits = line
         if size > room:
             fits = line[: room - len(prefix)]
-            fits = fits[: cut_bytes(fits, Kept(len(fits), 0), room - len(prefix)).head]
+            fits = first_bytes(fits, room - len(prefix))
         rows.append(f"{prefix}{fits}")
         room, last = room - size, number
         if len(fits) < len(line):

@@ -8,16 +8,13 @@ from string import Formatter
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Trim
 from tui_app.context.tool_results.results import (
-    Kept,
     ResultForm,
     ResultPart,
     SpillNames,
     byte_count,
     count_lines,
-    cut_bytes,
-    cut_chars,
-    cut_lines,
     file_text,
+    head_and_tail,
     length_of,
     paired,
     reads_on,
@@ -89,11 +86,15 @@ def _cut(text: str, limits: NormaliseLimits, key: int | None) -> str | None:
     if _is_within(text, limits):
         return None
     both = limits.mode == "head_tail"
-    frame = _framed(text, Kept(0, 0), key, both=both)
-    kept = cut_lines(text, max(1, limits.lines - (2 if both else 1)), both=both)
-    kept = cut_chars(text, kept, _room(limits.chars, len(frame)))
-    kept = cut_bytes(text, kept, _room(limits.bytes, byte_count(frame)))
-    return _framed(text, kept, key, both=both)
+    frame = _framed(text, "", "", key, both=both)
+    head, tail = head_and_tail(
+        text,
+        lines=max(1, limits.lines - (2 if both else 1)),
+        chars=_room(limits.chars, len(frame)),
+        size=_room(limits.bytes, byte_count(frame)),
+        both=both,
+    )
+    return _framed(text, head, tail, key, both=both)
 
 
 def _room(limit: int, frame: int) -> int:
@@ -101,9 +102,8 @@ def _room(limit: int, frame: int) -> int:
     return max(limit - frame - _SLACK, limit // 2)
 
 
-def _framed(text: str, kept: Kept, key: int | None, *, both: bool) -> str:
+def _framed(text: str, head: str, tail: str, key: int | None, *, both: bool) -> str:
     """What is kept, with a mark where the rest was and a notice at the end, which tells how to read that."""
-    head, tail = kept.pieces(text)
     lines, chars, size = count_lines(text), len(text), byte_count(text)
     # A line that is cut in the middle is in both pieces.
     kept_lines = min(lines, count_lines(head) + count_lines(tail))

@@ -203,29 +203,6 @@ def _holds_files(content: Any) -> bool:
 # Cutting text to a size: from the end, or from the middle so that head and tail stay.
 
 
-@frozen
-class Kept:
-    """How many characters of a text stay at its start and at its end; both may reach over the whole text."""
-
-    head: int
-    tail: int
-
-    def is_whole(self, text: str) -> bool:
-        """Whether nothing is cut."""
-        return self.head + self.tail >= len(text)
-
-    def pieces(self, text: str) -> tuple[str, str]:
-        """What stays at the start and at the end."""
-        if self.is_whole(text):
-            return text, ""
-        return text[: self.head], text[len(text) - self.tail :]
-
-
-def everything(text: str, *, both: bool) -> Kept:
-    """Nothing cut yet; with ``both`` it will be cut in the middle."""
-    return Kept(len(text), len(text) if both else 0)
-
-
 def count_lines(text: str) -> int:
     """Lines of a text; a line break at the end opens no further line."""
     return text.count("\n") + (0 if not text or text.endswith("\n") else 1)
@@ -236,36 +213,36 @@ def byte_count(text: str) -> int:
     return len(text) if text.isascii() else len(_encoded(text))
 
 
-def cut_lines(text: str, limit: int, *, both: bool) -> Kept:
-    """Keep at most ``limit`` lines."""
-    if count_lines(text) < limit:
-        return everything(text, both=both)
-    tail = limit // 2 if both else 0
-    return Kept(_first_lines(text, limit - tail), _last_lines(text, tail))
+def head_and_tail(text: str, *, lines: int, chars: int, size: int, both: bool) -> tuple[str, str]:
+    """What stays of a text at its start and at its end, within so many lines, characters and bytes.
+
+    With ``both`` each has half, and what the one does not need of it the other gets; else the start has all.
+    """
+    if not both:
+        return _head(text, lines, chars, size), ""
+    last = lines // 2
+    head = _head(text, lines - last, chars - chars // 2, size - size // 2)
+    # From behind; a line break at the end opens no further line.
+    turned = text[len(head) :][::-1]
+    tail = _head(turned, last + text.endswith("\n"), chars - len(head), size - byte_count(head))
+    tail = tail[::-1].removeprefix("\n")
+    rest = text[: len(text) - len(tail)]
+    return _head(rest, lines - last, chars - len(tail), size - byte_count(tail)), tail
 
 
-def cut_chars(text: str, kept: Kept, limit: int) -> Kept:
-    """Keep at most ``limit`` characters of what is kept so far."""
-    if min(kept.head + kept.tail, len(text)) <= limit:
-        return kept
-    return Kept(*_shares(kept.head, kept.tail, limit))
+def _head(text: str, lines: int, chars: int, size: int) -> str:
+    text = text[:chars]
+    parts = text.split("\n", lines)
+    return first_bytes(text[: len(text) - len(parts[-1])] if len(parts) > lines else text, size)
 
 
-def cut_bytes(text: str, kept: Kept, limit: int) -> Kept:
-    """Keep at most ``limit`` bytes of UTF-8 of what is kept so far; no character is cut in two."""
-    if text.isascii():
-        return cut_chars(text, kept, limit)
-    head = _encoded(text[: kept.head])
-    tail = _encoded(text[len(text) - kept.tail :]) if kept.tail else b""
-    size = byte_count(text) if kept.is_whole(text) else len(head) + len(tail)
-    if size <= limit:
-        return kept
-    first, last = _shares(len(head), len(tail), limit)
-    while first and first < len(head) and _continues(head[first]):
-        first -= 1
-    while last and _continues(tail[len(tail) - last]):
-        last -= 1
-    return Kept(_char_count(head[:first]), _char_count(tail[len(tail) - last :]))
+def first_bytes(text: str, limit: int) -> str:
+    """The beginning of a text that has at most so many bytes in UTF-8; no character is cut in two."""
+    text = text[: max(0, limit)]
+    while text and (over := byte_count(text) - limit) > 0:
+        # A character has four at most.
+        text = text[: -max(1, over // 4)]
+    return text
 
 
 def shorten(text: str, limit: int) -> str:
@@ -280,35 +257,8 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[: room - tail]}{mark}{text[len(text) - tail :]}"
 
 
-def _shares(head: int, tail: int, limit: int) -> tuple[int, int]:
-    """Divide ``limit`` evenly between head and tail; what one does not need the other gets."""
-    first = min(head, max(limit - limit // 2, limit - tail)) if tail else min(head, limit)
-    return first, min(tail, limit - first)
-
-
-def _first_lines(text: str, count: int) -> int:
-    lines = text.split("\n", count)
-    return len(text) - len(lines[-1]) if len(lines) > count else len(text)
-
-
-def _last_lines(text: str, count: int) -> int:
-    lines = text.removesuffix("\n").rsplit("\n", count)
-    if not count:
-        return 0
-    return len(text) - len(lines[0]) - 1 if len(lines) > count else len(text)
-
-
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _continues(byte: int) -> bool:
-    """Whether a byte is inside of a character."""
-    return byte & 0xC0 == 0x80
-
-
-def _char_count(piece: bytes) -> int:
-    return len(piece.decode("utf-8", "surrogatepass"))
 
 
 # Files that hold what a stage takes out of the conversation: their names and checksums.
