@@ -1,18 +1,18 @@
 """The size of a model's context window, and what was learnt about it."""
 
-import json
 import logging
-import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from tui_app.context.counting.tally import LARGEST_SHARE, SMALLEST_SHARE
+from tui_app.files import write_bytes_atomic
 from tui_app.records import frozen
 from tui_app.usage import ContextWindow, Growth, Kinds
 
@@ -90,11 +90,10 @@ _GROWN = 0.5
 """Share of what a request has grown by that a lower report has to show, where nothing was dropped."""
 _COUNTED_MIN = 50
 _DIGITS = 4
-_SIZES = ("limit", "reserve", "refuted")
-_SUM_MAX = 1e18
-"""No sum of growth is larger: a file that says so is damaged."""
-_LIMIT_MAX = 1_000_000_000
-"""No model has a larger window, in tokens: a file that says so is damaged."""
+# A file that says anything beyond these is damaged.
+_Factor = Annotated[float, msgspec.Meta(ge=_FACTOR_MIN, le=_FACTOR_MAX)]
+_Tokens = Annotated[int, msgspec.Meta(gt=0, le=1_000_000_000)]
+_Sum = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
 
 
 _KEPT = 0.98
@@ -126,10 +125,10 @@ class Grown(NamedTuple):
     single factor holds for a mixture, and a rewrite takes more of one kind than of another.
     """
 
-    times: float = 0.0
-    squares: tuple[float, ...] = (0.0,) * 10
+    times: Annotated[float, msgspec.Meta(ge=0, le=1e18)] = 0.0
+    squares: Annotated[tuple[_Sum, ...], msgspec.Meta(min_length=10, max_length=10)] = (0.0,) * 10
     """Of text, results, calls and thoughts: each with itself and those behind it."""
-    told: tuple[float, ...] = (0.0,) * 4
+    told: Annotated[tuple[_Sum, ...], msgspec.Meta(min_length=4, max_length=4)] = (0.0,) * 4
     """Each with what was reported."""
 
     def and_then(self, change: Kinds, told: int) -> "Grown":
@@ -199,15 +198,15 @@ def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
 class Lesson:
     """What is known of one model."""
 
-    factor: float | None = None
+    factor: _Factor | None = None
     grown: Grown | None = None
-    limit: int | None = None
+    limit: _Tokens | None = None
     """Context window in tokens that an error of this model has named."""
-    reserve: int | None = None
+    reserve: _Tokens | None = None
     """Tokens that an error has said are kept for the answer."""
-    refuted: int | None = None
+    refuted: _Tokens | None = None
     """The user's setting that ``limit`` was named against, which was larger."""
-    form: Mapping[str, Any] = field(default_factory=dict)
+    form: dict[str, bool | int | list[str]] = field(default_factory=dict)
     """Adjustments learned from refusals, by the names of ``WireForm``."""
 
 
@@ -342,64 +341,28 @@ def _clamp(factor: float) -> float:
     return min(_FACTOR_MAX, max(_FACTOR_MIN, factor))
 
 
+class _File(msgspec.Struct):
+    """What is kept; a lesson is read by itself, so that a damaged one costs no other."""
+
+    models: dict[str, msgspec.Raw]
+    version: int = 1
+
+
 def _read(path: Path | None) -> dict[str, Lesson]:
     if path is None:
         return {}
     try:
-        data = json.loads(path.read_text("utf-8"))
+        kept = msgspec.json.decode(path.read_bytes(), type=_File).models
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         _log.warning("Starting without what was learnt earlier: %s: %s", path, error)
         return {}
-    models = data.get("models") if isinstance(data, dict) else None
-    if not isinstance(models, dict):
-        return {}
     lessons: dict[str, Lesson] = {}
-    for name, entry in models.items():
-        if isinstance(entry, dict):
-            factor = _number(entry.get("factor"))
-            sizes = {key: _number(entry.get(key)) for key in _SIZES}
-            lessons[name] = Lesson(
-                # Clamped first: a whole number in the file may be too large for a float.
-                factor=float(_clamp(factor)) if factor is not None else None,
-                grown=_grown(entry.get("grown")),
-                form=_form(entry.get("form")),
-                **{key: size for key, size in sizes.items() if isinstance(size, int) and size <= _LIMIT_MAX},
-            )
+    for name, lesson in kept.items():
+        with suppress(ValueError, RecursionError):
+            lessons[name] = msgspec.json.decode(lesson, type=Lesson)
     return lessons
-
-
-def _grown(value: object) -> Grown | None:
-    try:
-        times, squares, told = value if isinstance(value, list) else (None, (), ())
-        sums = [float(each) for each in (times, *squares, *told)]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    whole = len(squares) == len(Grown().squares) and len(told) == len(Grown().told)
-    # What squares add up to is never less than nothing.
-    if (
-        not whole
-        or not all(abs(each) <= _SUM_MAX for each in sums)
-        or min(sums[0], sums[1], sums[5], sums[8], sums[10]) < 0
-    ):
-        return None
-    return Grown(sums[0], tuple(sums[1:11]), tuple(sums[11:]))
-
-
-def _form(value: object) -> Mapping[str, Any]:
-    fields = value.items() if isinstance(value, dict) else ()
-    return {
-        name: wanted
-        for name, wanted in fields
-        if isinstance(wanted, int)
-        or (isinstance(wanted, list) and all(isinstance(each, str) for each in wanted))
-    }
-
-
-def _number(value: object) -> int | float | None:
-    """A number above zero as it stands in the file, where JSON's true and false are none."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
 def _write(path: Path, lessons: dict[str, Lesson]) -> None:
@@ -408,24 +371,8 @@ def _write(path: Path, lessons: dict[str, Lesson]) -> None:
     Raises:
         OSError: if the folder or the file cannot be written; the old file then still stands.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    models = {
-        name: {"factor": lesson.factor}
-        | {key: size for key in _SIZES if (size := getattr(lesson, key)) or key == "limit"}
-        | ({"grown": lesson.grown} if lesson.grown else {})
-        | ({"form": lesson.form} if lesson.form else {})
-        for name, lesson in sorted(lessons.items())
-    }
-    # A temporary file is made with mode 0600 and keeps it when it takes the place of the old one.
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"version": 1, "models": models}, file, indent=1)
-        Path(temporary).replace(path)
-    except OSError:
-        with suppress(OSError):
-            Path(temporary).unlink()
-        raise
+    models = {name: msgspec.Raw(msgspec.json.encode(lesson)) for name, lesson in sorted(lessons.items())}
+    write_bytes_atomic(path, msgspec.json.format(msgspec.json.encode(_File(models)), indent=1))
 
 
 # Resolving the context window of a model.
