@@ -19,7 +19,6 @@ _T = TypeVar("_T")
 class _Fields(NamedTuple):
     """What the shared methods know of a class."""
 
-    names: tuple[str, ...]
     given: dict[str, None]
     """Names of the values that may be given, in their order."""
     places: tuple[str, ...]
@@ -53,7 +52,6 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
     compared = [each.name for each in every if each.compare]
     factories = {each.name: each.default_factory for each in given if each.default_factory is not MISSING}
     declared._fields_ = _Fields(
-        names=tuple(each.name for each in every),
         given=dict.fromkeys(each.name for each in given),
         places=tuple(each.name for each in given if not each.kw_only),
         defaults={each.name: each.default for each in given if each.default is not MISSING},
@@ -94,7 +92,7 @@ _MADE = _Made.MADE
 
 
 def _init(self: Any, *values: Any, **named: Any) -> None:
-    _, known, places, defaults, factories, _, _ = self._fields_
+    known, places, defaults, factories, _, _ = self._fields_
     given = {**defaults, **named}
     if values:
         given.update(zip(places, values, strict=False))
@@ -103,29 +101,12 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
             given[name] = factory()
     twice = named and not named.keys().isdisjoint(places[: len(values)])
     if twice or given.keys() != known.keys() or len(values) > len(places):
-        _refuse(self, values, named)
+        # It says what is missing, twice there, or of no field.
+        self.__signature__.bind(*values, **named)
     for name, value in given.items():
         _set(self, name, value)
     if hasattr(self, "__post_init__"):
         self.__post_init__()
-
-
-def _refuse(self: Any, values: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Say what does not fit.
-
-    Raises:
-        TypeError: for values that are missing, twice there, or of no field.
-    """
-    _, known, places, defaults, factories, _, _ = self._fields_
-    given, kind = {*places[: len(values)]}, type(self).__name__
-    if len(values) > len(places):
-        raise TypeError(f"{kind} takes {len(places)} values by place, not {len(values)}")
-    if twice := [name for name in named if name in given]:
-        raise TypeError(f"{kind} is given {', '.join(twice)} twice")
-    if unknown := [name for name in named if name not in known]:
-        raise TypeError(f"{kind} has no {', '.join(unknown)}")
-    if missing := [name for name in known if not {name} & {*given, *named, *defaults, *factories}]:
-        raise TypeError(f"{kind} needs {', '.join(missing)}")
 
 
 def _eq(self: Any, other: Any) -> Any:
@@ -152,12 +133,8 @@ def _delattr(_self: object, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _getstate(self: Any) -> list[Any]:
-    return [getattr(self, name) for name in self._fields_.names]
-
-
-def _setstate(self: Any, state: list[Any]) -> None:
-    for name, value in zip(self._fields_.names, state, strict=True):
+def _setstate(self: Any, state: tuple[None, dict[str, Any]]) -> None:
+    for name, value in state[1].items():
         _set(self, name, value)
 
 
@@ -187,6 +164,5 @@ _METHODS: dict[str, object] = {
     "__repr__": _repr,
     "__setattr__": _setattr,
     "__delattr__": _delattr,
-    "__getstate__": _getstate,
     "__setstate__": _setstate,
 }
