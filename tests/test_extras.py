@@ -9,44 +9,55 @@ import tomllib
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 import tui_app
+from tui_app import extras
 from tui_app.extras import Extra, install_command
 
 _ROOT = Path(tui_app.__file__).parent.parent
 
 
-def test_a_checkout_installs_itself_with_the_python_that_runs_it(tmp_path: Path) -> None:
-    root = tmp_path / "a check out"
-    root.mkdir()
-    (root / "pyproject.toml").write_text('[project]\nname = "plimsoll-tui"\n')
-    command = install_command("serve", root=root, python="/some where/python", has_pip=True)
-    assert shlex.split(command) == ["/some where/python", "-m", "pip", "install", "-e", f"{root}[serve]"]
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package in an environment with pip."""
+    monkeypatch.setattr(extras, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", "/some where/python")
+    monkeypatch.setattr(extras, "find_spec", lambda _name: object())
+    return tmp_path
 
 
-def test_elsewhere_the_package_goes_by_its_name(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
-    command = install_command("mcp", root=tmp_path, python="/env/bin/python", has_pip=True)
-    assert shlex.split(command) == ["/env/bin/python", "-m", "pip", "install", "plimsoll-tui[mcp]"]
+def test_a_checkout_installs_itself_with_the_python_that_runs_it(place: Path) -> None:
+    (place / "pyproject.toml").write_text('[project]\nname = "plimsoll-tui"\n')
+    command = install_command("serve")
+    assert shlex.split(command) == ["/some where/python", "-m", "pip", "install", "-e", f"{place}[serve]"]
 
 
-def test_an_environment_of_uv_has_no_pip() -> None:
-    command = install_command("mcp", root=Path("/nowhere"), python="/tools/bin/python", has_pip=False)
-    expected = ["uv", "pip", "install", "--python", "/tools/bin/python", "plimsoll-tui[mcp]"]
-    assert shlex.split(command) == expected
+def test_elsewhere_the_package_goes_by_its_name(place: Path) -> None:
+    (place / "pyproject.toml").write_text('[project]\nname = "another"\n')
+    command = install_command("mcp")
+    assert shlex.split(command) == ["/some where/python", "-m", "pip", "install", "plimsoll-tui[mcp]"]
 
 
-def test_an_environment_of_pipx_is_added_to_by_pipx(tmp_path: Path) -> None:
-    (tmp_path / "pipx_metadata.json").write_text("{}")
-    command = install_command("acp", root=Path("/nowhere"), prefix=str(tmp_path))
-    assert shlex.split(command) == ["pipx", "inject", "plimsoll-tui", "plimsoll-tui[acp]"]
+@pytest.mark.usefixtures("place")
+def test_an_environment_of_uv_has_no_pip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda _name: None)
+    expected = ["uv", "pip", "install", "--python", "/some where/python", "plimsoll-tui[mcp]"]
+    assert shlex.split(install_command("mcp")) == expected
+
+
+def test_an_environment_of_pipx_is_added_to_by_pipx(place: Path) -> None:
+    (place / "pipx_metadata.json").write_text("{}")
+    assert shlex.split(install_command("acp")) == ["pipx", "inject", "plimsoll-tui", "plimsoll-tui[acp]"]
 
 
 def test_every_extra_exists_and_the_readme_names_it() -> None:
     declared = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    extras = set(get_args(Extra))
-    assert extras == set(declared) - {"test", "dev"}
+    known = set(get_args(Extra))
+    assert known == set(declared) - {"test", "dev"}
     readme = (_ROOT / "README.md").read_text()
-    assert extras <= set(re.findall(r"^\| `(\w+)` \|", readme, re.M))
+    assert known <= set(re.findall(r"^\| `(\w+)` \|", readme, re.M))
 
 
 def test_no_hint_is_worded_elsewhere() -> None:

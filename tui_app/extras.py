@@ -8,17 +8,11 @@ from typing import Literal
 
 Extra = Literal["serve", "mcp", "acp", "local", "otel", "postgres", "lsp"]
 DISTRIBUTION = "plimsoll-tui"
-_ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder that the package is in."""
 
 
-def install_command(
-    extra: Extra,
-    *,
-    root: Path = _ROOT,
-    python: str = sys.executable,
-    prefix: str = sys.prefix,
-    has_pip: bool | None = None,
-) -> str:
+def install_command(extra: Extra) -> str:
     """The command that installs an extra where this program runs.
 
     Plain ``pip`` may be that of another Python, so the interpreter is named. Environments that uv has made
@@ -27,16 +21,12 @@ def install_command(
 
     Args:
         extra: As ``pyproject.toml`` names it.
-        root: The folder that the package is in.
-        python: The interpreter that runs the program.
-        prefix: The environment that it is in.
-        has_pip: Whether that interpreter finds pip; None looks.
     """
-    target = f"-e '{root}[{extra}]'" if is_checkout(root) else f"'{DISTRIBUTION}[{extra}]'"
-    if (Path(prefix) / "pipx_metadata.json").exists():
+    target = f"-e '{ROOT}[{extra}]'" if is_checkout(ROOT) else f"'{DISTRIBUTION}[{extra}]'"
+    if (Path(sys.prefix) / "pipx_metadata.json").exists():
         return f"pipx inject {DISTRIBUTION} {target}"
-    interpreter = shlex.quote(python or "python3")
-    if find_spec("pip") is not None if has_pip is None else has_pip:
+    interpreter = shlex.quote(sys.executable or "python3")
+    if find_spec("pip") is not None:
         return f"{interpreter} -m pip install {target}"
     return f"uv pip install --python {interpreter} {target}"
 

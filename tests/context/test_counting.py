@@ -132,19 +132,6 @@ def test_a_reused_identity_is_not_mistaken(counter) -> None:
         del message
 
 
-def test_factor_scales_and_may_change_without_counting_again(words) -> None:
-    counter = TokenCounter(words, factor=2.0)
-    message = ModelRequest(parts=[UserPromptPart("one two three")])
-    assert counter.message(message).user == 2 * (3 + FRAME)
-    assert counter.text("one two") == 4
-    assert counter.instructions("one two") == 2 * (2 + FRAME)
-    asked = len(words.asked)
-    counter.factor = 1.5
-    assert counter.message(message).user == round(1.5 * (3 + FRAME))
-    assert len(words.asked) == asked
-    assert counter.unscaled(30) == 20
-
-
 def test_tools_count_their_schemas_once(counter, words) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string", "description": "where it is"}}}
     small = ToolDefinition(name="ls")
@@ -527,14 +514,14 @@ def test_pictures_keep_the_figure_of_their_vendor(growth: Growth | None) -> None
 
 
 def test_the_text_of_a_file_is_text(words: WordCounter) -> None:
-    counter = TokenCounter(words, 2.0)
+    counter = TokenCounter(words)
     file = file_content("a.txt", "one two three")
     prompt = [file, BinaryContent(b"\x89PNG", media_type="image/png")]
     counted = counter.message(ModelRequest(parts=[UserPromptPart(prompt)]))
-    assert counted.attachments == 2 * words.count(file.content) + IMAGE_TOKENS
+    assert counted.attachments == words.count(file.content) + IMAGE_TOKENS
     assert counted.pictured == IMAGE_TOKENS
     assert counter.part(UserPromptPart(prompt), "user") == counted.attachments
-    assert counted.user == 2 * MESSAGE_OVERHEAD
+    assert counted.user == MESSAGE_OVERHEAD
 
 
 def test_the_report_of_another_model_does_not_count() -> None:
@@ -764,14 +751,11 @@ def test_messages_are_counted_as_they_are_sent(
         assert count.count(items) == len(to_messages(items))
 
 
-def test_another_scale_counts_everything_again() -> None:
+def test_with_the_tokenizer_everything_is_counted_again() -> None:
     counter = plain_counter()
     count = RunningCount(counter)
     history = long_conversation(10)
     plain = count.kinds(history).tokens
-    counter.factor = 2.0
-    assert count.kinds(history).tokens == 2 * plain
-    counter.factor = 1.0
     counter._text.load()
     assert count.kinds(history).tokens != plain
 

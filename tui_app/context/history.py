@@ -55,20 +55,20 @@ class RunningCount:
     _messages: Sequence[ModelMessage] = ()
     _ends: list[Kinds] = field(default_factory=list)
     """Tokens up to the end of each message."""
-    _scale: tuple[bool, float] = (False, 1.0)
+    _loaded: bool = False
 
     def kinds(self, messages: Sequence[ModelMessage]) -> Kinds:
-        """Tokens of the messages, by the counter's factor.
+        """Tokens of the messages.
 
         Args:
             messages: A list that nobody changes afterwards.
         """
-        scale = (self.counter.loaded, self.counter.factor)
-        same = same_objects(self._messages, messages) if scale == self._scale else 0
+        loaded = self.counter.loaded
+        same = same_objects(self._messages, messages) if loaded == self._loaded else 0
         before = self._ends[same - 1] if same else Kinds()
         sizes = (self.counter.message(message).kinds for message in messages[same:])
         self._ends[same:] = list(accumulate(sizes, Kinds.plus, initial=before))[1:]
-        self._messages, self._scale = messages, scale
+        self._messages, self._loaded = messages, loaded
         return self._ends[-1] if self._ends else Kinds()
 
 

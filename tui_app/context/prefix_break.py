@@ -62,7 +62,7 @@ class SourceWatch:
             size = self.counter.tools(own) if own else sum(map(self.counter.instructions, texts))
             digest = blake2b("\0".join(texts).encode("utf-8", "replace"), digest_size=_HASH_BYTES).hexdigest()
             whole = f"{name} of {by}" if by else name
-            yield SentPart(name=whole, tokens=self.counter.unscaled(size), hash=digest, count=len(texts))
+            yield SentPart(name=whole, tokens=size, hash=digest, count=len(texts))
 
 
 def server_of(tool: ToolDefinition) -> str:

@@ -328,8 +328,8 @@ class RequestOverhead:
         return [("surroundings", "\n".join(lines[:-2])), ("clock", "\n".join(lines[-2:]))]
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
-        memory = counter.unscaled(counter.instructions(self.project()))
-        memory += counter.unscaled(counter.instructions(self.servers()))
+        memory = counter.instructions(self.project())
+        memory += counter.instructions(self.servers())
         system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 

@@ -207,28 +207,24 @@ class _Counted:
 
     message: "weakref.ref[ModelMessage]"
     parts: int
-    plain: Breakdown
-    factor: float
-    scaled: Breakdown
+    tokens: Breakdown
 
 
 class TokenCounter:
     """Counts messages, instructions and tool definitions, and remembers what it has counted.
 
     Messages are never changed once they stand in a view, so one is known again by its identity. Counts are
-    those of the text counter times a factor learnt for the model's own tokenizer; they are done again when
-    the text counter gets its tokenizer. For one thread at a time.
+    those of the text counter, without any factor of a model; they are done again when it gets its tokenizer.
+    For one thread at a time.
     """
 
-    def __init__(self, text: TextCounter, factor: float = 1.0, model: str = "") -> None:
+    def __init__(self, text: TextCounter, model: str = "") -> None:
         """Count with a text counter.
 
         Args:
             text: Counts plain text, loaded or not.
-            factor: Tokens the model's provider reports per token counted with factor 1.
             model: Name of the model, as far as it is known yet.
         """
-        self.factor = factor
         self._form: Callable[[object], object] | None = None
         self._model = model
         self._text = text
@@ -248,12 +244,8 @@ class TokenCounter:
         return self._text.exact
 
     def text(self, text: str) -> int:
-        """Tokens of plain text, by the model's factor; not remembered."""
-        return round(self._text.count(text) * self.factor)
-
-    def unscaled(self, tokens: int) -> int:
-        """Take the factor out of a count of this object; factors are learnt from that."""
-        return round(tokens / self.factor)
+        """Tokens of plain text; not remembered."""
+        return self._text.count(text)
 
     def message(self, message: ModelMessage) -> Breakdown:
         """Tokens of one message by category, its framing included.
@@ -265,9 +257,7 @@ class TokenCounter:
         counted = self._messages.get(id(message))
         if counted is None or counted.message() is not message or counted.parts != len(message.parts):
             counted = self._count(message)
-        if counted.factor != self.factor:
-            counted.factor, counted.scaled = self.factor, counted.plain.scaled(self.factor)
-        return counted.scaled
+        return counted.tokens
 
     def part(self, part: object, unknown: str) -> int:
         """Tokens of one part of a message, without the framing of the message.
@@ -277,18 +267,16 @@ class TokenCounter:
             unknown: Category for a kind of part that is not known.
         """
         self._refresh()
-        costs = self._costs(part, unknown)
-        return round(sum(cost if name == _PICTURED else cost * self.factor for name, cost in costs))
+        return sum(cost for _, cost in self._costs(part, unknown))
 
     def instructions(self, text: str) -> int:
         """Tokens of the instructions sent with every request; 0 for none."""
-        return round((self._remembered(text) + MESSAGE_OVERHEAD) * self.factor) if text else 0
+        return self._remembered(text) + MESSAGE_OVERHEAD if text else 0
 
     def tools(self, definitions: Sequence[ToolDefinition]) -> int:
         """Tokens of tool definitions: names, descriptions and schemas. Those to be searched for take none."""
         sent = (tool for tool in definitions if not tool.defer_loading)
-        plain = sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in sent)
-        return round(plain * self.factor)
+        return sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in sent)
 
     def count_as(self, form: Callable[[object], object] | None, model: str = "") -> bool:
         """Count parts that hold more than text in the form in which a model gets them, and as it counts them.
@@ -319,12 +307,8 @@ class TokenCounter:
         self._texts.clear()
 
     def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
-        """Tokens of instructions and tools, without any factor.
-
-        A history scales them by the factor of the model it is told with them.
-        """
-        system, defined = self.instructions(instructions), self.tools(tools)
-        return Breakdown(system=self.unscaled(system), tools=self.unscaled(defined))
+        """Tokens of instructions and tools; a history scales them by the factor of its model."""
+        return Breakdown(system=self.instructions(instructions), tools=self.tools(tools))
 
     def _count(self, message: ModelMessage) -> _Counted:
         key = id(message)
@@ -341,12 +325,11 @@ class TokenCounter:
                 tokens["attachments"] += cost if category == _PICTURED else 0
         own = (getattr(part, "tool_call_id", "") for part in message.parts)
         ids = [each for each in own if isinstance(each, str)]
-        plain = Breakdown(**tokens, around=around(tokens["thinking"], ids))
+        whole = Breakdown(**tokens, around=around(tokens["thinking"], ids))
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
-        counted = _Counted(reference, len(message.parts), plain, self.factor, plain.scaled(self.factor))
-        messages[key] = counted
+        messages[key] = counted = _Counted(reference, len(message.parts), whole)
         return counted
 
     def _costs(self, part: object, unknown: str) -> Costs:

@@ -262,14 +262,14 @@ class Pipeline:
             by_source.setdefault(f"server {server}" if server else "own tools", []).append(tool)
 
         def size(tools: Sequence[ToolDefinition]) -> int:
-            return round(self.counter.unscaled(self.counter.tools(tools)) * factor)
+            return round(self.counter.tools(tools) * factor)
 
         def largest(tools: Sequence[ToolDefinition]) -> str:
             first = sorted(tools, key=lambda tool: -size([tool]))[:_NAMED]
             return f"{len(tools)} tools, largest {', '.join(tool.name for tool in first)}"
 
         sizes = {f"{source} ({largest(each)})": size(each) for source, each in by_source.items()}
-        sizes["instructions"] = round(self.counter.unscaled(self.counter.instructions(instructions)) * factor)
+        sizes["instructions"] = round(self.counter.instructions(instructions) * factor)
         named = ", ".join(f"{name} {size:,}" for name, size in sorted(sizes.items(), key=lambda one: -one[1]))
         return f"tools and instructions take {spent:,} of {window.stated:,} tokens: {named}"
 

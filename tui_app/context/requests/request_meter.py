@@ -341,8 +341,7 @@ class RequestMeter:
         kept = self._prefix.next(*head, messages)
         parts, broken = self._front.next(request, head[1])
         carried, growth = self.carried(request), self.limits.learnt.growth(self.limits.model_key(model))
-        counted = self._running.kinds(messages)
-        self._messages = Kinds(*map(self.counter.unscaled, counted))._replace(around=counted.around)
+        self._messages = self._running.kinds(messages)
         before, self.counted = self.counted, self._messages.tokens + carried.total
         self.cache.asked(kept, self.counted, model.model_name)
         self.cache.chosen = hour
@@ -350,7 +349,7 @@ class RequestMeter:
         last = len(messages) - next(answers, len(messages))
         since = sum(self.counter.message(message).total for message in messages[last:])
         changed = 0 if kept is None else self.counted - round(kept * before)
-        self._new = max(changed, self.counter.unscaled(since))
+        self._new = max(changed, since)
         self.plain = not any(self.counter.message(message).pictured for message in messages)
         return UsageInfo(
             usage=usage.to_json(),
