@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import tokens
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.compaction.guards import Breaker, refuse_gain, refuse_result
-from tui_app.context.compaction.plan import Plan, Refusal, irreducible_floor, plan_compaction, split_span
+from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction, split_span
 from tui_app.context.compaction.replacement import NOTES, Passage, summary_message
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.context.view import Item, choose_boundary, latest_prompt_index, safe_cuts, split_at, units
@@ -46,9 +46,7 @@ def usage_of(history: list[ModelMessage], limit: int, fixed: int = 0, unmeasured
     )
 
 
-def planned(
-    history: list[ModelMessage], usage: ContextUsage, trigger: Trigger = "background"
-) -> Plan | Refusal:
+def planned(history: list[ModelMessage], usage: ContextUsage, trigger: Trigger = "background") -> Plan | str:
     return plan_compaction(as_items(history), usage, tokens, PLIMSOLL, trigger=trigger)
 
 
@@ -87,16 +85,16 @@ def test_what_the_provider_counts_beyond_us_is_planned_for() -> None:
 def test_a_view_of_one_message_is_refused() -> None:
     history = long_conversation(1)[:1]
     refusal = planned(history, usage_of(history, 16_000), "manual")
-    assert refusal == Refusal("Nothing to compact yet: there are fewer than two messages.")
+    assert refusal == "Nothing to compact yet: there are fewer than two messages."
 
 
 def test_a_floor_above_the_window_is_refused_with_the_sizes() -> None:
     giant = ModelRequest(parts=[UserPromptPart("word " * 2_000)])
     history = [*long_conversation(3), giant]
     refusal = planned(history, usage_of(history, 2_000), "overflow")
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith("Compaction cannot help: what must stay is 2.5k")
-    assert "the window holds 2.0k with 256 tokens kept for the answer" in refusal.reason
+    assert isinstance(refusal, str)
+    assert refusal.startswith("Compaction cannot help: what must stay is 2.5k")
+    assert "the window holds 2.0k with 256 tokens kept for the answer" in refusal
 
 
 def test_a_person_may_compact_a_small_view() -> None:
@@ -134,14 +132,14 @@ def test_where_the_newest_fill_the_view_a_part_can_be_named() -> None:
     turn = [ModelRequest(parts=[UserPromptPart("go")]), ModelResponse(parts=[TextPart("done")])]
     history = [notes, *turn, *turn]
     refusal = planned(history, usage_of(history, 128_000), "manual")
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith("Nothing to compact: the last 4 messages are kept as they are")
-    assert refusal.reason.endswith(" /compact --up-to #3 replaces more.")
+    assert isinstance(refusal, str)
+    assert refusal.startswith("Nothing to compact: the last 4 messages are kept as they are")
+    assert refusal.endswith(" /compact --up-to #3 replaces more.")
     usage = usage_of(history, 128_000)
     split = plan_compaction(as_items(history), usage, tokens, PLIMSOLL, trigger="manual", span=Span(last=3))
     assert isinstance(split, Plan)
-    assert planned(history, usage_of(history, 128_000), "overflow") == Refusal(
-        refusal.reason.removesuffix(" /compact --up-to #3 replaces more.")
+    assert planned(history, usage_of(history, 128_000), "overflow") == (
+        refusal.removesuffix(" /compact --up-to #3 replaces more.")
     )
 
 
@@ -319,7 +317,7 @@ ITEMS = as_items(HISTORY)
 
 def span_planned(
     span: Span, pinned: frozenset[int] = frozenset(), items: list[Item] | None = None
-) -> Plan | Refusal:
+) -> Plan | str:
     usage = usage_of(HISTORY, 100_000)
     return plan_compaction(
         items or ITEMS, usage, tokens, PLIMSOLL, trigger="manual", pinned=pinned, span=span
@@ -377,8 +375,8 @@ def test_an_earlier_summary_in_front_stays_and_one_inside_is_replaced() -> None:
 )
 def test_it_is_refused_with_a_reason(span: Span, said: str) -> None:
     refusal = span_planned(span)
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith(said)
+    assert isinstance(refusal, str)
+    assert refusal.startswith(said)
 
 
 def test_a_part_that_is_too_small_to_matter_is_refused_before_a_model_is_asked() -> None:
@@ -386,8 +384,8 @@ def test_a_part_that_is_too_small_to_matter_is_refused_before_a_model_is_asked()
     refusal = plan_compaction(
         as_items(history), usage_of(history, 100_000), tokens, PLIMSOLL, trigger="manual", span=Span(last=2)
     )
-    assert isinstance(refusal, Refusal)
-    assert refusal.reason.startswith("Too little to gain: what would leave up to #2 is")
+    assert isinstance(refusal, str)
+    assert refusal.startswith("Too little to gain: what would leave up to #2 is")
 
 
 def test_up_to_the_very_last_the_latest_prompt_stays() -> None:

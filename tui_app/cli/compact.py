@@ -222,7 +222,6 @@ async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
         CommandFailed: if there is nothing to compact.
     """
     from tui_app.agent.models import UnknownModel
-    from tui_app.context.compaction.plan import Refusal
     from tui_app.conversation.inspection import inspect_session
 
     try:
@@ -234,8 +233,8 @@ async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
         plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
     finally:
         inspection.close()
-    if isinstance(plan, Refusal):
-        raise CommandFailed(plan.reason)
+    if isinstance(plan, str):
+        raise CommandFailed(plan)
     session = {"session": inspection.history.session, "dry_run": True}
     planned = {**session, **plan_json(plan), "policy": policy.name, "model": inspection.history.model}
     left = len(plan.split.old)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tui_app.agent.catalog import ModelShelf, listed_window
 from tui_app.agent.models import ModelNotReady
-from tui_app.context.compaction.plan import Plan, Refusal, plan_of
+from tui_app.context.compaction.plan import Plan, plan_of
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.policy import Policy
 from tui_app.context.windows import resolve_window
@@ -40,7 +40,7 @@ class Inspection:
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
 
-    def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | Refusal:
+    def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | str:
         """What a compaction asked for by a script would set out to do."""
         extras = self.extras
         return plan_of(self.history, policy, "headless", focus, span, extras.additions(), read=extras.file)

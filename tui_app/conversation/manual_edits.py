@@ -9,7 +9,7 @@ from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.policy import Archive, Offload
 from tui_app.context.tool_results.archive import archive_by_hand
 from tui_app.context.tool_results.offload import offload_by_hand
-from tui_app.context.tool_results.results import NO_GAIN, HandStage, Refused, SpillNames
+from tui_app.context.tool_results.results import NO_GAIN, HandStage, SpillNames
 from tui_app.context.view import (
     Item,
     Rewrite,
@@ -96,9 +96,9 @@ class ManualEdits:
         for seq in seqs:
             rewrite = self._decided(seq, stage)
             if isinstance(rewrite, Rewrite) and self._rewriting(rewrite).freed <= 0:
-                rewrite = Refused(NO_GAIN)
-            if isinstance(rewrite, Refused):
-                refused[seq] = Notice(text=rewrite.reason, passing=True)
+                rewrite = NO_GAIN
+            if isinstance(rewrite, str):
+                refused[seq] = Notice(text=rewrite, passing=True)
                 continue
             self.compactions.cancel_job()
             try:
@@ -208,13 +208,13 @@ class ManualEdits:
             return sum(sizes.estimate(weigh(item)) for item in items if item.key in pinned)
         return cost_of(items, pinned, lambda item: sizes.estimate(weigh(item)))
 
-    def _decided(self, seq: int, stage: HandStage) -> Rewrite | Refused:
+    def _decided(self, seq: int, stage: HandStage) -> Rewrite | str:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)
         if item is None:
             why = _EXCLUDED if seq in history.view.excluded else _GONE
-            return Refused(why.format(seq))
+            return why.format(seq)
         if seq in history.pinned():
-            return Refused("This message is pinned: it stays as it is until it is unpinned.")
+            return "This message is pinned: it stays as it is until it is unpinned."
         if stage == "archive":
             return archive_by_hand(history.items(), item, stages.archive or Archive())
         names = SpillNames(datetime.now(UTC), history.spilled())
@@ -224,7 +224,7 @@ class ManualEdits:
         decided = [self._decided(seq, stage) for seq in seqs]
         rewrites = [each for each in decided if isinstance(each, Rewrite)]
         if not rewrites:
-            return Move(refused=next(each.reason for each in decided if isinstance(each, Refused)))
+            return Move(refused=next(each for each in decided if isinstance(each, str)))
         move = self._rewriting(*rewrites)
         return move if move.freed > 0 else Move(refused=NO_GAIN)
 

@@ -23,9 +23,8 @@ from tui_app.context.compaction.guards import (
     refuse_asked,
     refuse_gain,
 )
-from tui_app.context.compaction.plan import FORCED, Addition, Plan, Refusal, plan_of, unfinished
+from tui_app.context.compaction.plan import FORCED, Addition, Plan, plan_of, unfinished
 from tui_app.context.compaction.proposal import (
-    Declined,
     ProposalWriter,
     Reviewer,
     priced,
@@ -53,8 +52,8 @@ from tui_app.references import WHOLE, Span
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Writers that cost nothing."""
-Outcome = Proposal | Veto | Declined | str
-"""A job ends with a proposal, a veto, a refusal of the user, or a reason why it failed."""
+Outcome = Proposal | Veto | CompactionComplete | str
+"""A job ends with a proposal, a veto, as the user has declined it, or with a reason why it failed."""
 
 
 class State(StrEnum):
@@ -324,8 +323,8 @@ class Compactor:
         """
         additions = self.host.additions()
         plan = plan_of(self.history, self.policy, trigger, focus, span, additions, read=self.host.file)
-        if isinstance(plan, Refusal):
-            raise CompactionRefused(plan.reason)
+        if isinstance(plan, str):
+            raise CompactionRefused(plan)
         return plan
 
     async def finish(self) -> CompactionComplete | None:
@@ -476,14 +475,14 @@ class Compactor:
         result = priced(result, writing, round(monotonic() - started, 3))
         return await review(result, writing, writers, self.policy, reviewer, written)
 
-    def _unwanted(self, job: Job, result: Veto | Declined | str) -> CompactionComplete:
+    def _unwanted(self, job: Job, result: Veto | CompactionComplete | str) -> CompactionComplete:
         if isinstance(result, str):
             return self._failed(job, result)
-        if isinstance(result, Declined):
+        if isinstance(result, CompactionComplete):
             if job.blank.trigger not in FORCED:
                 # The user was asked and said no: they are not asked again with the very next request.
                 self._stopped(job)
-            return self._settle(job.ended(result.complete))
+            return self._settle(job.ended(result))
         self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
         return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
 

@@ -6,7 +6,7 @@ What a summary says is judged in ``binding/bind.py`` and, by its form, in ``summ
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan, Refusal
+from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan
 from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
 from tui_app.context.view import Item
@@ -62,7 +62,7 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
     return f"it would free only {freed:,} tokens ({freed * 1000 // before / 10}%)"
 
 
-def refuse_asked(plan: Plan | Refusal, usage: ContextUsage, left: int) -> str:
+def refuse_asked(plan: Plan | str, usage: ContextUsage, left: int) -> str:
     """Say why a compaction that the model asks for would not pay; empty when it may.
 
     Args:
@@ -77,8 +77,8 @@ def refuse_asked(plan: Plan | Refusal, usage: ContextUsage, left: int) -> str:
     if left and total - left < limit * LEAST_GROWN:
         grown = max(0, total - left)
         return f"the last compaction was just now, {grown:,} tokens ago. Continue with the work."
-    if isinstance(plan, Refusal):
-        return plan.reason
+    if isinstance(plan, str):
+        return plan
     said = total - plan.sizes.carried
     if plan.old < said * LEAST_LEAVING:
         return f"too little to gain: {plan.old:,} of {said:,} tokens would leave."

@@ -240,13 +240,6 @@ def unfinished(plan: Plan, job: str) -> CompactionComplete:
     )
 
 
-@frozen
-class Refusal:
-    """Why there is nothing to compact, in words for the user."""
-
-    reason: str
-
-
 def plan_compaction(
     items: Sequence[Item],
     usage: ContextUsage,
@@ -257,7 +250,7 @@ def plan_compaction(
     pinned: frozenset[int] = frozenset(),
     span: Span = WHOLE,
     written: Written = _NOTHING_WRITTEN,
-) -> Plan | Refusal:
+) -> Plan | str:
     """Split the view and set budgets, or say why a compaction cannot help.
 
     Args:
@@ -271,7 +264,7 @@ def plan_compaction(
         written: What code will write beside the summary, where a policy has one target for all.
     """
     if len(items) < 2:
-        return Refusal("Nothing to compact yet: there are fewer than two messages.")
+        return "Nothing to compact yet: there are fewer than two messages."
     view = _View(items, usage, weigh, sizes_of(items, usage, weigh), trigger, pinned)
     carried, reasons = view.sizes.carried, list[str]()
     target = _target(policy, usage.window, carried)
@@ -282,7 +275,7 @@ def plan_compaction(
         policy = replace(policy, recent_tokens=_recent_room(target - carried, policy, usage.window, written))
     for split in view.splits(policy, span):
         if isinstance(split, str):
-            return Refusal(split)
+            return split
         floor, old = view.floor(split), sum(map(view.tokens, split.old))
         if reason := _hopeless(split, usage.window, floor, floor - carried):
             reasons.append(reason)
@@ -310,7 +303,7 @@ def plan_compaction(
         split = split_span(items, Span(last=key), len(items), pinned)
         if isinstance(split, Split) and view.floor(split) < usage.window.effective:
             named = f" /compact --up-to #{key} replaces more."
-    return Refusal(reasons[0] + named)
+    return reasons[0] + named
 
 
 def irreducible_floor(
@@ -592,7 +585,7 @@ def plan_of(
     additions: Sequence[Addition] = (),
     *,
     read: ReadsFile = lambda _path: None,
-) -> Plan | Refusal:
+) -> Plan | str:
     """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
     usage = history.usage()
 
@@ -609,7 +602,7 @@ def plan_of(
         span=span,
         written=written_by_code(history.ledger()),
     )
-    if isinstance(plan, Refusal):
+    if isinstance(plan, str):
         return plan
     behind = tuple(each for item in plan.split.old for each in history.behind(item))
     plan = _with_additions(plan, policy, usage.window, additions)

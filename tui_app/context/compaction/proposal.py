@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from tui_app.context.binding.bind import Binder, BoundNotes
 from tui_app.context.binding.second_reader import read_again
@@ -196,14 +196,16 @@ async def _propose(
 ) -> tuple[Proposal, int]:
     """One proposal, and how many names it holds."""
     # In a thread: the user may cancel meanwhile.
-    sections = await asyncio.to_thread(_sections, plan, session, summary, recoverable=bool(way_back))
+    by_code, names, told = await asyncio.to_thread(
+        _sections, plan, session, summary, recoverable=bool(way_back)
+    )
     split, form, prompts = plan.split, plan.form, session.ledger.prompts()
     shown = framed(form, summary.text, count=len(split.old), written=summary.performed_by != "marker")
     writer: Origin = "model" if summary.performed_by == "model" else "code"
     passages = (
         Passage("introduction", "code", NOTES_OF_A_MODEL if writer == "model" else ""),
         Passage(NOTES, writer, shown),
-        *sections.passages,
+        *by_code,
         Passage(WAY_BACK_PART, "code", way_back if form.way_back else ""),
     )
     message = summary_message(passages, summary.text, writer=writer)
@@ -220,14 +222,10 @@ async def _propose(
         reason=summary.note,
         summary=summary.text,
         tokens=tokens.nonzero(),
-        retention=sections.retention,
-        facts=sections.facts,
         claims_marked=summary.not_in_log if summary.lines is not None else None,
         lines=summary.lines,
         lines_sourced=summary.sourced,
         calls_not_understood=session.ledger.not_understood,
-        questions=sections.questions,
-        unanswered=sections.unanswered,
         files_restored=plan.files,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
@@ -236,6 +234,7 @@ async def _propose(
         tokens_removed=plan.tokens_before - after,
         messages_removed=len(left) - plan.added,
         messages_left=len(left),
+        **told,
     )
     files = sum(bool(mark_of(part).get("file")) for item in split.old for part in item.message.parts)
     return Proposal(
@@ -245,23 +244,13 @@ async def _propose(
         acknowledgement=said,
         in_files=files,
         ledger=session.kept,
-    ), sections.names
+    ), names
 
 
-@frozen
-class _Sections:
-    """What code writes, and which facts the whole replacement keeps."""
-
-    passages: tuple[Passage, ...]
-    names: int
-    """How many stand in the last passage."""
-    facts: tuple[Fact, ...]
-    retention: float
-    questions: int
-    unanswered: tuple[str, ...]
-
-
-def _sections(plan: Plan, session: Session, summary: Summary, *, recoverable: bool) -> _Sections:
+def _sections(
+    plan: Plan, session: Session, summary: Summary, *, recoverable: bool
+) -> tuple[tuple[Passage, ...], int, dict[str, Any]]:
+    """What code writes, how many names are in it, and what the event says of the whole replacement."""
     ledger, in_sight, split = session.ledger, session.whole.in_sight, plan.split
     words = words_section(ledger.prompts(), plan.prompts_budget, rough_tokens, in_sight)
     # What the user's words do not need of their room is the deeds', and what those do not need the names'.
@@ -291,11 +280,14 @@ def _sections(plan: Plan, session: Session, summary: Summary, *, recoverable: bo
             replace(fact, put_back=True) if fact.state == "kept" and before.state != "kept" else fact
             for fact, before in zip(judged, alone, strict=True)
         )
-    retention = min(kept, _BLIND) if ledger.not_understood else kept
     questions = trial_questions(ledger, in_sight, session.alive)
-    passages = (*by_code, Passage("names", "code", names))
-    lacking = unanswered(questions, f"{standing}\n{names}")
-    return _Sections(passages, len(chosen), judged, retention, len(questions), lacking)
+    told = {
+        "facts": judged,
+        "retention": min(kept, _BLIND) if ledger.not_understood else kept,
+        "questions": len(questions),
+        "unanswered": unanswered(questions, f"{standing}\n{names}"),
+    }
+    return (*by_code, Passage("names", "code", names)), len(chosen), told
 
 
 # Writing, binding and proposing the notes of one compaction.
@@ -574,14 +566,6 @@ class Reviewer(Protocol):
         ...
 
 
-@frozen
-class Declined:
-    """The reviewer has discarded the summary; nothing changes."""
-
-    complete: CompactionComplete
-    """How the job ends."""
-
-
 def priced(proposal: Proposal, work: ProposalWriter, seconds: float) -> Proposal:
     """Add time and cost so far to a proposal."""
     cost = work.ledger.spent.cost_usd if work.ledger.requests else 0.0
@@ -595,7 +579,7 @@ async def review(
     policy: Policy,
     reviewer: Reviewer,
     written: asyncio.Event,
-) -> Proposal | Declined:
+) -> Proposal | CompactionComplete:
     """Show a proposal to the reviewer until it is accepted or declined.
 
     An edited summary is checked as one a model has written: ascriptions, facts, size. One that cannot be
@@ -615,15 +599,13 @@ async def review(
         answer = await reviewer(proposal, problem)
         if answer is None:
             done = proposal.complete
-            return Declined(
-                replace(
-                    writing.blank,
-                    outcome="discarded",
-                    reason=DECLINED,
-                    performed_by=done.performed_by,
-                    model=done.model,
-                    duration_s=done.duration_s,
-                )
+            return replace(
+                writing.blank,
+                outcome="discarded",
+                reason=DECLINED,
+                performed_by=done.performed_by,
+                model=done.model,
+                duration_s=done.duration_s,
             )
         if isinstance(answer, Attempt):
             written.clear()

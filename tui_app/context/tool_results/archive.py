@@ -26,7 +26,6 @@ from tui_app.context.tool_results.results import (
     ARCHIVED_OPENING,
     NO_GAIN,
     UNREAD,
-    Refused,
     ResultForm,
     ResultPart,
     call_of,
@@ -291,7 +290,7 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
             yield _Visible(item, results, free and shrinks)
 
 
-def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | Refused:
+def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | str:
     """Put stubs in place of the results of one message, with a digest written without a model.
 
     Args:
@@ -299,11 +298,11 @@ def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rew
         item: The message in it.
         settings: Sizes of the digest.
     """
-    if isinstance(parts := parts_for_hand(item), Refused):
+    if isinstance(parts := parts_for_hand(item), str):
         return parts
     newest, answered = newest_answers(items, paired(items)), newest_answer(items)
     unread = any(isinstance(part, UserPromptPart) for part in parts) and item in items[(answered or 0) + 1 :]
     if unread or any(id(part) in newest for part in parts):
-        return Refused(UNREAD)
+        return UNREAD
     rewrite = archived((item,), heuristic_digest((item,), settings, items))
-    return rewrite if rewrite.changes else Refused(NO_GAIN)
+    return rewrite if rewrite.changes else NO_GAIN

@@ -8,7 +8,6 @@ from tui_app.context.policy import Offload
 from tui_app.context.tool_results.results import (
     IN_FILE,
     NO_GAIN,
-    Refused,
     ResultForm,
     ResultPart,
     SpillNames,
@@ -151,7 +150,7 @@ def _is_over(text: str, tokens: int, count: Callable[[str], int]) -> bool:
 
 def offload_by_hand(
     item: Item, original: Callable[[], Item], settings: Offload, names: SpillNames
-) -> Rewrite | Refused:
+) -> Rewrite | str:
     """Move the results of one message to files, as the tools returned them.
 
     Args:
@@ -160,8 +159,8 @@ def offload_by_hand(
         settings: How much of each result is shown.
         names: Gives names to the files.
     """
-    if isinstance(parts := parts_for_hand(item), Refused):
+    if isinstance(parts := parts_for_hand(item), str):
         return parts
     if all(map(_is_done, parts)):
-        return Refused(IN_FILE)
-    return _rewrite([original()], lambda *_: True, settings, names, handles=True) or Refused(NO_GAIN)
+        return IN_FILE
+    return _rewrite([original()], lambda *_: True, settings, names, handles=True) or NO_GAIN

@@ -404,16 +404,9 @@ IN_FILE = "This result is in a file already."
 NO_GAIN = "Nothing would be gained: its placeholder is as long."
 
 
-@frozen
-class Refused:
-    """Why nothing is done, as a sentence for the user."""
-
-    reason: str
-
-
-def parts_for_hand(item: Item) -> list[ResultPart] | Refused:
-    """The results of a message, unless it has none or all of them are archived."""
+def parts_for_hand(item: Item) -> list[ResultPart] | str:
+    """The results of a message; why nothing is done where it has none or all of them are archived."""
     parts = [part for _, part in results_of(item)]
     if not parts:
-        return Refused(NO_RESULT)
-    return Refused(ARCHIVED) if all(map(is_archived, parts)) else parts
+        return NO_RESULT
+    return ARCHIVED if all(map(is_archived, parts)) else parts
