@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from opentelemetry.trace import get_tracer
-from pydantic_ai import DeferredToolRequests, RunContext
-from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessage
-from pydantic_ai.models import Model
+from pydantic_ai import DeferredToolRequests, RunContext, exceptions
+from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler, WrapRunHandler
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
 from pydantic_ai.toolsets import AbstractToolset
 
@@ -28,24 +28,24 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, ListHistory, ignore
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.fullness import FullnessNotes
-from tui_app.context.requests.pipeline import GovernedRun, Pipeline, Pipelines
+from tui_app.context.requests.pipeline import Pipeline
 from tui_app.context.requests.request_meter import CacheWatch
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, SpanConversation, Spans, traced
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.view import Digest
-from tui_app.context.window_limits import Limits
+from tui_app.context.window_limits import ContextTooLarge, Limits
 from tui_app.context.windows import LearntModels
 from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
-from tui_app.wires.library import OutermostCapability, new_messages_from
+from tui_app.wires.answer_end import as_known
+from tui_app.wires.library import PREPARES_ATTEMPTS, OutermostCapability, new_messages_from
+from tui_app.wires.served_model import unserved
 
 _A = TypeVar("_A")
 _R = TypeVar("_R")
 _LOG = logging.getLogger(__name__)
-
-# The governor in any agent: a pipeline for each conversation, made when it is first needed.
 
 CONVERSATIONS_KEPT = 64
 """Conversations remembered between runs; the one not used for longest is forgotten first."""
@@ -320,7 +320,7 @@ class ContextGovernor(OutermostCapability):
         is_excluded = None if is_excluded is None else _guarded(is_excluded, False)
         known = limits or Limits(LearntModels(None))
         self._compactor = compactor
-        self._pipelines: Pipelines
+        self._pipelines: OnePipeline | Conversations
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
             around = surroundings or StageHost()
@@ -365,6 +365,132 @@ class ContextGovernor(OutermostCapability):
     async def aclose(self) -> None:
         """Stop compactions that still run in the background, as at the end of a program."""
         await self._pipelines.aclose()
+
+
+class GovernedRun(OutermostCapability):
+    """Governs the requests of a single run."""
+
+    def __init__(
+        self, pipelines: OnePipeline | Conversations, toolset: AbstractToolset[Any] | None = None
+    ) -> None:
+        self._pipelines, self._toolset = pipelines, toolset
+        self._pipeline: Pipeline | None = None
+        self._sent: ModelRequestContext | None = None
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline of this run.
+
+        Raises:
+            RuntimeError: outside the run.
+        """
+        if self._pipeline is None:
+            raise RuntimeError("the run has not started or is over")
+        return self._pipeline
+
+    def get_toolset(self) -> AbstractToolset[Any] | None:
+        """What the model can call of the governor."""
+        return self._toolset
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Hold the conversation's pipeline while the run lasts."""
+        pipeline = self._pipeline = await self._pipelines.acquire(ctx)
+        try:
+            result = await handler()
+            await self._pipelines.ended(pipeline, result)
+            return result
+        finally:
+            self._pipeline = None
+            self._pipelines.release(ctx, pipeline)
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Measure, relieve and build the request; one that only resumes a paused answer goes as it is."""
+        if _resumes(request_context):
+            return request_context
+        built = await self.pipeline.first(ctx, request_context)
+        if PREPARES_ATTEMPTS:
+            return built
+        self._sent = self.pipeline.formed(built)
+        return self._sent
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Bring the request into its model's form; build it again for another attempt or another model."""
+        if _resumes(request_context):
+            return request_context
+        unchanged = request_context.attempt == 1 and unserved(request_context.model) is self.pipeline.model
+        return self.pipeline.formed(request_context if unchanged else self.pipeline.again(request_context))
+
+    async def after_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Learn from the reported usage, and give the tools their own names back."""
+        response = as_known(response)
+        self.pipeline.answered(request_context, response)
+        return self.pipeline.own_names(response)
+
+    if PREPARES_ATTEMPTS:
+
+        async def on_model_request_error(
+            self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
+        ) -> ModelResponse:
+            """Recover from "too long" and from a refused form; everything else is passed on.
+
+            Raises:
+                RetryModelRequest: to try again with a smaller request, or in another form.
+                ContextTooLarge: if the second attempt was too long as well.
+            """
+            await self._recover(ctx, request_context, error)
+            raise exceptions.RetryModelRequest from error
+
+    else:
+
+        async def wrap_model_request(
+            self,
+            ctx: RunContext[Any],
+            *,
+            request_context: ModelRequestContext,
+            handler: WrapModelRequestHandler,
+        ) -> ModelResponse:
+            """The same where another attempt has to be made here, which is not streamed."""
+            before = self._sent
+            try:
+                return await handler(request_context)
+            except Exception as error:
+                if self._sent is None or self._sent is before:
+                    raise
+                refusal, request = error, self._sent
+            while True:
+                await self._recover(ctx, request, refusal)
+                request = self.pipeline.formed(self.pipeline.again(request))
+                try:
+                    response = await request.model.request(
+                        request.messages, request.model_settings, request.model_request_parameters
+                    )
+                except Exception as error:
+                    refusal = error
+                else:
+                    return await self.after_model_request(ctx, request_context=request, response=response)
+
+    async def _recover(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
+    ) -> None:
+        overflow = self.pipeline.overflow(request_context, error)
+        if overflow is None:
+            self.pipeline.reform(request_context, error)
+            return
+        try:
+            await self.pipeline.refused(ctx, request_context, overflow)
+        except ContextTooLarge as too_large:
+            raise too_large from error
+
+
+def _resumes(request: ModelRequestContext) -> bool:
+    """Whether the provider goes on with an answer of its own: the history ends with that."""
+    return bool(request.messages) and isinstance(request.messages[-1], ModelResponse)
 
 
 def _check(**arguments: tuple[object, bool, str]) -> None:

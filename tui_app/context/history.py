@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from operator import is_
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ModelResponsePart
 
@@ -217,9 +217,8 @@ class Originals:
 
 def with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
     """The same message with other parts of the same kind."""
-    if isinstance(message, ModelResponse):
-        return replace(message, parts=list(parts))
-    return replace(message, parts=list(parts))
+    changed: ModelMessage = replace(cast("Any", message), parts=list(parts))
+    return changed
 
 
 def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequence[Item]:

@@ -32,13 +32,6 @@ SMALLEST_HEAD_TAIL = 4
 """Lines that head, mark, tail and notice of a cut result take together."""
 
 
-class Words(NamedTuple):
-    """A text of the user's own."""
-
-    longest: int
-    """Characters that it may have."""
-
-
 LONGEST_INSTRUCTIONS = 4_000
 """Characters that a policy may add to each request for a summary."""
 Flag = Annotated[bool, ""]
@@ -103,7 +96,7 @@ def _found_keys(cls: Any) -> Iterator[Key]:
             "" if Inner in extras else next((each for each in extras if isinstance(each, str)), "") or name
         )
         words = get_args(plain) if get_origin(plain) is Literal else ()
-        longest = next((each.longest for each in extras if isinstance(each, Words)), 0)
+        longest = next((each for each in extras if isinstance(each, int)), 0)
         optional = type(None) in get_args(plain)
         yield Key("" if Inner in extras else called, bounds, words, longest, cls, name, optional)
         sizes.extend(inner)
@@ -438,7 +431,7 @@ class Policy(_Checked):
     """Share of the window the summary may take, 0.01 to 0.5."""
     summary_by: Annotated[SummaryBy, "summary_by"] = "llm"
     """`llm`, or `heuristic`: an extract, without any model."""
-    summary_instructions: Annotated[str, Words(LONGEST_INSTRUCTIONS)] = ""
+    summary_instructions: Annotated[str, LONGEST_INSTRUCTIONS] = ""
     """What is asked of every summary besides; ranks above the setting of the same name."""
     least_answered: Annotated[float, Bounds(0.0, 1.0, "a share from 0 to 1, such as 0.5")] = 0.5
     """Share of the questions that the log can answer and the new view must, 0 to 1: below it the next writer

@@ -9,7 +9,6 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.providers import SEARCHING
-from tui_app.records import frozen
 
 MOST_CHARS = 500
 """Characters of a reason, a focus, or what is to be kept."""
@@ -24,12 +23,23 @@ Permit = Callable[[RunContext[Any], Asked], Awaitable[str | None]]
 """Asks the user about it; returns why not, or None for yes."""
 
 
-@frozen
-class ContextTool:
-    """Takes the model's wish; the next request carries it out, with every guard."""
+class ContextToolset(FunctionToolset[Any]):
+    """The one tool, which takes the model's wish: the next request carries it out, with every guard.
 
-    compactor_of: CompactorOf
-    permit: Permit | None = None
+    It is described to models that can make use of it, under policies that let them.
+
+    Args:
+        compactor_of: Finds who carries out what is asked for.
+        permit: Asks the user, where the policy wants that; None is yes.
+        searchable: Whether the model can search what leaves.
+    """
+
+    def __init__(
+        self, compactor_of: CompactorOf, permit: Permit | None = None, *, searchable: bool = True
+    ) -> None:
+        self._compactor_of, self._permit, self._searchable = compactor_of, permit, searchable
+        tool: Tool[Any] = Tool(self.compact_context, prepare=self._prepared)
+        super().__init__([tool], docstring_format="google")
 
     async def compact_context(
         self, ctx: RunContext[Any], reason: str, focus: str = "", keep: str = ""
@@ -47,36 +57,19 @@ class ContextTool:
             focus: What the summary should be about above all.
             keep: Names, numbers and decisions that it must hold.
         """
-        compactor = self.compactor_of(ctx)
+        compactor = self._compactor_of(ctx)
         if compactor is None:
             return "Not compacted: there is no conversation."
         if why_not := compactor.refuse_asked():
             return f"Not compacted: {why_not}"
         said = [" ".join(text.split())[:MOST_CHARS] for text in (reason, focus, keep)]
         asked = Asked(said[0], "; ".join(filter(None, said[1:])))
-        if compactor.policy.model_compacts == "ask" and self.permit is not None:
+        if compactor.policy.model_compacts == "ask" and self._permit is not None:
             shown = replace(asked, focus="\n".join(filter(None, said[1:])))
-            if declined := await self.permit(ctx, shown):
+            if declined := await self._permit(ctx, shown):
                 return ToolDenied(declined)
         compactor.asked = asked
         return _AHEAD
-
-
-class ContextToolset(FunctionToolset[Any]):
-    """The one tool; it is described to models that can make use of it, under policies that let them.
-
-    Args:
-        compactor_of: Finds who carries out what is asked for.
-        permit: Asks the user, where the policy wants that; None is yes.
-        searchable: Whether the model can search what leaves.
-    """
-
-    def __init__(
-        self, compactor_of: CompactorOf, permit: Permit | None = None, *, searchable: bool = True
-    ) -> None:
-        self._compactor_of, self._searchable = compactor_of, searchable
-        tool = ContextTool(compactor_of, permit)
-        super().__init__([Tool(tool.compact_context, prepare=self._prepared)], docstring_format="google")
 
     def offered_to(self, provider: str, ctx: RunContext[Any] | None = None) -> bool:
         """Whether the models of a provider are told of the tool."""

@@ -50,7 +50,6 @@ class _Spec:
 
     sha256: str
     pattern: str
-    special: tuple[tuple[str, int], ...]
 
 
 _SPECS = {
@@ -69,7 +68,6 @@ _SPECS = {
                 r"\s+",
             )
         ),
-        special=(("<|endoftext|>", 199_999), ("<|endofprompt|>", 200_018)),
     ),
     "cl100k_base": _Spec(
         sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
@@ -84,13 +82,6 @@ _SPECS = {
                 r"\s+(?!\S)",
                 r"\s",
             )
-        ),
-        special=(
-            ("<|endoftext|>", 100_257),
-            ("<|fim_prefix|>", 100_258),
-            ("<|fim_middle|>", 100_259),
-            ("<|fim_suffix|>", 100_260),
-            ("<|endofprompt|>", 100_276),
         ),
     ),
 }
@@ -202,7 +193,7 @@ def _build(name: str) -> "Encoding":
         encoded = raw[start:end].split()[::2]
         ranks.update(zip(map(a2b_base64, encoded), range(len(ranks), len(ranks) + len(encoded)), strict=True))
         start = end
-    encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens=dict(spec.special))
+    encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens={})
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
     del raw, encoded

@@ -4,15 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
-from pydantic_ai import RunContext, exceptions
-from pydantic_ai.capabilities import WrapModelRequestHandler, WrapRunHandler
+from pydantic_ai import RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
-from pydantic_ai.run import AgentRunResult
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset
 
 from tui_app.context.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
@@ -30,8 +27,6 @@ from tui_app.context.window_limits import ContextTooLarge, Limits, most
 from tui_app.events import MemoryPressure, Notice, Trigger
 from tui_app.providers import SEARCHING
 from tui_app.wires.adjustments import Adjustments, adjustments_for
-from tui_app.wires.answer_end import as_known
-from tui_app.wires.library import PREPARES_ATTEMPTS, OutermostCapability
 from tui_app.wires.overflow import (
     PER_REQUEST,
     ContextOverflow,
@@ -368,156 +363,6 @@ class Pipeline:
         hour = chooses_hour(request) and self._adjusted(request.model).form.caching
         self.history.report(self.meter.sent(outgoing, self.history.usage(), hour=hour))
         return outgoing
-
-
-# One run under governance: the hooks of pydantic-ai, passed on to the pipeline of its conversation.
-
-
-class Pipelines(Protocol):
-    """Hands out the pipeline of each run's conversation."""
-
-    async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """Reserve the pipeline of a run's conversation."""
-        ...
-
-    async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
-        """Do what is due after a run that ended with a result."""
-        ...
-
-    def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
-        """Give the pipeline back at the end of the run."""
-        ...
-
-    async def aclose(self) -> None:
-        """Stop what runs in the background."""
-        ...
-
-
-class GovernedRun(OutermostCapability):
-    """Governs the requests of a single run."""
-
-    def __init__(self, pipelines: Pipelines, toolset: AbstractToolset[Any] | None = None) -> None:
-        self._pipelines, self._toolset = pipelines, toolset
-        self._pipeline: Pipeline | None = None
-        self._sent: ModelRequestContext | None = None
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline of this run.
-
-        Raises:
-            RuntimeError: outside the run.
-        """
-        if self._pipeline is None:
-            raise RuntimeError("the run has not started or is over")
-        return self._pipeline
-
-    def get_toolset(self) -> AbstractToolset[Any] | None:
-        """What the model can call of the governor."""
-        return self._toolset
-
-    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
-        """Hold the conversation's pipeline while the run lasts."""
-        pipeline = self._pipeline = await self._pipelines.acquire(ctx)
-        try:
-            result = await handler()
-            await self._pipelines.ended(pipeline, result)
-            return result
-        finally:
-            self._pipeline = None
-            self._pipelines.release(ctx, pipeline)
-
-    async def before_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """Measure, relieve and build the request; one that only resumes a paused answer goes as it is."""
-        if _resumes(request_context):
-            return request_context
-        built = await self.pipeline.first(ctx, request_context)
-        if PREPARES_ATTEMPTS:
-            return built
-        self._sent = self.pipeline.formed(built)
-        return self._sent
-
-    async def prepare_model_request(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext
-    ) -> ModelRequestContext:
-        """Bring the request into its model's form; build it again for another attempt or another model."""
-        if _resumes(request_context):
-            return request_context
-        unchanged = request_context.attempt == 1 and unserved(request_context.model) is self.pipeline.model
-        return self.pipeline.formed(request_context if unchanged else self.pipeline.again(request_context))
-
-    async def after_model_request(
-        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
-    ) -> ModelResponse:
-        """Learn from the reported usage, and give the tools their own names back."""
-        response = as_known(response)
-        self.pipeline.answered(request_context, response)
-        return self.pipeline.own_names(response)
-
-    if PREPARES_ATTEMPTS:
-
-        async def on_model_request_error(
-            self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
-        ) -> ModelResponse:
-            """Recover from "too long" and from a refused form; everything else is passed on.
-
-            Raises:
-                RetryModelRequest: to try again with a smaller request, or in another form.
-                ContextTooLarge: if the second attempt was too long as well.
-            """
-            await self._recover(ctx, request_context, error)
-            raise exceptions.RetryModelRequest from error
-
-    else:
-
-        async def wrap_model_request(
-            self,
-            ctx: RunContext[Any],
-            *,
-            request_context: ModelRequestContext,
-            handler: WrapModelRequestHandler,
-        ) -> ModelResponse:
-            """The same where another attempt has to be made here, which is not streamed."""
-            before = self._sent
-            try:
-                return await handler(request_context)
-            except Exception as error:
-                if self._sent is None or self._sent is before:
-                    raise
-                refusal, request = error, self._sent
-            while True:
-                await self._recover(ctx, request, refusal)
-                request = self.pipeline.formed(self.pipeline.again(request))
-                try:
-                    response = await request.model.request(
-                        request.messages, request.model_settings, request.model_request_parameters
-                    )
-                except Exception as error:
-                    refusal = error
-                else:
-                    return await self.after_model_request(ctx, request_context=request, response=response)
-
-    async def _recover(
-        self, ctx: RunContext[Any], request_context: ModelRequestContext, error: Exception
-    ) -> None:
-        overflow = self.pipeline.overflow(request_context, error)
-        if overflow is None:
-            self.pipeline.reform(request_context, error)
-            return
-        try:
-            await self.pipeline.refused(ctx, request_context, overflow)
-        except ContextTooLarge as too_large:
-            raise too_large from error
-
-
-def _resumes(request: ModelRequestContext) -> bool:
-    """Whether the provider goes on with an answer of its own: the history ends with that."""
-    return bool(request.messages) and isinstance(request.messages[-1], ModelResponse)
-
-
-# What a policy does between two turns.
 
 
 async def compact_at_turn_end(compactor: Compactor) -> None:
