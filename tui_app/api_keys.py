@@ -6,6 +6,7 @@ when a model is first made with it, off the screen's thread.
 
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -45,10 +46,8 @@ class SystemKeyring:
         """
         import keyring
 
-        try:
+        with _explained(name):
             return keyring.get_password(SERVICE, name)
-        except Exception as error:  # a backend raises whatever its service does
-            raise _trouble(error, name) from None
 
     def write(self, name: str, key: str) -> None:
         """Keep a key.
@@ -58,10 +57,8 @@ class SystemKeyring:
         """
         import keyring
 
-        try:
+        with _explained(name):
             keyring.set_password(SERVICE, name, key)
-        except Exception as error:  # a backend raises whatever its service does
-            raise _trouble(error, name) from None
 
     def erase(self, name: str) -> None:
         """Forget a key; one that is not there is no trouble.
@@ -72,27 +69,24 @@ class SystemKeyring:
         import keyring
         from keyring.errors import PasswordDeleteError
 
-        try:
+        with _explained(name), suppress(PasswordDeleteError):
             keyring.delete_password(SERVICE, name)
-        except PasswordDeleteError:
-            return
-        except Exception as error:  # a backend raises whatever its service does
-            raise _trouble(error, name) from None
 
 
-def _trouble(error: Exception, name: str) -> KeyringTrouble:
-    """What happened and what to do; a backend's own words may say anything and are left out."""
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Say what happened and what to do; a backend's own words may say anything and are left out."""
     from keyring.errors import KeyringLocked, NoKeyringError
 
-    otherwise = f"set {name} in the environment instead."
-    match error:
-        case NoKeyringError():
-            return KeyringTrouble(f"This machine has no usable keyring: {otherwise}")
-        case KeyringLocked():
-            return KeyringTrouble(f"The system keyring is locked: unlock it and try again, or {otherwise}")
-        case _:
-            kind = type(error).__name__
-            return KeyringTrouble(f"The system keyring cannot be used ({kind}): {otherwise}")
+    try:
+        yield
+    except Exception as error:  # a backend raises whatever its service does
+        why = f"The system keyring cannot be used ({type(error).__name__}):"
+        if isinstance(error, NoKeyringError):
+            why = "This machine has no usable keyring:"
+        elif isinstance(error, KeyringLocked):
+            why = "The system keyring is locked: unlock it and try again, or"
+        raise KeyringTrouble(f"{why} set {name} in the environment instead.") from None
 
 
 KeySource = Literal["environment", "this run", "keyring", ""]

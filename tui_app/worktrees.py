@@ -1,8 +1,8 @@
 """Git worktrees of sessions that work apart: beside their repository, each on a branch of its own."""
 
 import re
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 
@@ -26,6 +26,15 @@ _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
 
 class NoWorktree(Exception):
     """It cannot be made, merged or removed; the text is a sentence for the user."""
+
+
+@contextmanager
+def _refusal(what: str = "") -> Iterator[None]:
+    """Raise what git says as ``NoWorktree``."""
+    try:
+        yield
+    except GitFailed as failed:
+        raise NoWorktree(f"{what}{failed}") from failed
 
 
 @frozen
@@ -59,11 +68,9 @@ class Worktrees:
         Raises:
             NoWorktree: if it is in none.
         """
-        try:
+        with _refusal(f"{folder} is in no git repository: "):
             words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
             common = Path(Git(folder, env).ask(*words).decode("utf-8", "surrogateescape").rstrip("\n"))
-        except GitFailed as failed:
-            raise NoWorktree(f"{folder} is in no git repository: {failed}") from failed
         found, here = cls(common.parent, env), folder.resolve()
         # What a folder says of itself leads nowhere else.
         if common.name != ".git" or not any(map(here.is_relative_to, (found.root, found.home))):
@@ -99,10 +106,8 @@ class Worktrees:
         with suppress(GitFailed):
             self._git.ask("update-ref", "-d", f"{_BASE}{name}")
         words = (str(path), branch) if self._tip(branch) else ("-b", branch, str(path), "HEAD")
-        try:
+        with _refusal(f"git made no worktree {name}: "):
             self._git.check_out("worktree", "add", "--quiet", *words)
-        except GitFailed as failed:
-            raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
         return path
 
     def branch_off(self, wanted: str, tree: str, used: Collection[Path]) -> Path:
@@ -130,14 +135,12 @@ class Worktrees:
             return bool(begun) and self._is_untouched(name, begun)
 
         name = next(filter(is_free, names))
-        try:
+        with _refusal(f"git made no worktree {name}: "):
             self._git.ask("update-ref", f"{_NEW}{name}", tree)
             path = self.enter(name)
             git = Git(path, self.env)
             git.check_out("read-tree", "--reset", "-u", tree)
             git.check_out("reset", "--quiet", "--mixed")
-        except GitFailed as failed:
-            raise NoWorktree(f"git made no worktree {name}: {failed}") from failed
         return path
 
     def _is_untouched(self, name: str, begun: str) -> bool:
@@ -155,10 +158,8 @@ class Worktrees:
 
     def keep_base(self, path: Path) -> None:
         """Note that the files of a worktree of a branch are as they are to be. Raises ``NoWorktree``."""
-        try:
+        with _refusal(f"git does not keep the files of {path.name}: "):
             self._git.ask("update-ref", f"{_BASE}{path.name}", Git(path, self.env).snapshot())
-        except GitFailed as failed:
-            raise NoWorktree(f"git does not keep the files of {path.name}: {failed}") from failed
 
     def occupy(self, path: Path) -> None:
         """Note that a session works in the worktree of a branch."""
@@ -182,7 +183,7 @@ class Worktrees:
             kept = f"its branch {BRANCHES}{name} is kept. To check it out again: plimsoll --worktree {name}"
             raise NoWorktree(f"The folder {path} is gone; {kept}")
         git = Git(path, self.env)
-        try:
+        with _refusal(f"git says nothing of the worktree {name}: "):
             files = tuple(each.path for each in git.status())
             branch = git.ask("rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
             own = f"{BRANCHES}{name}"
@@ -192,8 +193,6 @@ class Worktrees:
             commits = int(git.ask("rev-list", "--count", *tips, "--not", *others, "--"))
             wanted = tips if branch == "HEAD" else tips[1:]
             ends = git.ask("merge-base", "--independent", *wanted).decode().split() if wanted else []
-        except GitFailed as failed:
-            raise NoWorktree(f"git says nothing of the worktree {name}: {failed}") from failed
         tip = self._tip(own)
         ends = [own if each == tip else each for each in ends]
         return Worktree(name, path, "" if branch == "HEAD" else branch, commits, files, tuple(ends))
@@ -210,12 +209,10 @@ class Worktrees:
             there = f"what is checked out in {worktree.path} and its branch {BRANCHES}{worktree.name} part"
             raise NoWorktree(f"Nothing was merged: {there}. Bring them together there first.")
         plain, tip = ("--no-color", "--no-ext-diff", "--no-textconv"), worktree.tips[0]
-        try:
+        with _refusal():
             diff = self._git.ask("diff", *plain, f"HEAD...{tip}", "--")
             diff = diff or self._git.ask("log", *plain, "--no-patch", "--format=%h %s", f"HEAD..{tip}", "--")
             return diff.decode("utf-8", "replace")
-        except GitFailed as failed:
-            raise NoWorktree(str(failed)) from failed
 
     def merge(self, worktree: Worktree) -> str:
         """Merge what it holds into what is checked out in the repository; the commit it comes to.
@@ -263,15 +260,13 @@ class Worktrees:
         self.check_removal(worktree)
         branch = f"{BRANCHES}{worktree.name}"
         tip = self._tip(branch)
-        try:
+        with _refusal(f"git kept {worktree.name}: "):
             # Without force: git looks again by itself.
             self._git.check_out("worktree", "remove", str(worktree.path))
             if tip:
                 # The branch goes only as it was looked at.
                 self._git.ask("update-ref", "-d", f"refs/heads/{branch}", tip)
             self._git.ask("update-ref", "-d", f"{_BASE}{worktree.name}")
-        except GitFailed as failed:
-            raise NoWorktree(f"git kept {worktree.name}: {failed}") from failed
         with suppress(OSError):
             self.home.rmdir()
 
@@ -286,10 +281,8 @@ class Worktrees:
         return (self.home / name).exists() or bool(self._tip(f"{BRANCHES}{name}"))
 
     def _listed(self) -> list[dict[str, str]]:
-        try:
+        with _refusal():
             told = self._git.ask("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
-        except GitFailed as failed:
-            raise NoWorktree(str(failed)) from failed
         groups = [group.split("\0") for group in told.split("\0\0") if group]
         return [{key: value for key, _, value in (row.partition(" ") for row in group)} for group in groups]
 
