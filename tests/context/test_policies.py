@@ -133,15 +133,7 @@ def test_sizes(policy: Policy, values: dict[str, object]) -> None:
                 "normalise": NormaliseLimits(
                     lines=2_000, bytes=51_200, chars=204_800, spill_chars=204_800, mode="head_tail"
                 ),
-                "archive": Archive(
-                    cutoff=10,
-                    strategy="llm",
-                    batch=4,
-                    start=0.0,
-                    llm_input_chars=12_000,
-                    llm_output_chars=1_200,
-                    digest_chars=800,
-                ),
+                "archive": Archive(cutoff=10, strategy="llm", batch=4, start=0.0),
             },
         ),
         (BACKGROUND, {}),
@@ -161,8 +153,6 @@ def test_stages(policy: Policy, stages: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("figure", "value"),
     [
-        (PROGRESSIVE.stages.pointers and PROGRESSIVE.stages.pointers.preview_chars, 100),
-        (PROGRESSIVE.stages.pointers and PROGRESSIVE.stages.pointers.result_chars, 500),
         (RESULT_LIMIT, 1_800),
         (IMAGE_TOKENS, 1_200),
         (UNKNOWN.limit, 128_000),

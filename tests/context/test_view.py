@@ -27,7 +27,7 @@ from tui_app.context.counting.prices import Ledger as Costs
 from tui_app.context.history import ListHistory, Originals, original_view
 from tui_app.context.ledger.facts import session_facts
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.policy import PLIMSOLL, Archive, Trim
+from tui_app.context.policy import PLIMSOLL, Trim
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import (
     ExtractiveSummariser,
@@ -207,7 +207,7 @@ def hidden(view: ListHistory) -> None:
     assert cut is not None
     view.rewrite(cut)
     now = [item for item in view.items() if item.key in {one.key for one in items}]
-    view.rewrite(archived(now, heuristic_digest(now, Archive(), view.items())))
+    view.rewrite(archived(now, heuristic_digest(now, view.items())))
 
 
 def view_of(messages: list[ModelMessage]) -> ListHistory:

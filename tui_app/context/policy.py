@@ -41,8 +41,6 @@ SummaryShare = Annotated[float, Bounds(0.01, 0.5, "a share of the window from 0.
 _FROM_0 = Bounds(0, _MOST, "a whole number from 0", whole=True)
 Count = Annotated[int, _FROM_0]
 Size = Annotated[int, Bounds(1, _MOST, "a whole number from 1", whole=True)]
-Inner = None
-"""Marks a field that is checked and that a user cannot set."""
 Lines = Annotated[int, Bounds(SMALLEST_HEAD_TAIL, _MOST, "a whole number of lines from 4", whole=True)]
 Tokens = Annotated[int, Bounds(0, _MOST, "a whole number of tokens from 0", whole=True)]
 
@@ -92,13 +90,11 @@ def _found_keys(cls: Any) -> Iterator[Key]:
             yield from inner
             continue
         bounds = next((each for each in extras if isinstance(each, Bounds)), None)
-        called = (
-            "" if Inner in extras else next((each for each in extras if isinstance(each, str)), "") or name
-        )
+        called = next((each for each in extras if isinstance(each, str)), "") or name
         words = get_args(plain) if get_origin(plain) is Literal else ()
         longest = next((each for each in extras if isinstance(each, int)), 0)
         optional = type(None) in get_args(plain)
-        yield Key("" if Inner in extras else called, bounds, words, longest, cls, name, optional)
+        yield Key(called, bounds, words, longest, cls, name, optional)
         sizes.extend(inner)
     yield from sizes
 
@@ -181,10 +177,6 @@ class Archive(_Checked):
     """How many tool results stay visible."""
     strategy: Annotated[Literal["llm", "heuristic", "off"], "tool_summary_strategy"] = "heuristic"
     """Who writes the digest of the others: `llm`, `heuristic`, or `off`."""
-    digest_chars: Annotated[Size, Inner] = 800
-    """Longest digest that is written without a model."""
-    llm_input_chars: Annotated[Size, Inner] = 12_000
-    llm_output_chars: Annotated[Size, Inner] = 1_200
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is passed."""
     batch: Annotated[Size, "archive_batch"] = 4
@@ -220,11 +212,6 @@ class Pointers(_Checked):
 
     threshold: Annotated[Threshold, "pointers_threshold"] = 0.85
     """Share of the window at which file bodies become pointers."""
-    preview_chars: Annotated[Count, Inner] = 100
-    min_chars: Annotated[Count, Inner] = 400
-    """Characters below which a body stays."""
-    result_chars: Annotated[Count, Inner] = 500
-    """Characters above which the result of such a call becomes a note."""
     batch: Annotated[Size, "pointers_batch"] = 4
     """Messages rewritten at once, so that prompt caches keep hitting; fewer where that frees much."""
 
@@ -626,8 +613,7 @@ def policy_keys() -> Mapping[str, Key]:
     """Every key of a policy of the user's own by its name, ``base`` first."""
     keys: dict[str, Key] = {"base": Key("base", words=tuple(PRESETS))}
     for key in _keys_in(Policy):
-        if key.name:
-            keys.setdefault(key.name, key)
+        keys.setdefault(key.name, key)
     return keys
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tui_app.context.history import new_messages, rewrite_event, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
-from tui_app.context.policy import Archive, Offload
+from tui_app.context.policy import Offload
 from tui_app.context.tool_results.archive import archive_by_hand
 from tui_app.context.tool_results.offload import offload_by_hand
 from tui_app.context.tool_results.results import NO_GAIN, HandStage, SpillNames
@@ -216,7 +216,7 @@ class ManualEdits:
         if seq in history.pinned():
             return "This message is pinned: it stays as it is until it is unpinned."
         if stage == "archive":
-            return archive_by_hand(history.items(), item, stages.archive or Archive())
+            return archive_by_hand(history.items(), item)
         names = SpillNames(datetime.now(UTC), history.spilled())
         return offload_by_hand(item, lambda: history.originals([item])[0], stages.offload or Offload(), names)
 

@@ -19,7 +19,6 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import as_bytes, as_items, complaints, unpaired
-from tui_app.context.policy import Pointers
 from tui_app.context.requests.builder import sendable
 from tui_app.context.tool_results.pointers import pointers
 from tui_app.context.tool_results.results import SpillNames
@@ -160,11 +159,9 @@ class Disk:
         return text in self.files[path]
 
 
-def run(items: Sequence[Item], disk: Disk, settings: Pointers | None = None) -> Rewrite | None:
-    chosen = settings or Pointers()
-
+def run(items: Sequence[Item], disk: Disk) -> Rewrite | None:
     def stage(given: Sequence[Item]) -> Rewrite | None:
-        return pointers(given, chosen, names(), on_disk=disk.checksum, contains=disk.contains)
+        return pointers(given, names(), on_disk=disk.checksum, contains=disk.contains)
 
     return check(items, stage)
 

@@ -3,6 +3,7 @@
 import json
 from hashlib import sha256
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -35,6 +36,7 @@ from tests.context.tool_results.kit import (
 )
 from tui_app.context.ledger.tools import argument_texts
 from tui_app.context.policy import Pointers
+from tui_app.context.tool_results import pointers as pointers_module
 from tui_app.context.tool_results.pointers import pointers
 from tui_app.context.view import Item
 
@@ -198,19 +200,19 @@ def test_two_writes_in_one_answer() -> None:
     assert rewrite.files[0].name != rewrite.files[1].name
 
 
-def test_a_pointer_is_never_longer_than_the_body() -> None:
-    settings = Pointers(min_chars=0)
+def test_a_pointer_is_never_longer_than_the_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pointers_module, "_LEAST_BODY", 0)
     for size in range(0, 400, 7):
         items = view(said(), *write({"path": "a", "content": "x" * size}), words(), said())
-        run(items, Disk(a="x" * size), settings)
-        run(items, Disk(), settings)
+        run(items, Disk(a="x" * size))
+        run(items, Disk())
 
 
 def test_each_file_is_asked_once() -> None:
     writes = [message for one in "123" for message in write({"path": "a", "content": BODY}, call_id=one)]
     disk = Disk(a=BODY)
     items = view(said(), *writes, words(), said())
-    assert pointers(items, Pointers(), names(), on_disk=disk.checksum, contains=disk.contains) is not None
+    assert pointers(items, names(), on_disk=disk.checksum, contains=disk.contains) is not None
     assert disk.asked == ["a"]
 
 
@@ -218,12 +220,10 @@ def test_text_that_json_cannot_hold_stays() -> None:
     text = '{"path": "a", "x": "\\ud83d", "content": ' + json.dumps(BODY) + "}"
     items = view(said(), *write(text), words(), said())
     disk = Disk(a=BODY)
-    assert pointers(items, Pointers(), names(), on_disk=disk.checksum, contains=disk.contains) is None
+    assert pointers(items, names(), on_disk=disk.checksum, contains=disk.contains) is None
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"threshold": 0}, {"threshold": 1.1}, {"preview_chars": -1}, {"min_chars": -1}]
-)
+@pytest.mark.parametrize("wrong", [{"threshold": 0}, {"threshold": 1.1}])
 def test_sizes_are_checked(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="allowed"):
         Pointers(**wrong)
@@ -233,7 +233,7 @@ def test_ten_megabytes_are_read_through_once() -> None:
     body = "abcdefghi " * 1_000_000
     items = view(said(), *write(json.dumps({"path": "a", "content": body})), words(), said())
     disk = Disk(a=body)
-    assert pointers(items, Pointers(), names(), on_disk=disk.checksum, contains=disk.contains) is not None
+    assert pointers(items, names(), on_disk=disk.checksum, contains=disk.contains) is not None
 
 
 # Pointers in any session: nothing that a call wrote is lost.
@@ -276,7 +276,8 @@ def working(draw: st.DrawFn) -> list[ModelMessage]:
 def test_any_session_of_writing(history: list[ModelMessage], files: dict[str, str], smallest: int) -> None:
     items = as_items(history)
     disk = Disk(**files)
-    rewrite = run(items, disk, Pointers(min_chars=smallest))
+    with patch.object(pointers_module, "_LEAST_BODY", smallest):
+        rewrite = run(items, disk)
     if rewrite is None:
         return
     stored = {file.text for file in rewrite.files}

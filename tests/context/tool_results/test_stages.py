@@ -34,7 +34,6 @@ from tui_app.context.policy import (
     Archive,
     NormaliseLimits,
     Offload,
-    Pointers,
     Policy,
     Superseded,
     Trim,
@@ -55,10 +54,10 @@ def stages(cutoff: int, tokens: int, chars: int, lines: int) -> list[Stage]:
     def archive(view: Sequence[Item]) -> Rewrite | None:
         settings = Archive(cutoff=cutoff)
         chosen = to_archive(view, settings)
-        return archived(chosen, heuristic_digest(chosen, settings, view)) if chosen else None
+        return archived(chosen, heuristic_digest(chosen, view)) if chosen else None
 
     def point(view: Sequence[Item]) -> Rewrite | None:
-        return pointers(view, Pointers(), names(), on_disk=str, contains=str.__contains__)
+        return pointers(view, names(), on_disk=str, contains=str.__contains__)
 
     return [
         lambda view: normalise(view, NormaliseLimits(lines=lines, bytes=600, spill_chars=3_000), names()),

@@ -48,6 +48,8 @@ from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
 
+DIGEST_CHARS, MATERIAL_CHARS, WRITTEN_CHARS = 800, 12_000, 1_200
+"""Longest digest without a model, material for a model, and digest that a model writes of it."""
 _MANY_CHARS, _FEW_CHARS = 80, 240
 """Longest line about one result: when there are many, and when there are few."""
 _SHORTEST_LINE = 10
@@ -65,18 +67,17 @@ _Calls = Mapping[int, ToolCallPart]
 """The call of each result, by the identity of its part."""
 
 
-def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+def heuristic_digest(items: Sequence[Item], view: Sequence[Item] = (), limit: int = DIGEST_CHARS) -> str:
     """Say in one line a result what it held: handle, tool, what it was about, outcome, beginning and end.
 
     Secrets are masked: a digest outlives the results it speaks of.
 
     Args:
         items: What :func:`to_archive` has chosen.
-        settings: Its ``digest_chars`` is the limit; of too many lines the first and the last ones stay.
         view: The view they were chosen from, in which their calls are found; without it only the tools' names
             are known.
+        limit: Characters; of too many lines the first and the last ones stay.
     """
-    limit = settings.digest_chars
     leaving, calls = _leaving(items), _calls(view)
     room = min(_FEW_CHARS, max(_MANY_CHARS, limit // max(1, len(leaving)) - 1))
     shown = _ends(len(leaving), limit // _SHORTEST_LINE + 1)
@@ -90,15 +91,14 @@ def heuristic_digest(items: Sequence[Item], settings: Archive, view: Sequence[It
     return shorten("\n".join([*lines[:first], _left_out(leaving[first:end]), *lines[end:]]), limit)
 
 
-def digest_input(items: Sequence[Item], settings: Archive, view: Sequence[Item] = ()) -> str:
+def digest_input(items: Sequence[Item], view: Sequence[Item] = (), limit: int = MATERIAL_CHARS) -> str:
     """The chosen results as material for a model that writes the digest, with secrets masked.
 
     Args:
         items: What :func:`to_archive` has chosen.
-        settings: Its ``llm_input_chars`` is the limit; short results leave room to long ones.
         view: The view they were chosen from.
+        limit: Characters; short results leave room to long ones.
     """
-    limit = settings.llm_input_chars
     leaving, calls = _leaving(items), _calls(view)
     shown = _ends(len(leaving), limit // _SHORTEST_BLOCK // 2)
     chosen = [one for place, one in enumerate(leaving) if place in shown]
@@ -253,11 +253,6 @@ def digest_message(digest: str) -> ModelRequest:
     return ModelRequest(parts=[part], timestamp=_EPOCH, metadata=metadata)
 
 
-def clip_digest(text: str, settings: Archive) -> str:
-    """What a model wrote as the digest, at most ``llm_output_chars`` of it."""
-    return shorten(text.strip(), settings.llm_output_chars)
-
-
 def _results(view: Sequence[_Visible]) -> int:
     return sum(entry.results for entry in view)
 
@@ -290,13 +285,12 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
             yield _Visible(item, results, free and shrinks)
 
 
-def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rewrite | str:
+def archive_by_hand(items: Sequence[Item], item: Item) -> Rewrite | str:
     """Put stubs in place of the results of one message, with a digest written without a model.
 
     Args:
         items: The view.
         item: The message in it.
-        settings: Sizes of the digest.
     """
     if isinstance(parts := parts_for_hand(item), str):
         return parts
@@ -304,5 +298,5 @@ def archive_by_hand(items: Sequence[Item], item: Item, settings: Archive) -> Rew
     unread = any(isinstance(part, UserPromptPart) for part in parts) and item in items[(answered or 0) + 1 :]
     if unread or any(id(part) in newest for part in parts):
         return UNREAD
-    rewrite = archived((item,), heuristic_digest((item,), settings, items))
+    rewrite = archived((item,), heuristic_digest((item,), items))
     return rewrite if rewrite.changes else NO_GAIN

@@ -31,7 +31,6 @@ from tui_app.context.ledger.tools import (
     target_path,
 )
 from tui_app.context.message_marks import mark_of
-from tui_app.context.policy import Pointers
 from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
@@ -157,6 +156,9 @@ def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -
 _OPENING = "[Not repeated here: "
 _POINTER = re.compile(re.escape(_OPENING) + r"[\d,]+ characters .*…\]", re.DOTALL)
 _HASH_DIGITS = 12
+_PREVIEW_CHARS, _LEAST_BODY, _LONGEST_REPORT = 100, 400, 500
+"""Characters: what a pointer shows of a body, the shortest body that becomes one, and the longest report of a
+call that stays."""
 
 
 _Holds = Callable[[str, Body, str], bool]
@@ -164,7 +166,7 @@ _Holds = Callable[[str, Body, str], bool]
 
 
 def _pointer(
-    body: Body, path: str, holds: _Holds, new_name: Callable[[], str], preview_chars: int
+    body: Body, path: str, holds: _Holds, new_name: Callable[[], str]
 ) -> tuple[str, SpillFile | None]:
     """The note that replaces a body, and the file to write first where it is on disk nowhere else.
 
@@ -173,14 +175,13 @@ def _pointer(
         path: The file it was written to.
         holds: Whether it is still there.
         new_name: Names a file for a body that is not there any more.
-        preview_chars: Characters of its beginning that the note shows.
     """
     digest, file, where = sha256_of(body.text), None, f"in {path}"
     if not holds(path, body, digest):
         file = SpillFile(name=new_name(), text=body.text)
         where = f"written to {path} and kept in {file.name}"
     about = f"{len(body.text):,} characters {where}, sha256 {digest[:_HASH_DIGITS]}"
-    return f"{_OPENING}{about}, beginning with: {body.text[:preview_chars]}…]", file
+    return f"{_OPENING}{about}, beginning with: {body.text[:_PREVIEW_CHARS]}…]", file
 
 
 _REPORT_OPENING = "[Report left out: "
@@ -199,7 +200,6 @@ class _Write:
 
 def pointers(
     items: Sequence[Item],
-    settings: Pointers,
     names: SpillNames,
     *,
     on_disk: Callable[[str], str | None],
@@ -213,7 +213,6 @@ def pointers(
 
     Args:
         items: The view.
-        settings: Sizes.
         names: Gives names to the files for bodies that are not on disk any more.
         on_disk: SHA-256 of a file's content as it is now, in hexadecimal; None when there is no such file.
         contains: Whether a file holds a text as it is now; asked only for files that exist.
@@ -241,14 +240,14 @@ def pointers(
             return False
         return found.lower() == digest if body.kind == "file" else contains(path, body.text)
 
-    calls, files = _point_calls(items, writes, settings, holds, names)
-    reports = _shorten_reports(items, writes, settings, handles=handles)
+    calls, files = _point_calls(items, writes, holds, names)
+    reports = _shorten_reports(items, writes, handles=handles)
     changes = in_view_order(items, (*calls, *reports))
     return Rewrite(stage="pointers", changes=changes, files=files) if changes else None
 
 
 def _point_calls(
-    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, holds: _Holds, names: SpillNames
+    items: Sequence[Item], writes: Sequence[_Write], holds: _Holds, names: SpillNames
 ) -> tuple[list[Change], tuple[SpillFile, ...]]:
     """New forms of the answers that made the calls, and files for bodies that are nowhere else."""
     parts: dict[int, ToolCallPart] = {}
@@ -258,8 +257,8 @@ def _point_calls(
         new_name = partial(names.new, write.part.tool_name, write.part.tool_call_id)
         path, texts, new_files = write.call.paths[0], dict[Place, str](), list[SpillFile]()
         for body in write.call.bodies:
-            if len(body.text) >= settings.min_chars and not _POINTER.fullmatch(body.text):
-                text, file = _pointer(body, path, holds, new_name, settings.preview_chars)
+            if len(body.text) >= _LEAST_BODY and not _POINTER.fullmatch(body.text):
+                text, file = _pointer(body, path, holds, new_name)
                 if len(text) < len(body.text):
                     texts[body.place] = text
                     new_files += [file] if file is not None else []
@@ -277,15 +276,13 @@ def _point_calls(
     return changes, tuple(files)
 
 
-def _shorten_reports(
-    items: Sequence[Item], writes: Sequence[_Write], settings: Pointers, *, handles: bool
-) -> tuple[Change, ...]:
+def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], *, handles: bool) -> tuple[Change, ...]:
     """Notes in place of what such calls have reported at length, a diff for example."""
     paths = {id(write.result): write.call.paths[0] for write in writes}
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         done = "pointers" in mark_of(part).get("stages", [])
-        if done or (path := paths.get(id(part))) is None or len(text) <= settings.result_chars:
+        if done or (path := paths.get(id(part))) is None or len(text) <= _LONGEST_REPORT:
             return None
         size, back = length_of(part, text), recall(item.key, handles=handles)
         told = f"{source_of(part)[0]} succeeded on {path}; {size:,} characters{back}"

@@ -13,8 +13,8 @@ from tui_app.context.history import History, sizes_of
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Archive, Policy
 from tui_app.context.tool_results.archive import (
+    WRITTEN_CHARS,
     archived,
-    clip_digest,
     digest_input,
     heuristic_digest,
     to_archive,
@@ -22,7 +22,7 @@ from tui_app.context.tool_results.archive import (
 from tui_app.context.tool_results.normalise import normalise, trim
 from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers, superseded
-from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, unread
+from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, shorten, unread
 from tui_app.context.view import Digest, Item, Rewrite
 from tui_app.events import Stage
 from tui_app.records import frozen
@@ -131,7 +131,6 @@ class StageRunner:
         if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
             rewrite = pointers(
                 self.history.items(),
-                sizes,
                 self._names() or SpillNames(self.around.now()),
                 on_disk=self.around.checksum,
                 contains=self.around.contains,
@@ -168,16 +167,16 @@ class StageRunner:
             written = Digest()
             if settings.strategy == "llm" and self.around.digest is not None:
                 try:
-                    material = digest_input(chosen, settings, items)
-                    written = await self.around.digest(material, settings.llm_output_chars) or written
+                    material = digest_input(chosen, items)
+                    written = await self.around.digest(material, WRITTEN_CHARS) or written
                 except Exception as error:
                     # Whatever goes wrong there, the digest that needs no model will do.
                     _LOG.warning("a digest was not written: %s", outline(error))
                     _LOG.debug("a digest was not written", exc_info=error)
             if written.text.strip():
-                written = replace(written, text=clip_digest(written.text, settings))
+                written = replace(written, text=shorten(written.text.strip(), WRITTEN_CHARS))
             else:
-                text = heuristic_digest(chosen, settings, items)
+                text = heuristic_digest(chosen, items)
                 written = replace(written, text=text, performed_by="heuristic")
             rewrite = archived(chosen, written.text, handles=self.around.handles)
             self._commit(replace(rewrite, written=written))
