@@ -64,7 +64,7 @@ class State(StrEnum):
     READY = "ready"
 
 
-@frozen(kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Job:
     """A running or finished job."""
 
@@ -74,10 +74,10 @@ class Job:
     """Monotonic seconds."""
     replaces: frozenset[int]
     """Keys of the part of the view it replaces, with what stays in between."""
-    task: asyncio.Task[Outcome]
-    written: asyncio.Event
+    written: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once nothing more is asked of a model; the user may still have to look at the summary."""
-    ledger: Ledger
+    ledger: Ledger = field(default_factory=Ledger)
+    task: asyncio.Task[Outcome] = field(init=False)
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
         """Add duration, tokens and cost to the job's last event."""
@@ -286,9 +286,8 @@ class Compactor:
         writers = writers_for(
             self.policy, trigger, self.host.summarisers, self.host.fallback, extract=extract
         )
-        job = f"{self.history.version}-{self._count}"
         blank = replace(
-            unfinished(plan, job),
+            unfinished(plan, f"{self.history.version}-{self._count}"),
             policy=self.policy.name,
             asked=asked,
             model=writers[0].model_name,
@@ -296,14 +295,11 @@ class Compactor:
             from_message=span.first,
             up_to_message=span.last,
         )
-        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
-        work = self._work(plan, blank, writers, reviewer, written, ledger, trial=trial)
         replaces = keys_between(self.history.items(), plan.left)
-        task = asyncio.create_task(work, name=f"compaction-{job}")
-        task.add_done_callback(lambda _: written.set())
-        self._job = Job(
-            blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger
-        )
+        job = self._job = Job(blank=blank, started=monotonic(), replaces=replaces)
+        self._writer = blank.model
+        job.task = asyncio.create_task(self._work(job, plan, writers, reviewer, trial), name=blank.job)
+        job.task.add_done_callback(lambda _: job.written.set())
         self.history.report(start_event(blank, plan, reviewed=reviewer is not None))
 
     def refuse_asked(self) -> str:
@@ -428,25 +424,17 @@ class Compactor:
             await asyncio.wait([job.task])
 
     async def _work(
-        self,
-        plan: Plan,
-        blank: CompactionComplete,
-        writers: Sequence[Summariser],
-        reviewer: Reviewer | None,
-        written: asyncio.Event,
-        ledger: Ledger,
-        *,
-        trial: bool = False,
+        self, job: Job, plan: Plan, writers: Sequence[Summariser], reviewer: Reviewer | None, trial: bool
     ) -> Outcome:
         """Run a job: ask the host, write the summary, have it reviewed."""
-        said = await self.host.before(start_event(blank, plan))
+        said = await self.host.before(start_event(job.blank, plan))
         if isinstance(said, Veto):
             return said
         said = "\n".join(filter(None, (self.policy.summary_instructions.strip(), said)))
         started = monotonic()
 
         def progress(event: CompactionProgress) -> None:
-            if self._job is not None and self._job.blank.job == event.job:
+            if self._job is job:
                 self._writer = event.model
                 self.history.report(event)
 
@@ -454,12 +442,12 @@ class Compactor:
             history=self.history,
             plan=replace(plan, instructions=said),
             whole=original_view(self.history, plan.left),
-            blank=replace(blank, instructions=said),
+            blank=replace(job.blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.host.describe,
             way_back=self.way_back,
             progress=progress,
-            ledger=ledger,
+            ledger=job.ledger,
             verify=self.policy.verify == "model",
             least_answered=self.policy.least_answered,
             reader=next(iter(self.host.summarisers("manual")), None),
@@ -473,7 +461,7 @@ class Compactor:
             return result
         # The time the user takes to decide is not the compaction's.
         result = priced(result, writing, round(monotonic() - started, 3))
-        return await review(result, writing, writers, self.policy, reviewer, written)
+        return await review(result, writing, writers, self.policy, reviewer, job.written)
 
     def _unwanted(self, job: Job, result: Veto | CompactionComplete | str) -> CompactionComplete:
         if isinstance(result, str):

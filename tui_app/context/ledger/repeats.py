@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from tui_app.context.ledger.effects import file_effects
@@ -142,7 +143,8 @@ def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str
         if action.id in known.unrun or action.outcome.state == "barred":
             continue
         if is_same and isinstance(done, Command):
-            return _judged(wanted, done, past, action, known, sure=sure, changed=changed)
+            exact = line.strip() == done.line.strip()
+            return _judged(wanted, past, action, known, exact=exact, sure=sure, changed=changed)
         writes = "surely" if changed else _writes(action, known)
         changed = writes == "surely"
         sure = sure and writes == "no"
@@ -166,32 +168,23 @@ def _name(line: str) -> str:
 
 
 def _judged(
-    wanted: Command,
-    done: Command,
-    past: Past,
-    action: Action,
-    known: Knowledge,
-    *,
-    sure: bool,
-    changed: bool,
+    wanted: Command, past: Past, action: Action, known: Knowledge, *, exact: bool, sure: bool, changed: bool
 ) -> Repeat | None:
-    key, place, outcome = action.key, past.place(action.key), action.outcome
+    place, outcome = past.place(action.key), action.outcome
+    here = partial(Repeat, key=action.key, call=action.id, session=past.session)
     if outcome.state == "refused":
-        return Repeat("refused", key, f"refused by the user at {place}", action.id, past.session)
+        return here("refused", text=f"refused by the user at {place}")
     if outcome.state == "running":
-        if not outcome.handle or outcome.handle not in known.running:
-            return None
-        text = f"runs since {place} as {outcome.handle}"
-        return Repeat("running", key, text, action.id, past.session)
+        runs = here("running", text=f"runs since {place} as {outcome.handle}")
+        return runs if outcome.handle and outcome.handle in known.running else None
     # A failure that nothing counts may be one of the moment.
     has_ended = outcome.ok or (outcome.state == "failed" and outcome.counts is not None)
     if changed or wanted.background or not has_ended:
         return None
     if known.only_looks(wanted.line) and outcome.counts is None:
         return None
-    text = f"ran at {place}: {outcome.describe()}"
-    exact = wanted.line.strip() == done.line.strip()
-    return Repeat("command", key, text, action.id, past.session, outcome.describe(), sure, exact)
+    told = outcome.describe()
+    return here("command", text=f"ran at {place}: {told}", told=told, sure=sure, exact=exact)
 
 
 def _writes(action: Action, known: Knowledge) -> str:
@@ -280,21 +273,14 @@ def _tasks(wanted: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
     return Repeat("task", found[0][0], "; ".join(text for _, text in found[:_MOST_TASKS]) + more)
 
 
-def _follow(
-    update: TaskUpdate,
-    past: Past,
-    key: int,
-    over: dict[str, tuple[TaskState, Past, int]],
-    ids: dict[str, str],
-) -> None:
+def _follow(update: TaskUpdate, past: Past, key: int, over: dict[str, _Known], ids: dict[str, str]) -> None:
     for entry in update.entries:
         text = entry.text or ids.get(entry.id, "")
         if entry.id and entry.text:
             ids[entry.id] = entry.text
         if text and (text not in over or over[text][0] != entry.state):
             over[text] = entry.state, past, key
-    if update.whole:
-        listed = {entry.text for entry in update.entries}
-        for text, (state, _, _) in list(over.items()):
-            if text not in listed and state in OPEN:
-                over[text] = "dropped", past, key
+    listed = {entry.text for entry in update.entries}
+    for text in over.keys() - listed if update.whole else ():
+        if over[text][0] in OPEN:
+            over[text] = "dropped", past, key

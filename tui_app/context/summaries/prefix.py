@@ -141,8 +141,8 @@ class PrefixSummariser:
         return warm < transcript_tokens(task.items, self.history) + _TASK
 
     async def _on_prefix(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
-        messages = self._messages()
-        if messages is None or self.sent.last is None or not task.items:
+        messages, sent = self._messages(), self.sent.last
+        if messages is None or sent is None or not task.items:
             raise SummaryFailed("what the provider has cached is no longer the beginning of the conversation")
         budget = min(task.budget_tokens, LONGEST_NOTES)
         last = one_line(message_text(task.items[-1].message, _QUOTED))[:_QUOTED]
@@ -152,16 +152,26 @@ class PrefixSummariser:
         messages = [*messages, ModelRequest(parts=[UserPromptPart(asked)])]
         progress(1, 1, 0)
         ledger.ask(self.model, self.history.usage().total + self.count(asked))
+        own, parameters = (sent.model_settings or {}).get("extra_headers", {}), sent.model_request_parameters
+        messages = self.model.prepare_messages(messages, parameters)
+        settings = (sent.model_settings or ModelSettings()).copy()
+        settings["extra_headers"] = {**own, HEADER: INTERACTION}
+        streamed = StreamedText(self.count, ledger, task.overheard, partial(progress, 1, 1))
         answer: ModelResponse | None = None
         try:
-            answer = await self._answer(messages, self.sent.last, task, progress, ledger)
+            async with sent.model.request_stream(messages, settings, parameters) as stream:
+                async for event in stream:
+                    streamed.hear(event)
+                answer = stream.get()
+        except NotImplementedError:
+            # A model of somebody's own that cannot stream.
+            answer = await self.model.request(messages, settings, parameters)
         finally:
             reported = spent_on([answer], self.model) if answer is not None else spent_on([])
             ledger.request_id = (answer.provider_response_id if answer else None) or ledger.request_id
             ledger.book(reported, answered=answer is not None)
-        return await self._read(answer, task, budget)
-
-    async def _read(self, answer: ModelResponse, task: SummaryTask, budget: int) -> Summary:
+        if answer is None:
+            raise SummaryFailed(CUT_OFF)
         if any(isinstance(part, ToolCallPart) for part in answer.parts):
             raise SummaryFailed("the model continued working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
@@ -169,30 +179,6 @@ class PrefixSummariser:
         refuse_wordy(self.count(notes), max(1_024, 4 * budget))
         title, text = split_title(self.mask(notes))
         return Summary(text=text, title=title, model=self.model_name)
-
-    async def _answer(
-        self,
-        messages: list[ModelMessage],
-        sent: ModelRequestContext,
-        task: SummaryTask,
-        progress: Progress,
-        ledger: Ledger,
-    ) -> ModelResponse:
-        own = (sent.model_settings or {}).get("extra_headers", {})
-        parameters = sent.model_request_parameters
-        messages = self.model.prepare_messages(messages, parameters)
-        settings = (sent.model_settings or ModelSettings()).copy()
-        settings["extra_headers"] = {**own, HEADER: INTERACTION}
-        text = StreamedText(self.count, ledger, task.overheard, partial(progress, 1, 1))
-        try:
-            async with sent.model.request_stream(messages, settings, parameters) as stream:
-                async for event in stream:
-                    text.hear(event)
-                return stream.get()
-        except NotImplementedError:
-            # A model of somebody's own that cannot stream.
-            return await self.model.request(messages, settings, parameters)
-        raise SummaryFailed(CUT_OFF)
 
     def _messages(self) -> list[ModelMessage] | None:
         """The view as it is sent; None where it does not begin as the last request did."""
