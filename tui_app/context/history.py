@@ -36,7 +36,7 @@ from tui_app.events import (
     ToolArchived,
     ViewRewrite,
 )
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Kinds, Overhead
 from tui_app.wires.answer_end import context_input
 
@@ -254,14 +254,8 @@ def rewrite_event(rewrite: Rewrite, sizes: Sequence[dict[str, int]]) -> ViewRewr
     by = rewrite.written
     if not isinstance(event, ToolArchived) or by is None:
         return event
-    return replace(
-        event,
-        performed_by=by.performed_by,
-        model=by.model,
-        input_tokens=by.spent.input_tokens,
-        output_tokens=by.spent.output_tokens,
-        cost_usd=by.spent.cost_usd,
-    )
+    cost = picked(by.spent, "input_tokens output_tokens cost_usd")
+    return replace(event, performed_by=by.performed_by, model=by.model, **cost)
 
 
 def measured(event: ViewRewrite, before: ContextUsage, after: int) -> ViewRewrite:
@@ -353,11 +347,11 @@ class History(Protocol):
 
     def spilled(self) -> Collection[str] | None:
         """Names of the files that hold tool results, folder in front; None where no file can be kept."""
-        ...
+        return None
 
     def exempt(self, stage: Stage) -> frozenset[int]:
         """Keys of messages that a stage must leave alone: they are pinned, or its work was undone."""
-        ...
+        return self.pinned()
 
     def pinned(self) -> frozenset[int]:
         """Keys of messages that stay word for word."""
@@ -365,7 +359,7 @@ class History(Protocol):
 
     def behind(self, item: Item) -> Sequence[Item]:
         """The messages behind a provider's sealed summary; none for anything that can be read."""
-        ...
+        return ()
 
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one recorded event, then the view.
@@ -396,7 +390,7 @@ _NOT_MEASURED = Overhead(ContextWindow(limit=128_000, source="default"))
 
 
 @dataclass(slots=True)
-class ListHistory:
+class ListHistory(History):
     """History of any pydantic-ai agent: the list of its messages, and nothing written to disk.
 
     A message is known again by its identity. The report of an answer counts only while nothing but that
@@ -519,21 +513,9 @@ class ListHistory:
         """Ignore the usage of the next answer."""
         self._distrusted = True
 
-    def spilled(self) -> Collection[str] | None:
-        """Nothing is written to disk: what would need a file stays as it is."""
-        return None
-
-    def exempt(self, stage: Stage) -> frozenset[int]:
-        """The pinned messages; rewrites of this list cannot be undone."""
-        return self.pins
-
     def pinned(self) -> frozenset[int]:
         """Keys of messages that stay word for word."""
         return self.pins
-
-    def behind(self, item: Item) -> Sequence[Item]:
-        """Nothing: what leaves this list is not kept."""
-        return ()
 
     def rewrite(self, rewrite: Rewrite) -> None:
         """Put the new forms into the list, and a digest behind the last of them."""

@@ -45,7 +45,7 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.events.base import Outcome as Ending
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.references import WHOLE, Span
 
 # A compaction under way: what is known of it, and the task that writes.
@@ -124,22 +124,8 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
 
 def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False) -> CompactionStart:
     """The event that announces a job."""
-    return CompactionStart(
-        job=blank.job,
-        trigger=blank.trigger,
-        tokens_before=blank.tokens_before,
-        messages_before=blank.messages_before,
-        model=blank.model,
-        breakdown=blank.breakdown,
-        policy=blank.policy,
-        focus=blank.focus,
-        asked=blank.asked,
-        from_message=blank.from_message,
-        up_to_message=blank.up_to_message,
-        reviewed=reviewed,
-        leaving=key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.left),
-        tokens_leaving=plan.old,
-    )
+    leaving = key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.left)
+    return like(CompactionStart, blank, reviewed=reviewed, leaving=leaving, tokens_leaving=plan.old)
 
 
 @frozen
