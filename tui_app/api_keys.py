@@ -110,13 +110,10 @@ def held_names(paths: Paths) -> frozenset[str]:
     """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
     try:
         text = paths.keyring_names.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return frozenset()
-    import json  # not for the first frame where there is no key
+        import json  # not for the first frame where there is no key
 
-    try:
         names = json.loads(text)
-    except ValueError:
+    except (OSError, ValueError):
         return frozenset()
     return (
         frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()

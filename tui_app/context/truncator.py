@@ -176,27 +176,23 @@ def _shorten(message: ModelMessage, limit: int) -> ModelMessage:
 
 def _shorten_part(part: ModelRequestPart, limit: int) -> ModelRequestPart:
     """A result as text of at most ``limit`` characters and a mark; its files go."""
-    if isinstance(part, RetryPromptPart) and part.tool_name is not None:
-        return ToolReturnPart(
-            tool_name=part.tool_name,
-            content=_clip(part.model_response(), limit),
-            tool_call_id=part.tool_call_id,
-            timestamp=part.timestamp,
-            outcome="retried",
-        )
-    if not isinstance(part, BaseToolReturnPart):
+    files, metadata = 0, None
+    if isinstance(part, BaseToolReturnPart):
+        files, metadata = len(part.files), part.metadata
+        text = part.model_response_str(wrap_if_error=False)
+        if not files and len(text) <= limit:
+            return part
+    elif isinstance(part, RetryPromptPart) and part.tool_name is not None:
+        text = part.model_response()
+    else:
         return part
-    files, text = len(part.files), part.model_response_str(wrap_if_error=False)
-    if not files and len(text) <= limit:
-        return part
-    left_out = FILES_LEFT_OUT.format(count=files) if files else ""
     return ToolReturnPart(
-        tool_name=part.tool_name,
-        content=_clip(text, limit) + left_out,
+        tool_name=part.tool_name or "",
+        content=_clip(text, limit) + (FILES_LEFT_OUT.format(count=files) if files else ""),
         tool_call_id=part.tool_call_id,
-        metadata=part.metadata,
+        metadata=metadata,
         timestamp=part.timestamp,
-        outcome=part.outcome,
+        outcome=part.outcome if isinstance(part, BaseToolReturnPart) else "retried",
     )
 
 

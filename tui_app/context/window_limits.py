@@ -46,10 +46,6 @@ class SuspectedLimit:
         """Whether requests keep to it; later it only waits for being named again."""
         return self.answers < _ANSWERS
 
-    def answered(self) -> "SuspectedLimit":
-        """The suspicion after one more answer."""
-        return replace(self, answers=self.answers + 1)
-
 
 class ContextTooLarge(Exception):
     """A request cannot fit, whatever is left out. Raised before it is sent, or after the one retry.
@@ -179,7 +175,7 @@ class Limits:
         if reported > self._doubted.get(key, 0):
             self._doubted.pop(key, None)
         if (suspected := self._suspected.get(key)) is not None:
-            self._suspected[key] = suspected.answered()
+            self._suspected[key] = replace(suspected, answers=suspected.answers + 1)
             if reported > suspected.limit * _DISPROVED:
                 del self._suspected[key]
         known = self.learnt.lesson(key).limit

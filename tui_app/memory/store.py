@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tui_app.memory.entries import Change, Draft, Due, Entry, Maker
 from tui_app.memory.scope import Scope, scope_of, shared
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 
 if TYPE_CHECKING:
     # The driver belongs to an extra.
@@ -64,9 +64,8 @@ class BoardStore(ABC):
     def add(self, draft: Draft, repository: str, branch: str, replaces: Sequence[int], time: float) -> Entry:
         """Put an entry on a board, and take off those it replaces, at once."""
         row = {
-            "repository": repository, "branch": branch, "text": draft.text, "kind": draft.kind,
-            "made_by": draft.made_by, "session": draft.session, "seq": draft.seq, "time": time,
-            "weight": draft.weight, **self._here("machine"),
+            "repository": repository, "branch": branch, "time": time, **self._here("machine"),
+            **picked(draft, "text kind made_by session seq weight"),
         }  # fmt: skip
         is_new, values = "id = last_insert_rowid()", list[object]()
         if self.machine is not None:

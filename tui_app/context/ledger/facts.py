@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from tui_app.context.ledger.files import FileTrail
@@ -204,11 +205,7 @@ def judge(
         exact = written is not None and fact.kind in _EXACT
         kept = (fact.kind, fact.text) in (written or ()) or (not exact and _holds(told, fact))
         state: FactState = "kept" if kept else "recoverable" if recoverable and fact.source else "lost"
-        judged.append(
-            fact
-            if fact.state == state
-            else Fact(kind=fact.kind, text=fact.text, source=fact.source, state=state, weight=fact.weight)
-        )
+        judged.append(fact if fact.state == state else replace(fact, state=state, put_back=False))
     return tuple(judged), retention(judged)
 
 
