@@ -41,9 +41,6 @@ class Unit:
         self.keys: set[int] = {key}
         self.voices: dict[int, Voice] = {}
         self._passages: list[Passage] = []
-        self._squeezed = ""
-        self._folded = ""
-        self._numbers: frozenset[str] = frozenset()
 
     def add(self, passage: Passage) -> None:
         self.keys.add(passage.key)
@@ -75,25 +72,20 @@ class Unit:
     def text(self) -> str:
         return "\n".join(each.text for each in self._passages)
 
-    @property
+    @cached_property
     def squeezed(self) -> str:
         """Its text in small letters, without blanks and marks."""
-        if not self._squeezed:
-            self._squeezed = squeeze("\x01".join(each.text for each in self._passages)) or "\x01"
-        return self._squeezed
+        return squeeze("\x01".join(each.text for each in self._passages))
 
-    @property
+    @cached_property
     def folded(self) -> str:
-        if not self._folded:
-            self._folded = self.text.casefold() or "\n"
-        return self._folded
+        return self.text.casefold()
 
-    @property
+    @cached_property
     def numbers(self) -> frozenset[str]:
-        """Every number in it, without marks between groups of digits."""
-        if not self._numbers:
-            self._numbers = frozenset(map(plain_number, _DIGITS.findall(self.folded))) | _parts(self.folded)
-        return self._numbers
+        """Every number in it without marks between groups of digits, and the pieces that are joined to one."""
+        pieces = (piece.lstrip("0") or "0" for piece in re.findall(r"\d+", self.folded))
+        return frozenset((*map(plain_number, _DIGITS.findall(self.folded)), *pieces))
 
     @cached_property
     def decimals(self) -> frozenset[float]:
@@ -119,11 +111,6 @@ def plain_number(text: str) -> str:
     if whole.count(".") == 1:
         whole = whole.rstrip("0").rstrip(".")
     return whole.lstrip("0") or "0" if whole.isdigit() else whole
-
-
-def _parts(text: str) -> frozenset[str]:
-    """The pieces of numbers that are joined by marks, such as those of a date or a version."""
-    return frozenset(piece.lstrip("0") or "0" for piece in re.findall(r"\d+", text))
 
 
 class Sources:
