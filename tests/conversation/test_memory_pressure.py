@@ -11,7 +11,7 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context import resident_memory as resident
-from tui_app.context.resident_memory import LARGE, Past, Reading, Step, decide, next_step
+from tui_app.context.resident_memory import LARGE, Past, Reading, Step, next_step
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete, CompactionStart, MemoryPressure, TurnEnd
@@ -46,7 +46,7 @@ DROPPED = Past(dropped_at=1_100, messages_dropped=True)
     ],
 )
 def test_decision(now: Reading, past: Past, step: Step) -> None:
-    assert decide(now, past) == step
+    assert next_step(now, past)[0] == step
 
 
 def test_a_size_around_the_limit_begins_nothing_anew() -> None:

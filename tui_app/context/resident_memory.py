@@ -83,30 +83,21 @@ class Past:
     """Megabytes at which a compaction was asked for; None if none was."""
 
 
-def decide(now: Reading, past: Past) -> Step:
-    """Choose the next step: caches first, and each step once until something has changed.
+def next_step(now: Reading, past: Past) -> tuple[Step, Past]:
+    """The next step, and what is past once it is taken: caches first, each step once until something changes.
+
+    Well below the limit everything begins anew.
 
     Args:
         now: The present look.
         past: What was done already.
     """
     if not (0 < now.limit_mb < now.rss_mb):
-        return "nothing"
-    if past.dropped_at is None or now.rss_mb >= past.dropped_at * _REGROWN:
-        return "drop"
-    if now.idle and not past.messages_dropped:
-        return "drop"
-    if not now.automatic or now.tokens < LARGE:
-        return "nothing"
-    return "compact" if past.compacted_at is None or now.rss_mb >= past.compacted_at * _REGROWN else "nothing"
-
-
-def next_step(now: Reading, past: Past) -> tuple[Step, Past]:
-    """The next step, and what is past once it is taken; well below the limit everything begins anew."""
-    match step := decide(now, past):
-        case "drop":
-            return step, replace(past, dropped_at=now.rss_mb, messages_dropped=now.idle)
-        case "compact":
-            return step, replace(past, compacted_at=now.rss_mb)
-        case _:
-            return step, past if now.rss_mb * _REGROWN > now.limit_mb else Past()
+        return "nothing", past if now.rss_mb * _REGROWN > now.limit_mb else Past()
+    helps_again = past.dropped_at is None or now.rss_mb >= past.dropped_at * _REGROWN
+    if helps_again or (now.idle and not past.messages_dropped):
+        return "drop", replace(past, dropped_at=now.rss_mb, messages_dropped=now.idle)
+    asked = past.compacted_at is not None and now.rss_mb < past.compacted_at * _REGROWN
+    if asked or not now.automatic or now.tokens < LARGE:
+        return "nothing", past
+    return "compact", replace(past, compacted_at=now.rss_mb)

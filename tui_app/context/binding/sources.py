@@ -83,7 +83,7 @@ class Unit:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Every number in it without marks between groups of digits, and the pieces that are joined to one."""
+        """Every number in it without marks between groups of digits, and the pieces that marks join."""
         pieces = (piece.lstrip("0") or "0" for piece in re.findall(r"\d+", self.folded))
         return frozenset((*map(plain_number, _DIGITS.findall(self.folded)), *pieces))
 
