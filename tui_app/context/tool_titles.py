@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from tui_app.context.ledger.outcomes import report_counts
 from tui_app.context.ledger.tools import name_words
+from tui_app.text import cut
 from tui_app.tool_specs import READ_FILE, TOOLS, EditorKind, Rows, Title, tool_spec
 
 TELLING_ARGUMENTS = (
@@ -49,7 +50,7 @@ def call_title(name: str, args_json: str) -> str:
     except (ValueError, RecursionError):
         args = None  # a call cut off while it was streamed
     detail = _detail(tool_spec(name).title, args) if isinstance(args, dict) else _plain(args_json)
-    return _cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
+    return cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
 
 
 def result_note(name: str, result_text: str, outcome: str = "success") -> str:
@@ -158,8 +159,4 @@ def _plain(value: object) -> str:
     words = " ".join(text[:_LOOKED_AT].split())
     if len(text) > _LOOKED_AT:
         words += " …"
-    return _cut("".join(char if char.isprintable() else "·" for char in words), _ARG_CHARS)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+    return cut("".join(char if char.isprintable() else "·" for char in words), _ARG_CHARS)

@@ -23,7 +23,6 @@ from pydantic_ai.messages import (
     ModelRequest,
     MultiModalContent,
     TextContent,
-    UploadedFile,
     UserPromptPart,
     VideoUrl,
 )
@@ -181,6 +180,7 @@ _IMAGE = _Rate(unit_bytes=1, unit_tokens=IMAGE_TOKENS, unknown_units=1)
 _AUDIO = _Rate(unit_bytes=16_000, unit_tokens=AUDIO_TOKENS_PER_SECOND, unknown_units=60)
 _WAVE_AUDIO = _Rate(unit_bytes=96_000, unit_tokens=AUDIO_TOKENS_PER_SECOND, unknown_units=60)
 _VIDEO = _Rate(unit_bytes=250_000, unit_tokens=VIDEO_TOKENS_PER_SECOND, unknown_units=60)
+_BY_CLASS = ((ImageUrl, _IMAGE), (AudioUrl, _AUDIO), (VideoUrl, _VIDEO), (DocumentUrl, _DOCUMENT))
 
 
 def attachment_tokens(item: MultiModalContent, model: str = "") -> int:
@@ -193,23 +193,15 @@ def attachment_tokens(item: MultiModalContent, model: str = "") -> int:
         item: The file.
         model: Name of the model that gets it, empty where that is not known.
     """
-    match item:
-        case ImageUrl():
-            return _IMAGE.unknown
-        case AudioUrl():
-            return _AUDIO.unknown
-        case VideoUrl():
-            return _VIDEO.unknown
-        case DocumentUrl():
-            return _DOCUMENT.unknown
-        case UploadedFile():
-            return _by_type(item.media_type).unknown
-        case BinaryContent():
-            if item.media_type.startswith("image/"):
-                return picture_tokens(item.data, model)
-            if item.media_type == "application/pdf" and (pages := len(_PDF_PAGE.findall(item.data))):
-                return pages * PAGE_TOKENS
-            return _by_type(item.media_type).tokens(len(item.data))
+    if not isinstance(item, BinaryContent):
+        # The kind of an address is that of its class: its type may not be known.
+        rate = next((rate for kind, rate in _BY_CLASS if isinstance(item, kind)), None)
+        return (rate or _by_type(item.media_type)).unknown
+    if item.media_type.startswith("image/"):
+        return picture_tokens(item.data, model)
+    if item.media_type == "application/pdf" and (pages := len(_PDF_PAGE.findall(item.data))):
+        return pages * PAGE_TOKENS
+    return _by_type(item.media_type).tokens(len(item.data))
 
 
 def file_content(path: str, text: str) -> TextContent:

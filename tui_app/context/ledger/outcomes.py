@@ -10,7 +10,7 @@ from tui_app.context.ledger.tools import Command, FileUse, HandleUse, Operation
 from tui_app.context.shell_line import SimpleCommand, hides_failure, simple_commands
 from tui_app.context.user_text import is_barred
 from tui_app.records import frozen
-from tui_app.text import words
+from tui_app.text import cut, words
 
 EDGE = 6_000
 """Characters read at each end of an output: its sum and its errors stand at the top or at the bottom."""
@@ -413,7 +413,7 @@ def _lines(result: str) -> Iterator[str]:
             label = flat
             continue
         flat, label = f"{label} {flat}".strip(), ""
-        yield flat if len(flat) <= _LONGEST_LINE else f"{flat[: _LONGEST_LINE - 1]}…"
+        yield cut(flat, _LONGEST_LINE)
 
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")

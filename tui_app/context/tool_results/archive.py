@@ -44,6 +44,7 @@ from tui_app.context.tool_results.results import (
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.context.view import Item, Rewrite
 from tui_app.records import frozen
+from tui_app.text import cut
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 # What is said about archived tool results: without a model, and as material for one.
@@ -167,7 +168,7 @@ def _line(one: _Leaving, calls: _Calls, limit: int) -> str:
     last = mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2]
     edges = list(dict.fromkeys(filter(None, (_plain(first), _plain(last)))))
     line = ": ".join(filter(None, (_heading(one, calls), " … ".join(edges))))
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return cut(line, limit)
 
 
 def _plain(line: str) -> str:
