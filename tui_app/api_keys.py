@@ -13,8 +13,6 @@ from typing import Literal, Protocol
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
 
-# The keyring of the operating system, by the library ``keyring``, which is loaded when it is first used.
-
 SERVICE = "plimsoll"
 """What entries are filed under."""
 

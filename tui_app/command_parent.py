@@ -204,9 +204,6 @@ def _read(path: str) -> bytes:
         os.close(opened)
 
 
-# What a command may not do to the machine: start others without end, and fill the disk.
-
-
 def _limit_processes() -> None:
     """Let the kernel refuse more processes, which it does for everybody but root."""
     if there := _threads():

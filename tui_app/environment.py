@@ -19,8 +19,6 @@ from tui_app.context.secrets import MASK, PLACEHOLDER, looks_random, mask_secret
 from tui_app.providers import key_variables
 from tui_app.records import frozen
 
-# Names: what stands between the signs and capitals that part their words.
-
 _PARTS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+")
 _WITHIN = re.compile(r"secret|passw|passphrase|credential|api_?key|(?:private|access)_?key|token(?!i[sz])")
 _WORDS = frozenset({"key", "keys", "pass", "pwd", "pw", "pat", "cred", "creds", "jwt", "bearer", "otp"})
@@ -30,8 +28,6 @@ _COUNTED = frozenset({"key", "keys", "token", "tokens", "pass"})
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _NUMBER = re.compile(r"[0-9.,]{0,6}|true|false|yes|no|on|off", re.IGNORECASE)
 """What is set where things are counted or switched, as by ``MAX_TOKENS``: no secret."""
-
-# Values: runs that nobody has thought of.
 
 _RUN = re.compile(r"[A-Za-z0-9_+=-]{16,}")
 _LONG_RUN = 20

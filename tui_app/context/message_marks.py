@@ -348,8 +348,6 @@ def mode_told(message: ModelMessage) -> Mode | None:
     return mode_named(found[1]) if found else None
 
 
-# Notes of the program in the middle of a turn, whatever they say.
-
 _LINES = {"fullness": _FULLNESS, "task": _TASKS, "mode": _MODE}
 
 

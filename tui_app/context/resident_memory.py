@@ -11,8 +11,6 @@ from typing import Literal
 
 from tui_app.records import frozen
 
-# How much memory this process holds, read so cheaply that it can be asked between two requests.
-
 _STATM = Path("/proc/self/statm")
 _PS = ("ps", "-o", "rss=", "-p")
 _MB = 1_000_000

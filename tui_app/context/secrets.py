@@ -11,8 +11,6 @@ from collections import Counter
 from functools import lru_cache
 from pathlib import Path
 
-# What names a secret, what only stands for one, and what looks like one.
-
 MASK = "[secret removed]"
 """What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
 PASSWORDS = r"pass(?:word|wd|phrase)|kennwort|passwort|contraseña|mot de passe"
@@ -40,8 +38,6 @@ def looks_random(value: str) -> bool:
     entropy = -sum(n / total * math.log2(n / total) for n in Counter(sample).values())
     return entropy >= 3.0
 
-
-# Secrets in what is sent over HTTP: cookies, signed addresses, and tokens in place of a user.
 
 _COOKIES = re.compile(
     r"(?P<name>(?:[Cc]ookie|COOKIE)(?:\\{0,3}[\"']?[ \t]{0,4}:|(?<=[ \t]--cookie)[ =])"
@@ -75,8 +71,6 @@ def _masked_cookie(pair: str) -> str:
         return pair
     return f"{name}{equals}{MASK}{rest[len(value) :]}"
 
-
-# Secrets that commands are given: by a short option, or as a word of their own.
 
 _VALUE = r"[^\s\"'`,;&|(){}\[\]<>$\\]"
 _SHORT_OPTION = re.compile(
@@ -182,8 +176,6 @@ def _masked_short(match: re.Match[str]) -> str:
     programs = (_APART if apart else _JOINED)[option] if option else _WITH_USER
     return _masked(match) if programs.search(before) else match[0]
 
-
-# Secrets known by the place they stand in: behind an option, in markup, in an address, on the next line.
 
 _END = r"(?=[ \t]{0,40}(?:\\{0,3}[\"']|\\{1,3}[nr]|[\r\n]|$))"
 _GUTTER = r"(?:[ \t]{0,8}\d{1,6}(?:\t|[ ]{0,2}[|:→])|[+>-])?"

@@ -442,9 +442,6 @@ def company_of(items: Sequence[Item], key: int) -> int:
     return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)
 
 
-# Messages that leave together.
-
-
 def with_partners(items: Sequence[Item], keys: Collection[int]) -> frozenset[int]:
     """Messages with all that must leave along with them: an answer's calls and their results go together.
 

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 from tui_app.records import frozen
 
-# Where a repository comes from, as its git configuration says it: the same name on every machine.
-
 _SECTION = re.compile(r'\s*\[\s*(\w+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _VALUE = re.compile(r"\s*(\w+)\s*=\s*(.*)")
 _SHORT_FORM = re.compile(r"(?:[^@/\s]+@)?(\[[0-9A-Fa-f:]+\]|[\w.-]{2,}):(?!//)(.+)")

@@ -132,8 +132,6 @@ def _statement(raw: str, start: int, heading: str, line: int) -> Statement:
     return Statement(bare, start + len(raw), anchors, sources, heading, start, line)
 
 
-# Anchors.
-
 _CODE = re.compile(r"`([^`\n]{1,400})`")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]}]+")
 _L = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0600-\u06ff]"

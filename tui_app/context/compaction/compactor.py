@@ -48,8 +48,6 @@ from tui_app.events.base import Outcome as Ending
 from tui_app.records import frozen, like
 from tui_app.references import WHOLE, Span
 
-# A compaction under way: what is known of it, and the task that writes.
-
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Writers that cost nothing."""
 Outcome = Proposal | Veto | CompactionComplete | str

@@ -176,9 +176,6 @@ class Breaker:
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1
 
 
-# What may happen between deciding on a compaction and writing its summary.
-
-
 @frozen
 class Veto:
     """A hook or program forbids the compaction."""

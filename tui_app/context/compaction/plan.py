@@ -32,8 +32,6 @@ from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
 
-# Cutting a view where the user has named the part to summarise.
-
 _LEAST = 2
 """Fewest messages that are worth a summary."""
 
@@ -374,8 +372,6 @@ class _View:
         return replace(recent, tokens=min(recent.tokens, max(1, said // part))) if recent.tokens else recent
 
 
-# One target for all that stays: the user's words and deeds first, then notes, newest messages and names.
-
 _RECENT_PART, _NOTES_PART = 2 / 5, 1 / 4
 """Of a target, what the newest messages take, and what notes take at most."""
 _LEAST_NOTES = 400
@@ -560,8 +556,6 @@ def _hopeless(split: Split, window: ContextWindow, floor: int, stays: int) -> st
 def _thousands(tokens: int) -> str:
     return f"{tokens} tokens" if tokens < 1000 else f"{tokens / 1000:.1f}k"
 
-
-# The plan of a compaction for the view that a history holds at present.
 
 _DEED_TOKENS, _RUN_TOKENS, _SECTION_TOKENS, _MOST_READ = 16, 40, 120, 60
 

@@ -290,8 +290,6 @@ def _sections(
     return (*by_code, Passage("names", "code", names)), len(chosen), told
 
 
-# Writing, binding and proposing the notes of one compaction.
-
 _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 """Writers that need no model: the last resort must not time out."""
 _LOG = logging.getLogger(__name__)

@@ -435,9 +435,6 @@ def _beginning(text: str, limit: int) -> str:
     return shorten(one_line(own_words(text)) or one_line(text), limit, placeholder=" …")
 
 
-# Names.
-
-
 def names_section(
     ranked: Sequence[RankedName], standing: str, budget: int, count: Count
 ) -> tuple[str, list[RankedName]]:

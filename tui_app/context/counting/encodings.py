@@ -17,8 +17,6 @@ from tui_app.records import frozen
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
-# About how many tokens a text has, for who cannot wait for a tokenizer.
-
 
 def estimate(text: str) -> int:
     """Estimate tokens without a tokenizer: one per 4 bytes of UTF-8, which is 4 characters of ASCII.

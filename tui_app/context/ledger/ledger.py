@@ -72,8 +72,6 @@ from tui_app.tool_specs import RUN_COMMAND
 _Ledger = TypeVar("_Ledger", bound="Ledger")
 _T = TypeVar("_T")
 
-# Entries: what the messages are folded into.
-
 
 @frozen
 class Prompt:

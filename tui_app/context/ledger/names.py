@@ -168,8 +168,6 @@ def is_file_name(name: str) -> bool:
     return ending in FILE_ENDINGS or (name.isupper() and ending.lower() in FILE_ENDINGS)
 
 
-# Which names will be needed: a sum of six features, weighed on real sessions.
-
 _OWN, _FERTILE, _WORDS_TYPED, _TYPED, _RELEVANT, _EDITED = 2.5, 2.5, 1.5, 1.5, 1.0, 1.0
 """Weights of: the agent wrote it; its best output was used; its words were typed; it was typed; it stands
 near what is being talked of; it is a file that was changed. Fitted to 152 cuts of 73 real sessions."""

@@ -120,9 +120,6 @@ def _backwards(pasts: Sequence[Past]) -> Iterator[tuple[Past, Action]]:
             yield past, action
 
 
-# Commands.
-
-
 def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
     line = wanted.line
     if "network" in known.kinds(line) or (is_look(line) and not _written(line)):
@@ -205,9 +202,6 @@ def _writes(action: Action, known: Knowledge) -> str:
         return "no"
     is_known = bool(deeds - _KEPT - {"read"}) or {"packages", "deletes"} & {*known.kinds(done.line)}
     return "surely" if is_known else "perhaps"
-
-
-# Edits, answers, tasks.
 
 
 def _edit(wanted: FileUse, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:

@@ -25,8 +25,6 @@ from tui_app.tool_specs import (
     WRITE_FILE,
 )
 
-# Arguments.
-
 COMMAND_ARGUMENTS = ("command", "cmd", "CommandLine", "script", "bash_command", "shell_command")
 CODE_ARGUMENTS = ("code", "input", "source", "script", "javascript")
 PATH_ARGUMENTS = (
@@ -54,8 +52,6 @@ _FOLDER_ARGUMENTS = (
 """Where a command is run."""
 FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")
 """Which hold text that is a file afterwards."""
-
-# Words of tools' names, which are identifiers and no language.
 
 _COMMANDS = words("bash shell command cmd exec execute run terminal powershell pwsh process action")
 _CODE = words("python ipython notebook cell code repl js javascript")

@@ -47,8 +47,6 @@ from tui_app.records import frozen
 from tui_app.text import cut
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
-# What is said about archived tool results: without a model, and as material for one.
-
 DIGEST_CHARS, MATERIAL_CHARS, WRITTEN_CHARS = 800, 12_000, 1_200
 """Longest digest without a model, material for a model, and digest that a model writes of it."""
 _MANY_CHARS, _FEW_CHARS = 80, 240

@@ -151,8 +151,6 @@ def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -
         return None
 
 
-# The pointer that stands for a text that was written to a file, and the check that it can be found there.
-
 _OPENING = "[Not repeated here: "
 _POINTER = re.compile(re.escape(_OPENING) + r"[\d,]+ characters .*…\]", re.DOTALL)
 _HASH_DIGITS = 12

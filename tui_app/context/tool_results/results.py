@@ -393,8 +393,6 @@ def _brings_back(call: ToolCallPart) -> bool:
     return any(folder in text[:_PATH_CHARS] for text in texts for folder in _RECALL_FOLDERS)
 
 
-# Stages that the user applies to one message by hand.
-
 HandStage = Literal["archive", "offload"]
 """Stages that the user can ask for."""
 NO_RESULT = "Only results of tools can be archived or moved to a file."
