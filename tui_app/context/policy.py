@@ -303,23 +303,13 @@ class MessageLimit(_Checked):
     """Compact above so many messages (the results of one answer are one), in place of the shares; 0 never.
     With `reserve_tokens`: where no tokens are counted."""
 
-    @property
-    def enabled(self) -> bool:
-        """Whether anything is ever due."""
-        return self.messages > 0
-
-    @property
-    def recent(self) -> int:
-        """Newest messages that stay: half of them, at least 4."""
-        return max(4, self.messages // 2)
-
     def mark(self, window: ContextWindow) -> int | None:
         """Tokens at which a compaction is due; there is no such size."""
         return None
 
     def reached(self, usage: ContextUsage) -> bool:
         """Whether a compaction is due."""
-        return self.enabled and usage.messages > self.messages
+        return usage.messages > self.messages > 0
 
 
 @frozen(kw_only=True)
@@ -333,16 +323,6 @@ class TokenLimit(_Checked):
     """The limit for that while the window is unknown; 0 counts messages."""
     messages: Annotated[Count, "max_messages"] = 50
     """Messages at which it is due where no tokens are counted; 0 never."""
-
-    @property
-    def enabled(self) -> bool:
-        """Whether anything is ever due."""
-        return True
-
-    @property
-    def recent(self) -> int:
-        """Newest messages that stay by the limit itself: none."""
-        return 0
 
     def mark(self, window: ContextWindow) -> int | None:
         """Tokens at which a compaction is due; None where messages are counted instead."""
@@ -478,8 +458,8 @@ class Policy(_Checked):
 
     def recent(self, window: ContextWindow) -> Recent:
         """What stays of the newest messages."""
-        by_limit = self.limit.recent if self.limit is not None else 0
-        messages = self.recent_messages or by_limit
+        half = max(4, self.limit.messages // 2) if isinstance(self.limit, MessageLimit) else 0
+        messages = self.recent_messages or half
         if messages and not self.recent_tokens:
             return Recent(messages=messages)
         return Recent(tokens=self.recent_budget(window))
@@ -494,7 +474,8 @@ class Policy(_Checked):
             return "none"
         if self.limit is not None:
             due = self.limit.reached(usage) and not self.at_turn_end
-            too_large = self.limit.enabled and usage.total > usage.window.effective
+            is_off = isinstance(self.limit, MessageLimit) and not self.limit.messages
+            too_large = not is_off and usage.total > usage.window.effective
             return "blocking" if due or too_large else "none"
         if usage.total >= self.blocking_mark(usage.window):
             return "blocking"
