@@ -41,7 +41,6 @@ from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
 from tui_app.wires.answer_end import as_known
 from tui_app.wires.library import PREPARES_ATTEMPTS, OutermostCapability, new_messages_from
-from tui_app.wires.served_model import unserved
 
 _A = TypeVar("_A")
 _R = TypeVar("_R")
@@ -421,8 +420,7 @@ class GovernedRun(OutermostCapability):
         """Bring the request into its model's form; build it again for another attempt or another model."""
         if _resumes(request_context):
             return request_context
-        unchanged = request_context.attempt == 1 and unserved(request_context.model) is self.pipeline.model
-        return self.pipeline.formed(request_context if unchanged else self.pipeline.again(request_context))
+        return self.pipeline.prepared(request_context)
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse

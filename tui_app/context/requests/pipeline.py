@@ -142,6 +142,11 @@ class Pipeline:
         self._set_overhead(request)
         return self._outgoing(request)
 
+    def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
+        """The request in its model's form, built again for another attempt or another model."""
+        unchanged = request.attempt == 1 and unserved(request.model) is self.model
+        return self.formed(request if unchanged else self.again(request))
+
     def formed(self, request: ModelRequestContext) -> ModelRequestContext:
         """The request in the form that its model takes; one without a server takes any."""
         if request.model.provider is None:
