@@ -62,7 +62,7 @@ class State(StrEnum):
     READY = "ready"
 
 
-@dataclass(slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Job:
     """A running or finished job."""
 
@@ -72,10 +72,10 @@ class Job:
     """Monotonic seconds."""
     replaces: frozenset[int]
     """Keys of the part of the view it replaces, with what stays in between."""
-    written: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[Outcome]
+    written: asyncio.Event
     """Set once nothing more is asked of a model; the user may still have to look at the summary."""
-    ledger: Ledger = field(default_factory=Ledger)
-    task: asyncio.Task[Outcome] = field(init=False)
+    ledger: Ledger
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
         """Add duration, tokens and cost to the job's last event."""
@@ -270,8 +270,9 @@ class Compactor:
         writers = writers_for(
             self.policy, trigger, self.host.summarisers, self.host.fallback, extract=extract
         )
+        job = f"{self.history.version}-{self._count}"
         blank = replace(
-            unfinished(plan, f"{self.history.version}-{self._count}"),
+            unfinished(plan, job),
             policy=self.policy.name,
             asked=asked,
             model=writers[0].model_name,
@@ -279,11 +280,14 @@ class Compactor:
             from_message=span.first,
             up_to_message=span.last,
         )
+        ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
+        work = self._work(plan, blank, writers, reviewer, written, ledger, trial=trial)
         replaces = keys_between(self.history.items(), plan.left)
-        job = self._job = Job(blank=blank, started=monotonic(), replaces=replaces)
-        self._writer = blank.model
-        job.task = asyncio.create_task(self._work(job, plan, writers, reviewer, trial), name=blank.job)
-        job.task.add_done_callback(lambda _: job.written.set())
+        task = asyncio.create_task(work, name=f"compaction-{job}")
+        task.add_done_callback(lambda _: written.set())
+        self._job = Job(
+            blank=blank, started=monotonic(), replaces=replaces, task=task, written=written, ledger=ledger
+        )
         self.history.report(start_event(blank, plan, reviewed=reviewer is not None))
 
     def refuse_asked(self) -> str:
@@ -408,17 +412,25 @@ class Compactor:
             await asyncio.wait([job.task])
 
     async def _work(
-        self, job: Job, plan: Plan, writers: Sequence[Summariser], reviewer: Reviewer | None, trial: bool
+        self,
+        plan: Plan,
+        blank: CompactionComplete,
+        writers: Sequence[Summariser],
+        reviewer: Reviewer | None,
+        written: asyncio.Event,
+        ledger: Ledger,
+        *,
+        trial: bool = False,
     ) -> Outcome:
         """Run a job: ask the host, write the summary, have it reviewed."""
-        said = await self.host.before(start_event(job.blank, plan))
+        said = await self.host.before(start_event(blank, plan))
         if isinstance(said, Veto):
             return said
         said = "\n".join(filter(None, (self.policy.summary_instructions.strip(), said)))
         started = monotonic()
 
         def progress(event: CompactionProgress) -> None:
-            if self._job is job:
+            if self._job is not None and self._job.blank.job == event.job:
                 self._writer = event.model
                 self.history.report(event)
 
@@ -426,12 +438,12 @@ class Compactor:
             history=self.history,
             plan=replace(plan, instructions=said),
             whole=original_view(self.history, plan.left),
-            blank=replace(job.blank, instructions=said),
+            blank=replace(blank, instructions=said),
             timeout_s=self.timeout_s,
             describe=self.host.describe,
             way_back=self.way_back,
             progress=progress,
-            ledger=job.ledger,
+            ledger=ledger,
             verify=self.policy.verify == "model",
             least_answered=self.policy.least_answered,
             reader=next(iter(self.host.summarisers("manual")), None),
@@ -445,7 +457,7 @@ class Compactor:
             return result
         # The time the user takes to decide is not the compaction's.
         result = priced(result, writing, round(monotonic() - started, 3))
-        return await review(result, writing, writers, self.policy, reviewer, job.written)
+        return await review(result, writing, writers, self.policy, reviewer, written)
 
     def _unwanted(self, job: Job, result: Veto | CompactionComplete | str) -> CompactionComplete:
         if isinstance(result, str):
