@@ -315,19 +315,42 @@ async def test_what_is_wrong_with_a_certificate(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize(("content", "why"), [(None, "cannot be read"), ("hello", "holds no certificates")])
+@pytest.mark.parametrize(
+    ("variable", "content", "why"),
+    [
+        ("SSL_CERT_FILE", None, "cannot be read"),
+        ("SSL_CERT_FILE", "", "holds no certificates"),
+        ("REQUESTS_CA_BUNDLE", "hello", "holds no certificates"),
+    ],
+)
 async def test_a_variable_that_leads_nowhere_is_told_as_that(
-    serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wire: str, content: str | None, why: str
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    wire: str,
+    variable: str,
+    content: str | None,
+    why: str,
 ) -> None:
     serve()
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_text(content)
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(file))
+    monkeypatch.setenv(variable, str(file))
     told = await ask(wire, "https://127.0.0.1:9/v1")
-    assert (f"REQUESTS_CA_BUNDLE names {file}, which {why}" in told.message, told.retryable) == (True, False)
+    assert (f"{variable} names {file}, which {why}" in told.message, told.retryable) == (True, False)
     # What needs no certificate does without.
     assert "Nothing answers" in (await ask(wire, "http://127.0.0.1:9/v1")).message
+
+
+async def test_a_folder_without_certificates_is_told_as_that(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("hello")
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    told = await ask("openai-chat", "https://127.0.0.1:9/v1")
+    assert f"SSL_CERT_DIR names {tmp_path}, which holds no certificates" in told.message
 
 
 async def test_listings_are_told_of_it_too(serve: Serve, company: Company) -> None:

@@ -192,13 +192,14 @@ def _provider(server: _Server) -> Provider[Any]:
             from google.genai.types import HttpOptions
             from pydantic_ai.providers.google import GoogleProvider
 
-            # The SDK makes a second client, which is never used: it must not read the environment.
-            unused = {"trust_env": False, "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)}
+            # The SDK makes more clients, which are never used: they must not read the environment.
+            nothing = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             options = HttpOptions(
                 base_url=url,
                 api_version=sent.strip("/") if sent else None,
                 httpx_async_client=client,
-                client_args=unused,
+                client_args={"trust_env": False, "verify": nothing},
+                async_client_args={"ssl": nothing},
                 timeout=1_200_000,
             )
             made = GoogleProvider(client=Client(vertexai=False, api_key=key, http_options=options))

@@ -232,18 +232,17 @@ def _trusted(named: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, name: str, place: Path) -> None:
+    why = "holds no certificates in PEM form"
     try:
-        if not place.is_dir():
-            context.load_verify_locations(cafile=place)
-            return
-        for file in sorted(place.iterdir()):
+        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
             with suppress(ssl.SSLError, IsADirectoryError):
                 context.load_verify_locations(cafile=file)
+                why = ""
     except OSError as error:
-        is_other = isinstance(error, ssl.SSLError)
-        why = "holds no certificates in PEM form" if is_other else f"cannot be read: {error.strerror}"
+        why = f"cannot be read: {error.strerror}"
+    if why:
         hint = f"Set {name} to certificates in PEM form, or remove it"
-        raise NoWay(f"{name} names {place}, which {why}.", hint) from error
+        raise NoWay(f"{name} names {place}, which {why}.", hint)
 
 
 def named_trust() -> str:
