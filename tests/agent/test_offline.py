@@ -137,10 +137,27 @@ def assert_quotes_are_real(project: Path, text: str) -> list[str]:
 async def test_what_a_project_does_is_answered_from_its_own_files(project: Path) -> None:
     text, calls, _ = await ask(project, "What does this project do?")
     paths = assert_quotes_are_real(project, text)
-    assert paths[-1] == "README.md", "at the end, where it is seen"
+    assert paths[0] == "README.md", "what names the project comes first"
     assert "Ledger reads bank statements and sorts payments into budgets." in text
     assert 'description = "Sorts payments into budgets"' in text
     assert "ls" in {call.tool_name for call in calls}
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_what_a_project_is_comes_before_lines_that_hold_the_words_of_the_question(
+    project: Path,
+) -> None:
+    (project / "README.md").write_text(
+        '# Ledger\n\nLedger reads bank statements.\n\n    ledger ask "what does this project do?"\n\n'
+        "See what this needs, and what leaves this machine.\n"
+    )
+    (project / "CONTRIBUTING.md").write_text("Write in this project what each change does.\n")
+    text, _, _ = await ask(project, "what does this project do?")
+    assert_quotes_are_real(project, text)
+    path, first, _, body = quotes(text)[0]
+    assert (path, first, body[2]) == ("README.md", 1, "Ledger reads bank statements.")
+    echo = [place for place in quotes(text) if place[:2] == ("README.md", 5)]
+    assert not echo, "who asks the same does not answer"
 
 
 @pytest.mark.usefixtures("no_network")
@@ -186,7 +203,7 @@ async def test_quotes_that_hold_fences_stay_quotes(project: Path) -> None:
 async def test_nothing_found_is_said_with_where_it_looked(project: Path) -> None:
     text, calls, _ = await ask(project, "How does the flubberwock work?")
     assert "I found nothing for `flubberwock`, `work`" in text
-    assert assert_quotes_are_real(project, text)[-1] == "README.md", "what the folder is about"
+    assert assert_quotes_are_real(project, text)[0] == "README.md", "what the folder is about"
     assert {call.tool_name for call in calls} == {"grep", "glob", "ls", "search_history", "read_file"}
 
 

@@ -52,21 +52,24 @@ def _searching(turn: Turn) -> Iterator[Step]:
         yield from (_read(path, 1, _HEAD) for path in asked.files)
         for pattern in filter(None, [*map(term_pattern, asked.terms), _phrases(asked)]):
             yield Step(GREP.name, {"pattern": pattern, "ignore_case": True, "limit": HITS})
-    elif turn.rounds == 1 and any(_fits(line.text, asked) for line in order):
+    elif turn.rounds == 1 and (telling := _telling(order, asked)):
         # The lines around the best hit of each of the two best files belong to it.
-        best = {line.path: line.line for line in reversed(order) if _fits(line.text, asked)}
+        best = {line.path: line.line for line in reversed(telling)}
         around = [path for path in reversed(best) if path not in turn.attached][:2]
         yield from (_read(path, max(1, best[path] - _AROUND // 2), _AROUND) for path in around)
     elif turn.rounds == 1 and not (turn.attached or any(turn.results(READ_FILE.name))):
-        # Nothing fits: perhaps a name does, or the conversation, else what introduces the folder.
+        # Nothing fits: what introduces the folder does, perhaps a name, or the conversation.
         names = [name for term in asked.terms if (name := re.sub(r"[^\w.-]", "", term))][:2]
-        patterns = [*(f"**/*{name}*" for name in names), "**/README*"]
+        patterns = ["**/README*", *(f"**/*{name}*" for name in names)]
         yield from (Step(GLOB.name, {"pattern": pattern}) for pattern in patterns)
         yield Step(LS.name, {"path": "."})
         yield Step(SEARCH_HISTORY.name, {"query": " ".join(asked.terms)})
     elif turn.rounds == 2 and any(each.tool == GLOB.name for each in turn.found):
         listed = [row.rpartition("  ")[0] for each in turn.results(LS.name) for row in each.splitlines()]
-        yield from (_read(path, 1, _HEAD) for path in [*_named(turn), *filter(None, listed)][:2])
+        # A file that is called so goes before what introduces the folder, one that is called like it behind.
+        named = sorted(_named(turn), key=lambda path: PurePosixPath(path).stem.lower() not in asked.terms)
+        found = dict.fromkeys([*named, *filter(None, listed)])
+        yield from (_read(path, 1, _HEAD) for path in [*found][:2])
 
 
 def _read(path: str, start: int, lines: int) -> Step:
@@ -88,6 +91,8 @@ _DEFINITION, _PHRASE, _EXACT, _COVERED = 1.3, 2.5, 1.5, 0.5
 """Factors: a definition or heading, a phrase, a term as written, each further term."""
 _FITS = 3
 """A line fits that holds one in so many of the terms."""
+_LONG = 5
+"""Letters from which on a word may tell what a question is about."""
 
 
 def term_pattern(term: str) -> str:
@@ -110,6 +115,20 @@ def _fits(text: str, asked: Question) -> bool:
     return _FITS * _count_terms(text, asked) >= len(asked.terms) > 0
 
 
+def _telling(order: Sequence[Passage], asked: Question) -> list[Passage]:
+    """The lines that answer: with two long words, or with one that is rare enough or defined there."""
+    long = [term for term in asked.terms if len(term) >= _LONG or not term.isalpha()] or list(asked.terms)
+    holders = {term: [line for line in order if _holds(line.text, term)] for term in long}
+    rare = {term for term, lines in holders.items() if len({line.path for line in lines}) <= 1}
+
+    def tells(line: Passage) -> bool:
+        held = [term for term in long if line in holders[term]]
+        is_defined = held and _DEFINES.match(line.text)
+        return len(held) > 1 or bool(is_defined) or not rare.isdisjoint(held)
+
+    return [line for line in order if _fits(line.text, asked) and tells(line)]
+
+
 def _phrases(asked: Question) -> str:
     """A regular expression for two terms that are next to each other, in prose or in a name."""
     pairs = (pair for pair in pairwise(asked.words) if set(pair) <= set(asked.terms))
@@ -118,7 +137,12 @@ def _phrases(asked: Question) -> str:
 
 def _ranked(turn: Turn) -> list[Passage]:
     flooded = {str(each.args.get("pattern")) for each in turn.found if "[more hits exist" in each.text}
-    return ranked(passages(turn.found, turn.attached), turn.question, flooded)
+    lines = passages(turn.found, turn.attached)
+    said = turn.prompt.casefold()
+    if turn.question.order is None and said and not said[-1].isalnum():
+        # A line that puts the same question does not answer it, unless it is the heading of the answer.
+        lines = [line for line in lines if said not in line.text.casefold() or _DEFINES.match(line.text)]
+    return ranked(lines, turn.question, flooded)
 
 
 def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[str] = ()) -> list[Passage]:
@@ -191,7 +215,7 @@ def _search_result(turn: Turn) -> list[str]:
         own = [line for line in lines if line.path == path][:_BEGINNING]
         parts += [_best(turn, fits)] if fits else [_block(own)] if own else _beginnings(read, _BEGINNING)
     others = [line for line in order if line.path not in named]
-    fitting = any(_fits(line.text, asked) or line.path in named for line in lines)
+    fitting = bool(asked.order or _telling(order, asked)) or any(line.path in named for line in lines)
     if turn.attached:
         # What came along was asked about: the folder only where it has more to say.
         most = max(_count_terms(line.text, asked) for line in passages((), turn.attached))
@@ -199,15 +223,14 @@ def _search_result(turn: Turn) -> list[str]:
     elif not fitting:
         # Of what fits badly only the lines with one of the most telling words.
         others = [line for line in others if any(_holds(line.text, term) for term in asked.terms[:2])]
+    if not fitting:
+        # What says what the folder is comes first.
+        listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
+        parts += _beginnings(turn.found, _BEGINNING) or listed or ["This folder has no files to search."]
     parts.append(_best(turn, others))
     if rows := _history(turn):
         parts.append(f"From this conversation:\n\n{_fenced(rows)}")
-    if not fitting and asked.order is None:
-        begun = _beginnings(turn.found, _BEGINNING)
-        listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
-        parts += begun or listed or ["This folder has no files to search."]
-        parts += [_nothing(turn)] if not others else []
-    return parts
+    return [*parts, "" if fitting or others else _nothing(turn)]
 
 
 def _beginnings(found: Iterable[Found], most: int) -> list[str]:
