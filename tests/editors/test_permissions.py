@@ -440,7 +440,8 @@ async def test_answers(chosen: str, decision: Decision) -> None:
 async def test_a_rule_that_was_not_offered_is_not_added() -> None:
     question = worded()
     assert [each.kind for each in question.options] == ["allow_once", "reject_once"]
-    assert (await ask(Editor(permission="always"), "s1", question)).answer == "nobody"  # type: ignore[arg-type]
+    decision = await ask(Editor(permission="always"), "s1", question)  # type: ignore[arg-type]
+    assert decision == Decision("nobody", reason="the editor chose something that was not offered")
 
 
 @pytest.mark.parametrize(
@@ -463,6 +464,7 @@ async def test_without_an_answer_it_is_refused(
 
     with caplog.at_level(logging.ERROR):
         decision = await ask(Troubled(), "s1", worded())  # type: ignore[arg-type]
+    assert isinstance(decision, Decision)
     assert decision.answer == "nobody"
     assert decision.reason.startswith(reason)
     assert decision.reason.isprintable()

@@ -18,7 +18,6 @@ from acp.schema import (
     AvailableCommandInput,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
-    RequestPermissionResponse,
     ResourceContentBlock,
     SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
@@ -41,7 +40,7 @@ from tui_app.conversation.open_request import Opening
 from tui_app.conversation.policies import policy_names
 from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
-from tui_app.editors.updates import Choice, Question, Update, Updates, choice_of, failed, refused, told
+from tui_app.editors.updates import Question, Update, Updates, choice_of, failed, refused, told
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -61,11 +60,6 @@ from tui_app.settings import Settings
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
 
-# Asking the user, through the editor, whether a tool may act.
-#
-# Only a chosen option allows anything. An editor that answers with an error, with nothing that was offered,
-# or not at all because it has gone, leaves the tool refused, and the events say that nobody could be asked.
-
 _SAID_CHARS = 200
 _log = logging.getLogger(__name__)
 
@@ -77,87 +71,65 @@ class Permissions:
     client: Client
     session: str
     tooling: Tooling
-    _open: set[str] = field(default_factory=set)
-    _asking: "dict[str, asyncio.Task[None]]" = field(default_factory=dict)
+    _asking: "dict[str, asyncio.Task[None] | None]" = field(default_factory=dict)
+    """By the ids of what is open, what waits for the editor; None until it has been asked."""
 
     def opens(self, id: str) -> bool:
         """Note that something is asked; False when it is known: it is said again when more calls wait."""
-        if id in self._open:
-            return False
-        self._open.add(id)
-        return True
+        is_new = id not in self._asking
+        self._asking.setdefault(id)
+        return is_new
 
-    def show(self, question: Question | Choice) -> None:
-        if question.id in self._open and question.id not in self._asking:
+    def show(self, question: Question) -> None:
+        if self._asking.get(question.id, self) is None:
             task = asyncio.create_task(self._answer(question), name="acp permission")
             self._asking[question.id] = task
-            task.add_done_callback(lambda _: self._asking.pop(question.id, None))
 
     def withdraw(self, id: str) -> None:
         """Wait no longer for an answer: it was decided, or the turn is over."""
-        self._open.discard(id)
-        if (task := self._asking.get(id)) is not None:
+        if (task := self._asking.pop(id, None)) is not None:
             task.cancel()
 
     async def close(self) -> None:
         """Wait for no answer any more."""
-        tasks = list(self._asking.values())
+        tasks = [task for task in self._asking.values() if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, question: Question | Choice) -> None:
-        if isinstance(question, Choice):
-            reply = await choose(self.client, self.session, question)
-            self.tooling.questions.reply(question.id, reply)
+    async def _answer(self, question: Question) -> None:
+        answer = await ask(self.client, self.session, question)
+        if isinstance(answer, str):
+            self.tooling.questions.reply(question.id, answer)
         else:
-            decision = await ask(self.client, self.session, question)
-            self.tooling.approvals.decide(question.id, decision)
+            self.tooling.approvals.decide(question.id, answer)
 
 
-async def choose(client: Client, session: str, choice: Choice) -> str:
-    """Have a question of the model answered; empty for no answer, whatever went wrong."""
-    try:
-        response = await client.request_permission(
-            session_id=session, tool_call=choice.call, options=list(choice.options)
-        )
-    except Exception as error:  # the editor has disconnected, or makes something else of it
-        _log.warning("the editor did not put a question to the user: %s", error)
-        return ""
-    outcome = response.outcome
-    return choice.answer(outcome.option_id) if isinstance(outcome, AllowedOutcome) else ""
+async def ask(client: Client, session: str, question: Question) -> Decision | str:
+    """Have a question answered; only an option that was offered and chosen allows anything.
 
-
-async def ask(client: Client, session: str, question: Question) -> Decision:
+    Whatever else an editor does leaves the call refused: the events say why nobody could be asked. A question
+    of the model has no answer then.
+    """
     try:
         response = await client.request_permission(
             session_id=session, tool_call=question.call, options=list(question.options)
         )
     except ConnectionError:
-        return Decision("nobody", reason="the editor has disconnected")
+        why = "the editor has disconnected"
     except RequestError as error:
-        _log.warning("the editor did not ask for permission: %s", error)
-        said = visible(str(error).strip())[:_SAID_CHARS].rstrip(".")
-        return Decision("nobody", reason=f"the editor answered with an error: {said}")
+        _log.warning("the editor did not ask the user: %s", error)
+        why = f"the editor answered with an error: {visible(str(error).strip())[:_SAID_CHARS].rstrip('.')}"
     except Exception as error:  # whatever a client makes of it, the call must not wait for ever
-        _log.warning("the editor's answer about a permission cannot be read", exc_info=error)
-        return Decision("nobody", reason="the editor's answer cannot be read")
-    return decision_of(response, question)
-
-
-def decision_of(response: RequestPermissionResponse, question: Question) -> Decision:
-    """Read an answer; what was not offered allows nothing."""
-    if not isinstance(response.outcome, AllowedOutcome):
-        return Decision("nobody", reason="the question was closed without an answer")
-    match response.outcome.option_id:
-        case "once":
-            return Decision("once")
-        case "always" if question.pattern:
-            return Decision("always", pattern=question.pattern)
-        case "no":
-            return Decision("no")
-        case _:
-            return Decision("nobody", reason="the editor chose something that was not offered")
+        _log.warning("the editor's answer cannot be read", exc_info=error)
+        why = "the editor's answer cannot be read"
+    else:
+        why = "the question was closed without an answer"
+        if isinstance(response.outcome, AllowedOutcome):
+            if (chosen := question.answers.get(response.outcome.option_id)) is not None:
+                return chosen
+            why = "the editor chose something that was not offered"
+    return question.answers.get("none", Decision("nobody", reason=why))
 
 
 # What an editor sends as a prompt: text, files it points to, files it sends along, or a slash command.
@@ -325,7 +297,7 @@ class EditorSession:
     client: Client
     updates: Updates
     _permissions: Permissions = field(init=False)
-    _outbox: "asyncio.Queue[Update | Question | Choice]" = field(default_factory=asyncio.Queue)
+    _outbox: "asyncio.Queue[Update | Question]" = field(default_factory=asyncio.Queue)
     _sender: "asyncio.Task[None] | None" = None
     _ended: "asyncio.Future[TurnEnd] | None" = None
     _trouble: Error | None = None
@@ -531,7 +503,7 @@ class EditorSession:
         """Tell the editor something that is no event."""
         self._put(self.updates.of(Notice(text=text)))
 
-    def _put(self, updates: Iterable[Update | Question | Choice]) -> None:
+    def _put(self, updates: Iterable[Update | Question]) -> None:
         for update in updates:
             self._outbox.put_nowait(update)
 
@@ -539,7 +511,7 @@ class EditorSession:
         while True:
             update = await self._outbox.get()
             try:
-                if isinstance(update, Question | Choice):
+                if isinstance(update, Question):
                     self._permissions.show(update)
                     continue
                 # The editor has gone: what is said into the void is taken out of the queue all the same.

@@ -37,6 +37,7 @@ from tui_app.agent.own_agent import UnusableAgent
 from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, result_note
+from tui_app.conversation.approvals import Decision
 from tui_app.events import (
     AgentOutput,
     ApprovalDecided,
@@ -194,45 +195,28 @@ Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallCon
 
 @frozen(kw_only=True)
 class Question:
-    """A call that waits to be allowed."""
+    """What the editor is to ask the user: about a call that waits to be allowed, or for the model."""
 
     id: str
     """Names the question in the conversation."""
     call: ToolCallUpdate
-    """What would be done."""
+    """What would be done, or what is asked."""
     options: tuple[PermissionOption, ...]
-    pattern: str = ""
-    """The rule that "always" adds; empty where only this one call can be allowed."""
+    answers: Mapping[str, Decision | str]
+    """By the id of each option that was offered, what it stands for: words, where the model asks."""
 
 
-@frozen(kw_only=True)
-class Choice:
-    """A question of the model with answers to choose from, as a permission."""
-
-    id: str
-    """Names the question in the conversation."""
-    call: ToolCallUpdate
-    choices: tuple[str, ...]
-
-    @property
-    def options(self) -> tuple[PermissionOption, ...]:
-        """The answers by their place, then none."""
-        offered = (
-            PermissionOption(option_id=str(at), name=visible(choice), kind="allow_once")
-            for at, choice in enumerate(self.choices)
-        )
-        return (*offered, PermissionOption(option_id="none", name="No answer", kind="reject_once"))
-
-    def answer(self, option: str) -> str:
-        """What an option stands for; empty for none of them."""
-        return next((each for at, each in enumerate(self.choices) if str(at) == option), "")
-
-
-def choice_of(asked: QuestionAsked) -> Choice:
-    """Word a question of the model."""
+def choice_of(asked: QuestionAsked) -> Question:
+    """Word a question of the model that has answers to choose from."""
     title = visible(asked.question)
     call = ToolCallUpdate(tool_call_id=asked.tool_call_id or asked.id, title=title, status="pending")
-    return Choice(id=asked.id, call=call, choices=asked.choices)
+    offered = [
+        PermissionOption(option_id=str(at), name=visible(choice), kind="allow_once")
+        for at, choice in enumerate(asked.choices)
+    ]
+    none = PermissionOption(option_id="none", name="No answer", kind="reject_once")
+    answers = {**dict(zip(map(str, range(len(offered))), asked.choices, strict=True)), "none": ""}
+    return Question(id=asked.id, call=call, options=(*offered, none), answers=answers)
 
 
 def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: Any = None) -> Question:
@@ -259,13 +243,17 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
         locations=places,
         raw_input=args,
     )
-    options = [PermissionOption(option_id="no", name="Do not allow", kind="reject_once")]
+    options: list[PermissionOption] = []
     if is_seen := _is_seen(asked):
-        options.insert(0, PermissionOption(option_id="once", name="Allow", kind="allow_once"))
+        options.append(PermissionOption(option_id="once", name="Allow", kind="allow_once"))
     if asked.pattern and is_seen:
         name = f"Allow in this session: {cut(visible(asked.pattern), _RULE_CHARS)}"
-        options.insert(1, PermissionOption(option_id="always", name=name, kind="allow_always"))
-    return Question(id=asked.id, call=call, options=tuple(options), pattern=asked.pattern)
+        options.append(PermissionOption(option_id="always", name=name, kind="allow_always"))
+    options.append(PermissionOption(option_id="no", name="Do not allow", kind="reject_once"))
+    always = Decision("always", pattern=asked.pattern)
+    known = {"once": Decision("once"), "always": always, "no": Decision("no")}
+    answers = {each.option_id: known[each.option_id] for each in options}
+    return Question(id=asked.id, call=call, options=tuple(options), answers=answers)
 
 
 def _is_seen(asked: ApprovalRequested) -> bool:
