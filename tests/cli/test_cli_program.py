@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -338,3 +339,8 @@ def test_report_would_notice() -> None:
 
 def test_screen_starts_before_the_agent_side_is_loaded() -> None:
     assert run(START.format(names=AGENT)) == [7, []]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_has_a_function(name: str) -> None:
+    assert callable(resolve_name(f"tui_app.cli.{load_command(name).does}"))

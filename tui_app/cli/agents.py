@@ -3,8 +3,7 @@
 import argparse
 from dataclasses import replace
 
-from tui_app.cli.command import Command, Program
-from tui_app.cli.options import JSON, option
+from tui_app.cli.command import Program
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.cli.program import latest_session
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
@@ -47,14 +46,3 @@ def _as_seen(agent: SentAgent, *, is_open: bool) -> SentAgent:
     if is_open or not agent.is_at_work:
         return agent
     return replace(agent, is_at_work=False, sums=replace(agent.sums, outcome="stopped", reason=ENDED))
-
-
-COMMANDS = (
-    Command(
-        "agents",
-        "[ID]",
-        "List the sub-agents of a session.",
-        execute,
-        (option("id", "ID", "id of the session, or its beginning (default: the last one)", nargs="?"), JSON),
-    ),
-)

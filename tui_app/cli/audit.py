@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, run_until_signal, writable
+from tui_app.cli.command import FAILED, OK, Program, WrongUsage, run_until_signal, writable
 from tui_app.cli.failures import each_source
-from tui_app.cli.options import JSON, SOURCES, option
 from tui_app.cli.output import ProgressLine, print_json, say, say_left_out
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 _NAME_CELLS = 400
 DEMO = "demo"
 """Stands for the recording that ``plimsoll demo`` plays."""
-
-
-OPTIONS = (SOURCES, option("--html", "F", "write a self-contained page"), JSON)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -114,14 +110,3 @@ def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
     else:
         with program.sessions() as store:
             yield recorded_session(store, source)
-
-
-COMMANDS = (
-    Command(
-        "audit",
-        "FILE|ID…",
-        "Show what compactions lost, including those made by other tools.",
-        execute,
-        OPTIONS,
-    ),
-)

@@ -13,18 +13,15 @@ from typing import TYPE_CHECKING, Literal
 from tui_app.cli.command import (
     FAILED,
     OK,
-    Command,
     CommandFailed,
     Program,
     WrongUsage,
 )
-from tui_app.cli.options import JSON, flag, option
 from tui_app.cli.output import flush, print_json, say, tell
 from tui_app.cli.program import screen_parser, show_screen
 from tui_app.cli.stdin import is_piped
 from tui_app.session.background import (
     HAND_OVER,
-    INSIDE,
     NotBegun,
     Standing,
     begin,
@@ -41,14 +38,6 @@ if TYPE_CHECKING:
     from tui_app.conversation.work import Work
 
 Outcome = Literal["done", "failed", "stopped"]
-BACKGROUND = (
-    flag(
-        "--background",
-        "leave it running and print its session; without a prompt, go on with what was left there",
-    ),
-    flag(INSIDE, argparse.SUPPRESS),
-)
-"""``--background``, and what says that this is already the process in the background."""
 NONE_LEFT = "No session was left in the background. To leave one: /detach, or plimsoll run --background"
 
 
@@ -225,26 +214,3 @@ class BackgroundRun(Foreground):
     def let_go(self) -> None:
         if self._lock is not None:
             self._lock.release()
-
-
-ID = "id of the session, or its beginning"
-COMMANDS = (
-    Command(
-        "attach",
-        "[ID]",
-        "Open a session that was left in the background.",
-        attach,
-        (option("id", "ID", f"{ID}; default: the only one", nargs="?"),),
-    ),
-    Command(
-        "stop",
-        "[ID …]",
-        "Stop sessions that run in the background.",
-        stop_sessions,
-        (
-            option("id", "ID", ID, nargs="*"),
-            flag("--all", "stop all sessions that run in the background"),
-            JSON,
-        ),
-    ),
-)

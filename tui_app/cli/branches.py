@@ -8,10 +8,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
+from tui_app.cli.command import OK, CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.failures import for_shell
 from tui_app.cli.opened_session import carry_out, notices_in, opened_session
-from tui_app.cli.options import CHOICE, JSON, MODEL, SESSION, WINDOW, flag, number, option
 from tui_app.cli.output import ProgressLine, answer, print_json, say, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Merge, Restate
@@ -27,23 +26,6 @@ from tui_app.ui.text import clean, clock, count, one_line
 _TOLD = ("branch", "name", "turns", "performed_by", "model", "claims_marked", "cost_usd")
 NOTHING_MERGED = "Nothing to undo: the last thing that happened in this session is no merge."
 _NO_BRANCH = "Which branch? plimsoll merge {0} BRANCH. To see them: plimsoll tree {0}"
-
-
-OPTIONS = (
-    SESSION,
-    option("--at", "N", "leave before prompt number N; default: all is taken over", type=number),
-    option("--name", "NAME", "what the branch is called", default=""),
-    JSON,
-)
-MERGE_OPTIONS = (
-    SESSION,
-    option("branch", "BRANCH", "name or id of the branch", nargs="?", default=""),
-    flag("--extract", "write the brief without a model"),
-    flag("--no-files", "take over no files, only the brief"),
-    flag("--dry-run", "show brief and diff; change nothing", group=CHOICE),
-    flag("--undo", "undo the merge that was made last", group=CHOICE),
-    *(MODEL, WINDOW, JSON),
-)
 
 
 def begin_branch(program: Program, args: argparse.Namespace) -> int:
@@ -231,16 +213,3 @@ def _lines(tree: dict[str, Any], here: str, depth: int = 0) -> Iterator[str]:
         yield f"{'  ' * (depth + 1)}● #{prompt['seq']} {said}"
     for branch in tree["branches"]:
         yield from _lines(branch, here, depth + 1)
-
-
-COMMANDS = (
-    Command("branch", "ID", "Begin a branch of a session, to try something aside.", begin_branch, OPTIONS),
-    Command(
-        "merge",
-        "ID BRANCH",
-        "Bring what came of a branch back: a brief and its files.",
-        merge,
-        MERGE_OPTIONS,
-    ),
-    Command("tree", "ID", "Show a session with its branches.", show_tree, (SESSION, JSON)),
-)

@@ -1,4 +1,4 @@
-"""What a command is made of, and the arguments several of them share."""
+"""Where a command runs, and what several of them do with their arguments."""
 
 import argparse
 import asyncio
@@ -14,7 +14,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from tui_app.api_keys import ApiKeys
-from tui_app.cli.options import Option, add_options, option
 from tui_app.cli.output import tell
 from tui_app.conversation.open_request import Opening
 from tui_app.paths import Paths, from_home
@@ -181,41 +180,8 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(USAGE)
 
 
-@frozen
-class Command:
-    """One command: its name, what it takes and what it does."""
-
-    name: str
-    usage: str
-    """What follows the name, for the list in the help."""
-    summary: str
-    execute: Callable[[Program, argparse.Namespace], int | None]
-    """Does it; returns an exit code where it has not simply gone well. Raises ``WrongUsage`` and
-    ``CommandFailed``."""
-    options: tuple[Option, ...]
-
-    def configure(self, parser: argparse.ArgumentParser) -> None:
-        add_options(parser, self.options)
-
-
-_GOAL_GROUP = "a goal: turns go on until it is reached"
-_BUDGET = tuple(
-    option(name, metavar, help, group=_GOAL_GROUP, default="")
-    for name, metavar, help in (
-        ("--check", "CMD", "reached when this command exits with 0; it needs the permission of any command"),
-        ("--count", "N", "reached after N turns"),
-        ("--turns", "N", "turns it may take (default: 20)"),
-        ("--tokens", "N", "tokens it may take, sent and received"),
-        ("--money", "X", "US dollars it may take"),
-    )
-)
-GOAL = (
-    option(
-        "--goal", "TEXT", "what to reach, in place of a prompt; off ends one of --session", group=_GOAL_GROUP
-    ),
-    *_BUDGET,
-)
-"""Options of a goal: what it is, what it is checked by, and what it may take."""
+_BUDGET = ("check", "count", "turns", "tokens", "money")
+"""What a goal is checked by, and what it may take."""
 
 
 def read_goal(args: argparse.Namespace) -> "GoalSet | None":
@@ -224,8 +190,7 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
     Raises:
         WrongUsage: if it cannot be checked, or a prompt is given beside it.
     """
-    names = [each.names[0].strip("-") for each in _BUDGET]
-    options = {name: value for name in names if (value := getattr(args, name))}
+    options = {name: value for name in _BUDGET if (value := getattr(args, name))}
     if not args.goal or args.goal == "off":
         if options:
             raise WrongUsage(f"--{next(iter(options))} is for --goal TEXT.")

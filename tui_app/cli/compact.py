@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 from tui_app.cli.command import (
     FAILED,
     OK,
-    Command,
     CommandFailed,
     Program,
     WrongUsage,
     run_until_signal,
 )
 from tui_app.cli.opened_session import carry_out, notices_in, opened_session
-from tui_app.cli.options import CHOICE, JSON, MODEL, POLICY, SESSION, WINDOW, flag, number, option
 from tui_app.cli.output import ProgressLine, answer, print_json, say, sizes_json, tell
 from tui_app.cli.stdin import words_of_file
 from tui_app.conversation.open_request import Opening
@@ -42,29 +40,6 @@ from tui_app.ui import text as numbers
 
 if TYPE_CHECKING:
     from tui_app.context.compaction.plan import Plan
-
-
-_AS = "#N as in exports"
-OPTIONS = (
-    SESSION,
-    option("--focus", "T", "what matters most in the summary", default=""),
-    flag("--extract", "write the summary without a model"),
-    flag("--try", "also ask the model that will read it", dest="trial"),
-    option("--from", "N", f"compact only from this message on; {_AS}", dest="first", type=number, default=0),
-    option("--up-to", "N", f"compact only up to this message; {_AS}", dest="last", type=number, default=0),
-    *(POLICY, MODEL, WINDOW),
-    flag("--dry-run", "show what would happen; write nothing", group=CHOICE),
-    flag("--undo", "undo the newest compaction", group=CHOICE),
-    flag("--redo", "redo the compaction undone last", group=CHOICE),
-    option(
-        "--edit-summary",
-        "FILE",
-        "replace the newest summary by the text of a file; - reads stdin",
-        group=CHOICE,
-    ),
-    flag("--verify", "have the model read the newest summary against its sources", group=CHOICE),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -344,6 +319,3 @@ async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *,
         as_json=as_json,
     )
     return OK
-
-
-COMMANDS = (Command("compact", "ID", "Compact a session, or undo a compaction.", execute, OPTIONS),)

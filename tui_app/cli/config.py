@@ -7,8 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tui_app.api_keys import held_names
-from tui_app.cli.command import Command, Program, WrongUsage
-from tui_app.cli.options import CHOICE, JSON, action, flag, option
+from tui_app.cli.command import Program, WrongUsage
 from tui_app.cli.output import answer, print_json, say, say_table, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
@@ -17,19 +16,6 @@ from tui_app.settings.spec import SETTINGS, shown_store
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 from tui_app.trust import answers, remember_trust
 from tui_app.ui.text import one_line
-
-OPTIONS = (
-    action(
-        "show",
-        "path",
-        "set",
-        "unset",
-        help="path: where the files are; show: all settings in force (default); set, unset: change the file",
-    ),
-    option("key", "KEY", "a setting, such as theme or keymap.chat.compact", nargs="?"),
-    option("value", "VALUE", "its new value (tables: same syntax as environment variables)", nargs="?"),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> None:
@@ -129,15 +115,6 @@ def settings_json(settings: Settings) -> dict[str, object]:
     return plain
 
 
-TRUST = (
-    option("path", "PATH", "folder (default: the current one)", nargs="?"),
-    flag("--no", "mark it untrusted and never ask", group=CHOICE),
-    flag("--forget", "ask again", group=CHOICE),
-    flag("--list", "list trusted and untrusted folders", group=CHOICE),
-    JSON,
-)
-
-
 def answer_trust(program: Program, args: argparse.Namespace) -> None:
     """Note whether a folder is trusted, or show the answers there are."""
     if args.list:
@@ -153,21 +130,3 @@ def answer_trust(program: Program, args: argparse.Namespace) -> None:
     what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[trusted]
     told = f"{one_line(str(root), 200)} {what}."
     answer({"folder": str(root), "trusted": trusted}, told, as_json=args.json)
-
-
-COMMANDS = (
-    Command(
-        "trust",
-        "[PATH]",
-        "Trust a folder: use its instructions, skills, commands and allow rules.",
-        answer_trust,
-        TRUST,
-    ),
-    Command(
-        "config",
-        "[ACTION]",
-        "Show where the settings are and what is in force, or change it.",
-        execute,
-        OPTIONS,
-    ),
-)

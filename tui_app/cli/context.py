@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, run_until_signal
+from tui_app.cli.command import OK, CommandFailed, Program, run_until_signal
 from tui_app.cli.opened_session import carry_out, notices_in, opened_session
-from tui_app.cli.options import CHOICE, JSON, MODEL, SESSION, WINDOW, flag, number, option, repeated
 from tui_app.cli.output import answer, bar, print_json, say, say_table, sizes_json, speaks_unicode, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
@@ -23,21 +22,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.message_actions import Share
 
 _BAR_CELLS = 30
-_STEPS = (
-    ("pin", "keep message #N word for word"),
-    ("unpin", "unpin message #N"),
-    ("archive", "archive the tool result #N, leaving a digest"),
-    ("offload", "move the tool result #N to a file"),
-    ("restore", "restore #N and what was rewritten with it"),
-)
+_STEPS = ("pin", "unpin", "archive", "offload", "restore")
 """What can be done with single messages before measuring, in this order."""
-
-
-OPTIONS = (
-    *(SESSION, MODEL, WINDOW),
-    *(repeated(f"--{name}", "N", what, type=number) for name, what in _STEPS),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -54,7 +40,7 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     from tui_app.conversation.message_actions import on_scale
     from tui_app.session.cache_forecast import forecast_cache
 
-    if steps := [(name, number) for name, _ in _STEPS for number in vars(args)[name]]:
+    if steps := [(name, number) for name in _STEPS for number in vars(args)[name]]:
         await steer(replace(opening, passing=True), steps)
     try:
         inspection = await inspect_session(opening)
@@ -85,16 +71,6 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
             say()
             say(f"{costs[0].upper()}{costs[1:]}.")
     return OK
-
-
-EXCLUDE = (
-    SESSION,
-    option("messages", "N", "number of a message, as in exports; #N too", nargs="+", type=number),
-    *(MODEL, WINDOW),
-    flag("--turn", "the whole turn of each message", group=CHOICE),
-    flag("--undo", "bring them back, with everything excluded in the same step", group=CHOICE),
-    JSON,
-)
 
 
 def execute_exclude(program: Program, args: argparse.Namespace) -> int:
@@ -205,15 +181,3 @@ def show_shares(shares: Sequence["Share"]) -> None:
             saved = f"{numbers.tokens(each.saved)} saved" if each.saved else ""
             rows.append((each.category, one_line(each.name, 60), numbers.tokens(each.tokens), saved))
         say_table(rows, right=(2,))
-
-
-COMMANDS = (
-    Command("context", "ID", "Show how full a session's context is, and with what.", execute, OPTIONS),
-    Command(
-        "exclude",
-        "ID N...",
-        "Exclude messages from the context, or bring them back.",
-        execute_exclude,
-        EXCLUDE,
-    ),
-)

@@ -2,8 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import Command, CommandFailed, Program, need_screen
-from tui_app.cli.options import PLAIN
+from tui_app.cli.command import CommandFailed, Program, need_screen
 from tui_app.demo.stage import set_up
 
 
@@ -27,8 +26,3 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return run_app(on_stage(launch, stage))
     finally:
         stage.remove()
-
-
-COMMANDS = (
-    Command("demo", "", "Guided demo on a recorded session, without key or network.", execute, (PLAIN,)),
-)

@@ -19,8 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program
-from tui_app.cli.options import JSON, flag
+from tui_app.cli.command import FAILED, OK, CommandFailed, Program
 from tui_app.cli.output import print_json, say
 from tui_app.context.storage_errors import StorageError
 from tui_app.environment import for_programs
@@ -38,9 +37,6 @@ from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.agent.model_lists import LocalServer
-
-
-OPTIONS = (flag("--repair", "repair the sessions file and rewrite missing files"), JSON)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -406,14 +402,3 @@ def _check_model(check: str, user: str, model: str, settings: Settings, env: Map
 def check_servers(servers: "Sequence[LocalServer]") -> Check:
     listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
     return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
-
-
-COMMANDS = (
-    Command(
-        "doctor",
-        "",
-        "Check that Plimsoll has everything it needs, or repair the sessions file.",
-        execute,
-        OPTIONS,
-    ),
-)

@@ -5,27 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage
-from tui_app.cli.options import SESSION, Option, flag, option
+from tui_app.cli.command import OK, CommandFailed, Program, WrongUsage
 from tui_app.cli.output import ProgressLine, print_document, tell
-from tui_app.session.exports.export import FORMATS, VIEWS, NoSuchView, export_session
-
-OPTIONS = (
-    SESSION,
-    option("--format", None, "default: pydantic-ai", choices=FORMATS, default="pydantic-ai"),
-    option(
-        "--view",
-        None,
-        "user: the full history (default); agent: what the next request is built from",
-        choices=VIEWS,
-        default="user",
-    ),
-    Option(
-        ("-o", "--output"), {"metavar": "FILE", "default": "-", "help": "write to a file instead of stdout"}
-    ),
-    flag("--force", "overwrite the file if it exists"),
-    flag("--no-mask", "do not mask secrets"),
-)
+from tui_app.session.exports.export import NoSuchView, export_session
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -101,8 +83,3 @@ def write_private(path: Path, data: bytes, *, overwrite: bool = False) -> None:
     except BaseException:
         target.unlink(missing_ok=True)
         raise
-
-
-COMMANDS = (
-    Command("export", "ID", "Export a session (messages, Markdown/HTML, or events).", execute, OPTIONS),
-)

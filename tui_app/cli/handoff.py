@@ -4,9 +4,8 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
+from tui_app.cli.command import OK, CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.failures import for_shell
-from tui_app.cli.options import JSON, MODEL, SESSION, WINDOW, flag, option
 from tui_app.cli.output import ProgressLine, print_json, say, tell
 from tui_app.cli.stdin import words_of_file
 from tui_app.conversation.open_request import Opening
@@ -17,16 +16,6 @@ if TYPE_CHECKING:
     from tui_app.conversation.handoff import Draft
 
 _NO_GOAL = "What is the new session for? plimsoll handoff {} GOAL"
-
-
-OPTIONS = (
-    SESSION,
-    option("goal", "GOAL", "what the new session is for", nargs="*"),
-    flag("--extract", "write the brief without a model"),
-    option("--brief", "FILE", "use the text of a file as the brief; - reads stdin"),
-    flag("--dry-run", "only show the brief; start no session"),
-    *(MODEL, WINDOW, JSON),
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -113,8 +102,3 @@ def brief_json(draft: "Draft", text: str, session: str) -> dict[str, object]:
         "reason": brief.reason,
         "cost_usd": brief.cost_usd,
     }
-
-
-COMMANDS = (
-    Command("handoff", "ID GOAL", "Start a new session from a brief of another one.", execute, OPTIONS),
-)

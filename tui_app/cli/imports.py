@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, interruptible
+from tui_app.cli.command import FAILED, OK, Program, WrongUsage, interruptible
 from tui_app.cli.failures import complaint
-from tui_app.cli.options import JSON, flag, option
 from tui_app.cli.output import ProgressLine, moment, print_json, say, say_left_out, say_table, tell
 from tui_app.conversation.imports import (
     EarlierImport,
@@ -30,6 +29,9 @@ from tui_app.ui.text import one_line
 # The transcripts on this machine as a list, and what the user picks from it.
 
 _TITLE_CELLS = 60
+
+
+CHOICES = ("auto", *FORMATS)
 
 
 @frozen
@@ -89,22 +91,6 @@ def picked(text: str, count: int) -> list[int]:
             raise WrongUsage(f"{word!r} is not in the list: its numbers are 1 to {count}.")
         chosen.update(range(first, last + 1))
     return sorted(chosen)
-
-
-OPTIONS = (
-    option(
-        "files",
-        "FILE",
-        "transcript to import; without one, those that other tools left on this machine are offered",
-        nargs="*",
-    ),
-    option(
-        "--format", None, "format of the files (default: auto)", choices=("auto", *FORMATS), default="auto"
-    ),
-    flag("--list", "list the transcripts that other tools left on this machine"),
-    flag("--again", "import again even if the file has not changed"),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -188,8 +174,3 @@ def _import(
     except (ImportFormatError, OSError) as error:
         tell(complaint(str(path), error))
         return None
-
-
-COMMANDS = (
-    Command("import", "[FILE…]", "Import transcripts from other tools as sessions.", execute, OPTIONS),
-)

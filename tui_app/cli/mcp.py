@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
-from tui_app.cli.options import JSON, action, option, repeated
+from tui_app.cli.command import OK, CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.output import ProgressLine, answer, print_json, say, say_table, tell
 from tui_app.files import repository_root
 from tui_app.settings import Settings
@@ -259,38 +258,6 @@ ACTIONS: Mapping[str, Callable[[Program, argparse.Namespace], int | None]] = {
     "login": try_server,
     "logout": sign_out,
 }
-OPTIONS = (
-    action(
-        *ACTIONS,
-        help="list: the configured servers (default); add, remove: change the settings file; "
-        "test: start one, list its tools and what they cost, say what is wrong; "
-        "login, logout: sign in at an address in the browser, or forget that",
-    ),
-    option("name", "NAME", "what the server is called", nargs="?"),
-    option("command", "COMMAND", "program with its arguments, after -- for add", nargs="*"),
-    option("--url", "URL", "address of a server that speaks streamable HTTP", only="add"),
-    repeated(
-        "--env",
-        "NAME=VALUE",
-        "an environment variable for the program; $NAME takes it from your environment; may be repeated",
-        only="add",
-    ),
-    repeated(
-        "--header",
-        "NAME=VARIABLE",
-        "a header, with the variable that holds its whole value; may be repeated",
-        only="add",
-    ),
-    option(
-        "--scope",
-        None,
-        "user: everywhere (default); project: only in the repository of the current folder",
-        only="add",
-        choices=("user", "project"),
-        default="user",
-    ),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int | None:
@@ -300,10 +267,3 @@ def execute(program: Program, args: argparse.Namespace) -> int | None:
     if args.action != "add" and args.command:
         raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
     return ACTIONS[args.action](program, args)
-
-
-COMMANDS = (
-    Command(
-        "mcp", "[ACTION]", "Add, list, test and remove MCP servers, or sign in to one.", execute, OPTIONS
-    ),
-)

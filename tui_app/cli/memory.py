@@ -2,24 +2,22 @@
 
 import argparse
 import sqlite3
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from tui_app.cli.command import (
     FAILED,
     OK,
-    Command,
     CommandFailed,
     Program,
     WrongUsage,
     confirmed,
     run_until_signal,
 )
-from tui_app.cli.options import JSON, MODEL, action, flag, option
 from tui_app.cli.output import answer, moment, print_json, say, say_table, tell
 from tui_app.conversation.boards import boards_in
 from tui_app.conversation.open_request import Opening
 from tui_app.memory.board import Added, ContextBoard
-from tui_app.memory.entries import KINDS, PERSON, Draft, Entry, NotRemembered
+from tui_app.memory.entries import PERSON, Draft, Entry, NotRemembered
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.references import log_number
@@ -31,25 +29,6 @@ from tui_app.ui.text import one_line
 _TEXT_CELLS = 90
 _WEIGHT = 5.0
 """Weight of what the user adds: it ranks above all that is found."""
-
-
-OPTIONS = (
-    action("list", "add", "edit", "forget", "run"),
-    option(
-        "words",
-        "WORD",
-        "add: what to remember; edit: number and new text; forget: number; run: id of a session",
-        nargs="*",
-    ),
-    option("--folder", "PATH", "use the board of this folder instead"),
-    flag("--all", "list: every board", only="list"),
-    flag("--pruned", "list: include removed entries", only="list"),
-    option("--kind", None, "add: default note", only="add", choices=KINDS, default="note"),
-    flag("--everywhere", "add: apply to all branches", only="add"),
-    flag("--yes", "forget without asking", only="forget"),
-    replace(MODEL, only="run"),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -222,8 +201,3 @@ async def read_for_boards(
     if wanted is not None and readings and readings[0].held:
         raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
     return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
-
-
-COMMANDS = (
-    Command("memory", "[ACTION]", "See and change what is remembered about a repository.", execute, OPTIONS),
-)

@@ -6,13 +6,10 @@ import sys
 from dataclasses import asdict
 
 from tui_app.api_keys import KeyringTrouble, key_flaw
-from tui_app.cli.command import OK, Command, CommandFailed, Program, WrongUsage, run_until_signal
-from tui_app.cli.options import JSON, action, flag, option
+from tui_app.cli.command import OK, CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.output import ProgressLine, answer, print_json, say, say_table, tell
 from tui_app.providers import key_variables, providers_of
 from tui_app.ui.text import window_text
-
-MODELS = (flag("--all", "every known model, not just a few per vendor"), JSON)
 
 
 def print_models(program: Program, args: argparse.Namespace) -> int:
@@ -114,17 +111,6 @@ def read_key(name: str) -> str:
 
 
 ACTIONS = {"list": list_keys, "set": store_key, "unset": erase_key}
-KEYS = (
-    action(
-        *ACTIONS,
-        help="list: names and where each comes from (default); "
-        "set: keep one in the system keyring, typed in or from stdin; unset: remove it",
-    ),
-    option("name", "NAME", "its variable, such as OPENAI_API_KEY", nargs="?"),
-    # Taken so that argparse does not print back what may be a key.
-    option("surplus", None, argparse.SUPPRESS, nargs="*"),
-    JSON,
-)
 
 
 def change_keys(program: Program, args: argparse.Namespace) -> None:
@@ -140,15 +126,3 @@ def change_keys(program: Program, args: argparse.Namespace) -> None:
             "Your own server names its key in key_env."
         )
     ACTIONS[args.action](program, args)
-
-
-COMMANDS = (
-    Command("models", "", "List the models that can be used here.", print_models, MODELS),
-    Command(
-        "keys",
-        "[list | set NAME | unset NAME]",
-        "List API keys, or keep one in the system keyring.",
-        change_keys,
-        KEYS,
-    ),
-)

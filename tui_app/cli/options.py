@@ -1,7 +1,17 @@
-"""Options of commands as rows of a table, and the rows that several commands share."""
+"""Options of commands: rows of ``commands.json``, beside this file, as argparse takes them.
+
+``shared`` has rows that several commands name; ``like`` takes one over and changes it. A row is a flag, an
+option with a value, or a word without a name before it. ``setting`` reads a value as the settings file does;
+a flag that is one is None where it is not given. ``only`` names the actions that alone take an option. What
+is left is told to argparse as it is.
+"""
 
 import argparse
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pkgutil import resolve_name
 from typing import Any
 
 from tui_app.modes import ABOUT
@@ -13,12 +23,15 @@ from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES, parse_rule
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 
+CHOICE = "one of them at most"
+"""The group of options that exclude each other."""
+
 
 @frozen
 class Option:
-    """One row: a flag, an option with a value, or a word without a name before it."""
+    """One row."""
 
-    names: tuple[str, ...]
+    name: str
     about: Mapping[str, Any]
     """What argparse is told of it."""
     only: str = ""
@@ -27,8 +40,41 @@ class Option:
     """Heading in the help that it is under, or ``CHOICE``."""
 
 
-CHOICE = "one of them at most"
-"""The group of options that exclude each other."""
+@cache
+def table() -> Mapping[str, Any]:
+    """The rows of the screen (``screen``), and of each command (``commands``)."""
+    found: Mapping[str, Any] = json.loads(
+        files(__package__).joinpath("commands.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def read_options(rows: Sequence[str | Mapping[str, Any]]) -> tuple[Option, ...]:
+    """Some rows; a name alone stands for one that is shared."""
+    return tuple(_option({"like": row} if isinstance(row, str) else row) for row in rows)
+
+
+def _option(row: Mapping[str, Any]) -> Option:
+    about = {**table()["shared"].get(row.get("like"), {}), **row}
+    about.pop("like", None)
+    name, only, group = about.pop("name"), about.pop("only", ""), about.pop("group", "")
+    setting = about.pop("setting", "")
+    about["help"] = argparse.SUPPRESS if about.pop("hidden", False) else about.get("help", "default: list")
+    about["help"] = about["help"].format_map(_FACTS)
+    if isinstance(about.get("choices"), str):
+        about["choices"] = tuple(resolve_name(about["choices"]))
+    if "type" in about:
+        about["type"] = _READERS[about["type"]]
+    if name == "action":
+        # The first one does not have to be said.
+        about |= {"nargs": "?", "default": about["choices"][0]}
+    if about.pop("repeated", False):
+        about |= {"action": "append", "default": []}
+    if about.pop("flag", False):
+        about |= {"action": "store_true", **({"default": None} if setting else {})}
+    elif setting:
+        about["type"] = _checked(lambda text: read_text(SETTINGS[setting].rule, text))
+    return Option(name, about, only, group)
 
 
 def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> None:
@@ -40,39 +86,7 @@ def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> N
                 parser.add_mutually_exclusive_group() if is_choice else parser.add_argument_group(each.group)
             )
             places[each.group] = group
-        places[each.group].add_argument(*each.names, **each.about)
-
-
-def option(
-    name: str, metavar: str | None, help: str, *, only: str = "", group: str = "", **about: Any
-) -> Option:
-    """An option with a value, or a word without a name before it; ``about`` is further told to argparse."""
-    return Option((name,), {"metavar": metavar, "help": help, **about}, only, group)
-
-
-def repeated(name: str, metavar: str, help: str, *, only: str = "", **about: Any) -> Option:
-    return option(name, metavar, help, only=only, action="append", default=[], **about)
-
-
-def flag(name: str, help: str, *, only: str = "", group: str = "", **about: Any) -> Option:
-    return Option((name,), {"action": "store_true", "help": help, **about}, only, group)
-
-
-def action(*names: str, help: str = "default: list") -> Option:
-    """The word that says what a command does; the first one does not have to be said."""
-    return Option(("action",), {"nargs": "?", "choices": names, "default": names[0], "help": help})
-
-
-def setting(key: str) -> Callable[[str], object]:
-    """Reader for a flag that is a setting: the same rule as in the settings file."""
-    return _checked(lambda text: read_text(SETTINGS[key].rule, text))
-
-
-def number(text: str) -> int:
-    """Reader for the number of a message, with or without its sign."""
-    if found := log_number(text):
-        return found
-    raise argparse.ArgumentTypeError(f"{text:.40}; allowed: the number of a message, such as 12 or #12")
+        places[each.group].add_argument(*each.name.split(", "), **each.about)
 
 
 def _checked(read: Callable[[str], object]) -> Callable[[str], object]:
@@ -85,6 +99,19 @@ def _checked(read: Callable[[str], object]) -> Callable[[str], object]:
             raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
 
     return checked
+
+
+def _number(text: str) -> int:
+    """The number of a message, with or without its sign."""
+    if found := log_number(text):
+        return found
+    raise argparse.ArgumentTypeError(f"{text:.40}; allowed: the number of a message, such as 12 or #12")
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
 
 
 def _guard(text: str) -> str:
@@ -100,60 +127,20 @@ def _tool(text: str) -> tuple[str, str]:
     return name.strip(), state
 
 
-SESSION = option("id", "ID", "id of the session, or its beginning")
-FOLDER = option("path", "PATH", "folder to work in (default: the current one)", nargs="?")
-CWD = option("--cwd", "DIR", "folder to work in (default: the current one)")
-SOURCES = option("sources", "FILE|ID", "transcript, id of a session, or demo", nargs="+")
-JSON = flag("--json", "print JSON and nothing else on stdout")
-PLAIN = flag("--plain", "ASCII only, no motion; for screen readers", default=None)
-MODEL = option("--model", "M", f"model, such as openai:gpt-5 or {OFFLINE_MODEL}", type=setting("model"))
-WINDOW = option("--window", "N", "context window in tokens, overriding what is known", type=setting("window"))
-POLICY = option(
-    "--policy",
-    "P",
-    f"policy: {', '.join(POLICIES)}, or your own from the settings file",
-    type=setting("policy"),
-)
-EFFORT = option("--effort", "E", f"reasoning effort: {', '.join(EFFORTS)}", type=setting("thinking"))
-_MODES = ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items())
-MODE = option("--mode", "NAME", f"what tools may do without asking: {_MODES}", type=setting("mode"))
-AGENT = option(
-    "--agent", "M:A", "your own pydantic-ai agent as module:attribute or file.py:attribute", default=""
-)
-READ_ONLY = flag("--read-only", "read-only: nothing is written, run or fetched", default=None)
-TRUST = flag(
-    "--trust", "trust the folder for this run: use its instructions, skills, commands and allow rules"
-)
-FOLDERS = repeated(
-    "--add-dir", "DIR", "an additional folder tools and commands may read and write; may be repeated"
-)
-WORKTREE = option(
-    "--worktree",
-    "NAME",
-    "work apart, in a git worktree of that name beside the repository; it is made if there is none",
-    nargs="?",
-    const="",
-)
-LATEST = flag(
-    "--continue", "continue the last session of this folder, or the last one anywhere", dest="latest"
-)
-ALLOW = repeated(
-    "--allow",
-    "RULE",
-    f'what tools may do, such as "{RUN_COMMAND.name} pytest -q" or "{WRITE_FILE.name} docs/**"; '
-    "may be repeated",
-    type=_checked(lambda text: parse_rule("allow", text, "command line").text),
-)
-GUARD = repeated(
-    "--guard",
-    "GUARD",
-    'what no call may do, such as "edits legacy/", "command git push", "writes" or "tests" (to end '
-    "without them); may be repeated, and holds in the session from now on",
-    type=_checked(_guard),
-)
-TOOL = repeated(
-    "--tool",
-    "SWITCH",
-    "switch a tool off with NAME=off or on with NAME=on; may be repeated, and holds from now on",
-    type=_checked(_tool),
-)
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "int": int,
+    "number": _number,
+    "port": _port,
+    "guard": _checked(_guard),
+    "tool": _checked(_tool),
+    "rule": _checked(lambda text: parse_rule("allow", text, "command line").text),
+}
+_FACTS = {
+    "offline": OFFLINE_MODEL,
+    "policies": ", ".join(POLICIES),
+    "efforts": ", ".join(EFFORTS),
+    "modes": ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items()),
+    "run_command": RUN_COMMAND.name,
+    "write_file": WRITE_FILE.name,
+}
+"""What texts of the table name in braces."""

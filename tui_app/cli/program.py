@@ -2,17 +2,15 @@
 
 import logging
 import os
-from argparse import Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
 from tui_app.cli.command import (
     OK,
     USAGE,
-    Command,
     CommandFailed,
     Parser,
     Program,
@@ -20,76 +18,60 @@ from tui_app.cli.command import (
     need_screen,
     place_of,
 )
-from tui_app.cli.options import (
-    AGENT,
-    CHOICE,
-    EFFORT,
-    FOLDER,
-    FOLDERS,
-    LATEST,
-    MODE,
-    MODEL,
-    PLAIN,
-    POLICY,
-    READ_ONLY,
-    TRUST,
-    WORKTREE,
-    add_options,
-    option,
-)
+from tui_app.cli.options import Option, add_options, read_options, table
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
+from tui_app.records import frozen
 from tui_app.ui.text import one_line
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.session.store import SessionInfo
 
-COMMANDS: Mapping[str, str] = {
-    "run": "run", "attach": "background", "stop": "background",
-    "demo": "demo", "sessions": "sessions", "import": "imports", "export": "export",
-    "context": "context", "exclude": "context", "stats": "sessions", "why": "why", "memory": "memory",
-    "compact": "compact", "handoff": "handoff", "diff": "sessions", "simulate": "simulate", "audit": "audit",
-    "branch": "branches", "merge": "branches", "tree": "branches", "worktrees": "worktrees",
-    "agents": "agents",
-    "models": "models", "keys": "models", "doctor": "doctor",
-    "schema": "schema", "mcp": "mcp", "serve": "servers", "acp": "servers",
-    "config": "config", "trust": "config",
-}  # fmt: skip
-"""The commands in the order of the help, with their modules. A folder of that name opens as ``./name``."""
-_OPTIONS = (
-    *(FOLDER, MODEL, POLICY, EFFORT, MODE, AGENT, READ_ONLY, TRUST, FOLDERS, WORKTREE),
-    replace(LATEST, group=CHOICE),
-    option(
-        "--resume",
-        "ID",
-        "resume a session; without an id, choose from the list",
-        group=CHOICE,
-        nargs="?",
-        const="",
-    ),
-    PLAIN,
-)
+COMMANDS: Mapping[str, Mapping[str, Any]] = table()["commands"]
+"""In the order of the help. A folder of that name opens as ``./name``."""
 NO_SESSIONS = "There is no session to continue yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
 
 
+@frozen
+class Command:
+    """One command: its name, what it takes and what it does."""
+
+    name: str
+    summary: str
+    does: str
+    """The function that does it, behind the name of its module."""
+    options: tuple[Option, ...]
+
+    def execute(self, program: Program, args: Namespace) -> int | None:
+        """Do it; returns an exit code where it has not simply gone well.
+
+        Raises:
+            WrongUsage: if the arguments make no sense together.
+            CommandFailed: if it could not do what was asked.
+        """
+        work: Callable[[Program, Namespace], int | None] = resolve_name(f"tui_app.cli.{self.does}")
+        return work(program, args)
+
+    def configure(self, parser: ArgumentParser) -> None:
+        add_options(parser, self.options)
+
+
 def load_command(name: str) -> Command:
-    """Load a command; the screen starts without any of them."""
-    module = import_module(f"tui_app.cli.{COMMANDS[name]}")
-    commands: tuple[Command, ...] = module.COMMANDS
-    return next(command for command in commands if command.name == name)
+    row = COMMANDS[name]
+    return Command(name, row["summary"], row["does"], read_options(row["options"]))
 
 
 class ScreenParser(Parser):
     """The parser of ``plimsoll`` itself; its help lists the commands."""
 
     def format_help(self) -> str:
-        commands = [load_command(name) for name in COMMANDS]
-        width = max(len(f"{command.name} {command.usage}") for command in commands)
-        lines = [f"  {f'{each.name} {each.usage}':<{width}}  {each.summary}" for each in commands]
+        rows = [(f"{name} {row['usage']}", row["summary"]) for name, row in COMMANDS.items()]
+        width = max(len(usage) for usage, _ in rows)
+        lines = [f"  {usage:<{width}}  {summary}" for usage, summary in rows]
         last = "plimsoll COMMAND --help says more about a command."
         self.epilog = "\n".join(["commands:", *lines, "", last])
         return super().format_help()
@@ -147,10 +129,9 @@ def parse(command: Command, argv: Sequence[str]) -> Namespace:
     # Intermixed: else an action takes only the words next to it, none after the next option.
     args = parser.parse_intermixed_args(argv)
     for each in command.options:
-        option = each.names[0]
-        name, actions = option.strip("-").replace("-", "_"), each.only.split()
+        name, actions = each.name.strip("-").replace("-", "_"), each.only.split()
         if actions and args.action not in actions and getattr(args, name) != parser.get_default(name):
-            parser.error(f"{option} is for {command.name} {', '.join(actions)}")
+            parser.error(f"{each.name} is for {command.name} {', '.join(actions)}")
     return args
 
 
@@ -163,7 +144,7 @@ def screen_parser() -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
-    add_options(parser, _OPTIONS)
+    add_options(parser, read_options(table()["screen"]))
     return parser
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_app.cli.background import (
-    BACKGROUND,
     FOREGROUND,
     Foreground,
     Outcome,
@@ -20,9 +19,7 @@ from tui_app.cli.background import (
 )
 from tui_app.cli.command import (
     FAILED,
-    GOAL,
     OK,
-    Command,
     CommandFailed,
     Program,
     WrongUsage,
@@ -31,25 +28,6 @@ from tui_app.cli.command import (
     run_until_signal,
 )
 from tui_app.cli.failures import spoken
-from tui_app.cli.options import (
-    AGENT,
-    ALLOW,
-    CWD,
-    EFFORT,
-    FOLDERS,
-    GUARD,
-    JSON,
-    MODE,
-    MODEL,
-    POLICY,
-    READ_ONLY,
-    TOOL,
-    TRUST,
-    WINDOW,
-    WORKTREE,
-    flag,
-    option,
-)
 from tui_app.cli.output import print_json, say, stream, tell
 from tui_app.cli.stdin import NO_PROMPT, named_files, read_piped, read_prompt
 from tui_app.context.storage_errors import storage_error
@@ -100,27 +78,6 @@ _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
 
 
-OPTIONS = (
-    option(
-        "prompt",
-        "PROMPT",
-        "what to ask; @path attaches a file, and piped input is attached too; - reads it from stdin",
-        nargs="?",
-    ),
-    MODEL,
-    option("--session", "ID", "continue this session (default: a new one)", default=""),
-    *(WORKTREE, CWD, WINDOW, POLICY, EFFORT, MODE, AGENT, READ_ONLY, TRUST, FOLDERS, ALLOW, GUARD, TOOL),
-    *GOAL,
-    flag("--yes", "allow every tool call unless a rule denies it (default: calls that would ask are denied)"),
-    option(
-        "--schema",
-        "FILE",
-        "print the answer as JSON that fits the JSON Schema in this file, and nothing else on stdout",
-        default="",
-    ),
-    *BACKGROUND,
-    JSON,
-)
 NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
 
 
@@ -490,14 +447,3 @@ async def _follow(
     except BrokenPipeError:
         opened.conversation.cancel()
         raise
-
-
-COMMANDS = (
-    Command(
-        "run",
-        "[PROMPT]",
-        "Run one turn, or turns until a goal is reached, and print the answers.",
-        execute,
-        OPTIONS,
-    ),
-)

@@ -13,24 +13,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from tui_app.cli.command import Command, Program, WrongUsage
-from tui_app.cli.options import JSON, flag, option
+from tui_app.cli.command import Program, WrongUsage
 from tui_app.cli.output import answer, print_json, say_table
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.events.schema import DIALECT, Schema, event_schema, events_schema, summary_of
 from tui_app.ui.text import one_line
-
-OPTIONS = (
-    option(
-        "type",
-        "NAME",
-        "one event, for example tool.call, or what a command prints with --json: sessions list, "
-        '"compact --undo"',
-        nargs="*",
-    ),
-    flag("--list", "the names, one per line"),
-    JSON,
-)
 
 
 def print_schema(program: Program, args: argparse.Namespace) -> None:
@@ -112,14 +99,3 @@ def _one(word: str, parts: dict[str, Schema]) -> Schema:
         parts[name] = {}
         parts[name] = _schema(_forms()[word], parts)
     return {"$ref": f"#/$defs/{name}"}
-
-
-COMMANDS = (
-    Command(
-        "schema",
-        "[NAME]",
-        "Print the JSON Schema of the events, or of what a command prints.",
-        print_schema,
-        OPTIONS,
-    ),
-)

@@ -3,30 +3,14 @@
 import argparse
 from dataclasses import replace
 
-from tui_app.cli.command import Command, CommandFailed, Program, WrongUsage, run_until_signal
-from tui_app.cli.options import AGENT, FOLDER, LATEST, MODE, MODEL, POLICY, TRUST, WINDOW, flag, option
+from tui_app.cli.command import CommandFailed, Program, WrongUsage, run_until_signal
 from tui_app.cli.output import flush, say, tell
 from tui_app.environment import for_programs, hide_environment
 from tui_app.extras import install_command
 
-HOST, PORT = "127.0.0.1", 8420
 NO_WEB_SERVER = f"The web server is not installed. Install it with: {install_command('serve')}"
 OPEN_TO_ALL = (
     "Without a token, anyone who can reach {} could use your files: --no-token is for loopback only."
-)
-
-
-def _port(text: str) -> int:
-    if text.isdecimal() and 0 < int(text) < 65_536:
-        return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
-
-
-SERVE = (
-    *(FOLDER, MODEL, POLICY, TRUST, LATEST),
-    option("--host", None, f"address to listen on (default: {HOST})", default=HOST),
-    option("--port", None, f"port to listen on (default: {PORT})", type=_port, default=PORT),
-    flag("--no-token", "allow every program on this machine; loopback only"),
 )
 
 
@@ -70,9 +54,6 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
 NO_EDITOR_SUPPORT = f"Support for editors is not installed. Install it with: {install_command('acp')}"
 
 
-ACP = (MODEL, WINDOW, POLICY, MODE, AGENT, TRUST)
-
-
 def serve_editor(program: Program, args: argparse.Namespace) -> int:
     """Serve an editor on stdin and stdout until it closes them."""
     settings = program.settings(window=args.window, policy=args.policy, mode=args.mode)
@@ -84,9 +65,3 @@ def serve_editor(program: Program, args: argparse.Namespace) -> int:
     from tui_app.editors.agent import serve
 
     return run_until_signal(serve(replace(program.opening(settings, args), attended=True)))
-
-
-COMMANDS = (
-    Command("serve", "[PATH]", "Show the screen in a browser on this machine.", serve_browser, SERVE),
-    Command("acp", "", "Let an editor drive sessions over stdin and stdout (ACP).", serve_editor, ACP),
-)

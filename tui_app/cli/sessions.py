@@ -13,7 +13,6 @@ from tui_app.cli.background import standings
 from tui_app.cli.command import (
     FAILED,
     OK,
-    Command,
     CommandFailed,
     Program,
     WrongUsage,
@@ -21,7 +20,6 @@ from tui_app.cli.command import (
     run_until_signal,
 )
 from tui_app.cli.failures import for_shell
-from tui_app.cli.options import JSON, MODEL, SESSION, action, flag, option
 from tui_app.cli.output import ProgressLine, answer, moment, print_json, say, say_table, tell
 from tui_app.conversation.open_request import Opening
 from tui_app.paths import from_home
@@ -346,25 +344,6 @@ ACTIONS: Mapping[str, tuple[Callable[[Program, argparse.Namespace], int | None],
     "prune": (prune, 0, 0, "prune takes no id: the limits are in the settings, under retention."),
 }
 """What each action does, how many words it takes at least and at most, and what is said of another number."""
-OPTIONS = (
-    action(*ACTIONS),
-    option(
-        "words",
-        "ID | WORDS | FILE",
-        "id of the session, or its beginning; search words; backup file",
-        nargs="*",
-    ),
-    option(
-        "--at",
-        "N",
-        "fork: end before prompt number N, as listed by show; default: copy everything",
-        only="fork",
-        type=int,
-    ),
-    flag("--yes", "delete without asking", only="delete prune"),
-    flag("--dry-run", "prune: only list what would be deleted", only="prune"),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int | None:
@@ -376,9 +355,6 @@ def execute(program: Program, args: argparse.Namespace) -> int | None:
     if not least <= len(args.words) <= most:
         raise WrongUsage(wrong)
     return work(program, args)
-
-
-STATS = (option("id", "ID", "id of the session, or its beginning; default: the last one", nargs="?"), JSON)
 
 
 def print_stats(program: Program, args: argparse.Namespace) -> None:
@@ -400,13 +376,6 @@ def print_stats(program: Program, args: argparse.Namespace) -> None:
 
 
 # What a session changed in its folder, and a commit message for it.
-
-
-DIFF = (
-    SESSION,
-    flag("--message", "propose a commit message for it; nothing is committed"),
-    *(MODEL, JSON),
-)
 
 
 def show_changes(program: Program, args: argparse.Namespace) -> int:
@@ -449,10 +418,3 @@ async def _propose(opening: Opening, *, as_json: bool) -> int:
     if proposal.reason and not as_json:
         tell(f"Written without a model: {proposal.reason}.")
     return OK
-
-
-COMMANDS = (
-    Command("sessions", "[ACTION]", "List, search, rename, fork, copy or delete sessions.", execute, OPTIONS),
-    Command("stats", "[ID]", "Show what a session did and cost, and what was saved.", print_stats, STATS),
-    Command("diff", "ID", "Show what a session changed in its folder.", show_changes, DIFF),
-)

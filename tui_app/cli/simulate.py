@@ -9,16 +9,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import FAILED, OK, Command, Program, WrongUsage, run_until_signal, writable
+from tui_app.cli.command import FAILED, OK, Program, WrongUsage, run_until_signal, writable
 from tui_app.cli.failures import each_source
-from tui_app.cli.options import JSON, MODEL, SOURCES, flag, option, repeated, setting
 from tui_app.cli.output import ProgressLine, print_json, say, say_left_out, say_table
 from tui_app.context.policy import Policy
 from tui_app.conversation.policies import choose_policy, policy_names
 from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
 from tui_app.records import frozen
-from tui_app.settings.tables import POLICIES
 from tui_app.text import cut
 from tui_app.ui import text as numbers
 from tui_app.ui.text import window_text
@@ -30,25 +28,6 @@ if TYPE_CHECKING:
 ALL = "all"
 DEMO = "demo"
 """Stands for the recording that ``plimsoll demo`` plays."""
-
-
-OPTIONS = (
-    SOURCES,
-    repeated("--window", "N", "window in tokens; may be repeated", required=True, type=setting("window")),
-    option(
-        "--policy",
-        "P",
-        f"policies: {', '.join(POLICIES)}, your own from the settings file, or all (default)",
-        type=setting("policy"),
-        nargs="+",
-        action="extend",
-        default=[],
-    ),
-    MODEL,
-    flag("--verbose", "show every request"),
-    option("--plot", "F.svg", "plot the requests as an SVG file", default=""),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -410,14 +389,3 @@ def _stages(work: "dict[str, Work]", *, sizes: bool = False) -> str:
 
 def _price(cost: float | None) -> str:
     return "unknown" if cost is None else numbers.cost(cost)
-
-
-COMMANDS = (
-    Command(
-        "simulate",
-        "FILE|ID…",
-        "Show what each policy would have done with a conversation.",
-        execute,
-        OPTIONS,
-    ),
-)

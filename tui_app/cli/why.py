@@ -2,8 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import Command, CommandFailed, Program
-from tui_app.cli.options import JSON, SESSION, number, option
+from tui_app.cli.command import CommandFailed, Program
 from tui_app.cli.output import print_json, say, say_table
 from tui_app.events import UsageInfo
 from tui_app.ui.receipt_words import (
@@ -16,12 +15,6 @@ from tui_app.ui.receipt_words import (
     total_text,
 )
 from tui_app.usage import CATEGORIES
-
-OPTIONS = (
-    SESSION,
-    option("number", "N", "number of a message or a request; #N too", nargs="?", type=number),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> None:
@@ -66,14 +59,3 @@ def execute(program: Program, args: argparse.Namespace) -> None:
         say(total_text(found))
         if lost := lost_text(lost_by_cause(found)):
             say(lost)
-
-
-COMMANDS = (
-    Command(
-        "why",
-        "ID [N]",
-        "Show what each request sent, read from the cache and cost, and what broke its prefix.",
-        execute,
-        OPTIONS,
-    ),
-)

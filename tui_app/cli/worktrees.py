@@ -5,8 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from tui_app.cli.command import FAILED, OK, Command, CommandFailed, Program, WrongUsage, confirmed
-from tui_app.cli.options import JSON, action, flag, option
+from tui_app.cli.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
 from tui_app.cli.output import answer, print_json, say, say_table, tell
 from tui_app.session.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
@@ -16,15 +15,6 @@ from tui_app.worktrees import NoWorktree, Worktree, Worktrees
 
 _UNASKED = "Without a terminal to ask in, say --yes."
 _NAMED = 3
-
-
-OPTIONS = (
-    action("list", "merge", "remove"),
-    option("name", "NAME", "name of the worktree", nargs="?"),
-    option("--cwd", "DIR", "folder of the repository (default: the current one)"),
-    flag("--yes", "merge without asking", only="merge"),
-    JSON,
-)
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -121,14 +111,3 @@ def _remove(program: Program, trees: Worktrees, worktree: Worktree, *, as_json: 
     told = f"Removed {worktree.name} and its branch, and kept {count(len(sessions), 'session')}."
     answer({"name": worktree.name, "removed": True}, told, as_json=as_json)
     return OK
-
-
-COMMANDS = (
-    Command(
-        "worktrees",
-        "[ACTION]",
-        "List, merge or remove the git worktrees of sessions that work apart.",
-        execute,
-        OPTIONS,
-    ),
-)
