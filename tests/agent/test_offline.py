@@ -151,7 +151,8 @@ async def test_what_a_project_is_comes_before_lines_that_hold_the_words_of_the_q
         '# Ledger\n\nLedger reads bank statements.\n\n    ledger ask "what does this project do?"\n\n'
         "See what this needs, and what leaves this machine.\n"
     )
-    (project / "CONTRIBUTING.md").write_text("Write in this project what each change does.\n")
+    for name in ("CONTRIBUTING.md", "notes/rules.txt", "notes/more.txt", "notes/others.txt"):
+        (project / name).write_text("Write in this project what each change does.\n")
     text, _, _ = await ask(project, "what does this project do?")
     assert_quotes_are_real(project, text)
     path, first, _, body = quotes(text)[0]

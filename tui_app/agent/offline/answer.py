@@ -47,20 +47,22 @@ def next_steps(turn: Turn, tools: Collection[str]) -> list[Step]:
 
 
 def _searching(turn: Turn) -> Iterator[Step]:
-    asked, order = turn.question, _ranked(turn)
+    asked = turn.question
     if turn.rounds == 0:
         yield from (_read(path, 1, _HEAD) for path in asked.files)
         for pattern in filter(None, [*map(term_pattern, asked.terms), _phrases(asked)]):
             yield Step(GREP.name, {"pattern": pattern, "ignore_case": True, "limit": HITS})
-    elif turn.rounds == 1 and (telling := _telling(order, asked)):
+    elif turn.rounds == 1 and (fitting := [line for line in _ranked(turn) if _fits(line.text, asked)]):
         # The lines around the best hit of each of the two best files belong to it.
-        best = {line.path: line.line for line in reversed(telling)}
+        best = {line.path: line.line for line in reversed(fitting)}
         around = [path for path in reversed(best) if path not in turn.attached][:2]
         yield from (_read(path, max(1, best[path] - _AROUND // 2), _AROUND) for path in around)
+        if not (turn.attached or _tells(turn)):
+            yield Step(GLOB.name, {"pattern": _ABOUT})
     elif turn.rounds == 1 and not (turn.attached or any(turn.results(READ_FILE.name))):
         # Nothing fits: what introduces the folder does, perhaps a name, or the conversation.
         names = [name for term in asked.terms if (name := re.sub(r"[^\w.-]", "", term))][:2]
-        patterns = ["**/README*", *(f"**/*{name}*" for name in names)]
+        patterns = [_ABOUT, *(f"**/*{name}*" for name in names)]
         yield from (Step(GLOB.name, {"pattern": pattern}) for pattern in patterns)
         yield Step(LS.name, {"path": "."})
         yield Step(SEARCH_HISTORY.name, {"query": " ".join(asked.terms)})
@@ -69,7 +71,7 @@ def _searching(turn: Turn) -> Iterator[Step]:
         # A file that is called so goes before what introduces the folder, one that is called like it behind.
         named = sorted(_named(turn), key=lambda path: PurePosixPath(path).stem.lower() not in asked.terms)
         found = dict.fromkeys([*named, *filter(None, listed)])
-        yield from (_read(path, 1, _HEAD) for path in [*found][:2])
+        yield from (_read(path, 1, _HEAD if listed else _AROUND) for path in [*found][:2])
 
 
 def _read(path: str, start: int, lines: int) -> Step:
@@ -93,6 +95,10 @@ _FITS = 3
 """A line fits that holds one in so many of the terms."""
 _LONG = 5
 """Letters from which on a word may tell what a question is about."""
+_FEW = 3
+"""Files in which a word is rare."""
+_ABOUT = "**/README*"
+"""What introduces a folder."""
 
 
 def term_pattern(term: str) -> str:
@@ -115,18 +121,18 @@ def _fits(text: str, asked: Question) -> bool:
     return _FITS * _count_terms(text, asked) >= len(asked.terms) > 0
 
 
-def _telling(order: Sequence[Passage], asked: Question) -> list[Passage]:
-    """The lines that answer: with two long words, or with one that is rare enough or defined there."""
+def _tells(turn: Turn) -> bool:
+    """Whether a line answers: with two long words, or with one that is in few files or defined there."""
+    asked, order, flooded = turn.question, _ranked(turn), _flooded(turn)
     long = [term for term in asked.terms if len(term) >= _LONG or not term.isalpha()] or list(asked.terms)
-    holders = {term: [line for line in order if _holds(line.text, term)] for term in long}
-    rare = {term for term, lines in holders.items() if len({line.path for line in lines}) <= 1}
+    files = {term: {line.path for line in order if _holds(line.text, term)} for term in long}
+    rare = {term for term in long if len(files[term]) <= _FEW and term_pattern(term) not in flooded}
 
     def tells(line: Passage) -> bool:
-        held = [term for term in long if line in holders[term]]
-        is_defined = held and _DEFINES.match(line.text)
-        return len(held) > 1 or bool(is_defined) or not rare.isdisjoint(held)
+        held = {term for term in long if _holds(line.text, term)}
+        return len(held) > 1 or bool(held & rare) or bool(held and _DEFINES.match(line.text))
 
-    return [line for line in order if _fits(line.text, asked) and tells(line)]
+    return any(_fits(line.text, asked) and tells(line) for line in order)
 
 
 def _phrases(asked: Question) -> str:
@@ -135,14 +141,17 @@ def _phrases(asked: Question) -> str:
     return "|".join(rf"{term_pattern(one)}[^\W_]*[\s_-]*{term_pattern(two)}" for one, two in pairs)
 
 
+def _flooded(turn: Turn) -> set[str]:
+    return {str(each.args.get("pattern")) for each in turn.found if "[more hits exist" in each.text}
+
+
 def _ranked(turn: Turn) -> list[Passage]:
-    flooded = {str(each.args.get("pattern")) for each in turn.found if "[more hits exist" in each.text}
     lines = passages(turn.found, turn.attached)
     said = turn.prompt.casefold()
     if turn.question.order is None and said and not said[-1].isalnum():
         # A line that puts the same question does not answer it, unless it is the heading of the answer.
         lines = [line for line in lines if said not in line.text.casefold() or _DEFINES.match(line.text)]
-    return ranked(lines, turn.question, flooded)
+    return ranked(lines, turn.question, _flooded(turn))
 
 
 def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[str] = ()) -> list[Passage]:
@@ -215,7 +224,7 @@ def _search_result(turn: Turn) -> list[str]:
         own = [line for line in lines if line.path == path][:_BEGINNING]
         parts += [_best(turn, fits)] if fits else [_block(own)] if own else _beginnings(read, _BEGINNING)
     others = [line for line in order if line.path not in named]
-    fitting = bool(asked.order or _telling(order, asked)) or any(line.path in named for line in lines)
+    fitting = any(_fits(line.text, asked) or line.path in named for line in lines)
     if turn.attached:
         # What came along was asked about: the folder only where it has more to say.
         most = max(_count_terms(line.text, asked) for line in passages((), turn.attached))
@@ -223,14 +232,16 @@ def _search_result(turn: Turn) -> list[str]:
     elif not fitting:
         # Of what fits badly only the lines with one of the most telling words.
         others = [line for line in others if any(_holds(line.text, term) for term in asked.terms[:2])]
-    if not fitting:
-        # What says what the folder is comes first.
+    # What says what the folder is comes before lines that hardly answer.
+    if not fitting and asked.order is None:
         listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
         parts += _beginnings(turn.found, _BEGINNING) or listed or ["This folder has no files to search."]
+    elif about := _named(turn):
+        parts += _beginnings((each for each in turn.found if each.args.get("path") in about), _BEGINNING)
     parts.append(_best(turn, others))
     if rows := _history(turn):
         parts.append(f"From this conversation:\n\n{_fenced(rows)}")
-    return [*parts, "" if fitting or others else _nothing(turn)]
+    return [*parts, "" if fitting or others or asked.order else _nothing(turn)]
 
 
 def _beginnings(found: Iterable[Found], most: int) -> list[str]:
