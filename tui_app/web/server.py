@@ -3,7 +3,7 @@
 import asyncio
 import ipaddress
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from hashlib import sha256
 from html import escape
@@ -143,43 +143,9 @@ def _same(one: str, other: str) -> bool:
 
 SOCKET = "/ws"
 STATIC = "/static"
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <title>Plimsoll</title>
-    <link rel="stylesheet" href="static/css/xterm.css">
-    <link rel="stylesheet" href="plimsoll.css">
-    <script src="static/js/textual.js"></script>
-    <script src="plimsoll.js"></script>
-  </head>
-  <body>
-    <p class="waiting">⊖ Plimsoll is starting …</p>
-    <p class="ended">⊖ The session has ended; it is kept. <a href="./">Start again</a></p>
-    <div id="terminal" class="textual-terminal" data-session-websocket-url="{socket}"
-         data-font-size="{size}"></div>
-  </body>
-</html>
-"""
-STYLE = """@font-face { font-family: "Roboto Mono";
-  src: url("static/fonts/RobotoMono-VariableFont_wght.ttf"); }
-body { margin: 0; background: #0c1a24; color: #d6e4ee; font-family: "Roboto Mono", monospace; }
-.waiting, .ended { position: absolute; inset: 0; margin: 0; padding-top: 40vh; text-align: center;
-  z-index: 2; }
-.ended, body.-first-byte .waiting { display: none; }
-body.-closed .waiting { display: none; }
-body.-closed .ended { display: block; background: #0c1a24; }
-a { color: #6cb6e8; }
-.textual-terminal { opacity: 0; }
-body.-first-byte .textual-terminal { opacity: 1; }
-"""
-SCRIPT = """// Typing must reach the terminal without a click.
-new MutationObserver((_, observer) => {
-  if (!document.body.classList.contains("-first-byte")) return;
-  document.querySelector(".xterm-helper-textarea")?.focus();
-  observer.disconnect();
-}).observe(document.documentElement, { attributes: true, subtree: true, attributeFilter: ["class"] });
-"""
+_OWN = Path(__file__).parent
+"""Where the page is, with its style and its script."""
+_PAGE = (_OWN / "page.html").read_text(encoding="utf-8")
 SAFETY = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; "
@@ -263,6 +229,9 @@ def build(gate: Gate, command: Sequence[str], connections: Connections) -> web.A
         text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE, gate.room)
         return web.Response(text=text, content_type="text/html")
 
+    async def own_file(request: web.Request) -> web.FileResponse:
+        return web.FileResponse(_OWN / request.match_info["name"])
+
     async def screen(request: web.Request) -> web.WebSocketResponse:
         return await serve_page(request, command, pages)
 
@@ -288,20 +257,12 @@ def build(gate: Gate, command: Sequence[str], connections: Connections) -> web.A
         application.add_routes(
             [
                 web.get(f"{room}/", index),
-                web.get(f"{room}/plimsoll.css", _fixed(STYLE, "text/css")),
-                web.get(f"{room}/plimsoll.js", _fixed(SCRIPT, "text/javascript")),
+                web.get(f"{room}/{{name:plimsoll\\.(?:css|js)}}", own_file),
                 web.get(f"{room}{SOCKET}", screen),
                 web.static(f"{room}{STATIC}", statics),
             ]
         )
     return application
-
-
-def _fixed(text: str, kind: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    async def answer(_request: web.Request) -> web.Response:
-        return web.Response(text=text, content_type=kind)
-
-    return answer
 
 
 async def _answered(gate: Gate, request: web.Request, handler: Handler) -> web.StreamResponse:
