@@ -1,11 +1,11 @@
 """The demo's guide: from what has happened to the next thing to try. Decisions only; it draws nothing."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
-from tui_app.demo.stage import SMALL_MODEL, SummaryWriter
+from tui_app.demo.stage import SMALL_MODEL, SummaryWriter, data_file
 from tui_app.events import (
     CompactionComplete,
     CompactionRedone,
@@ -31,21 +31,7 @@ Signal = Literal[
 """What the tour goes by: ``held`` is a turn that was stopped, ``looked`` and ``measured`` are screens that
 were opened: the details of a compaction, and the context."""
 
-_NEXT: Mapping[tuple[Step, Signal], Step] = MappingProxyType({
-    ("fill", "filled"): "compact",
-    # The user may have typed meanwhile, and so begun one in the background.
-    ("fill", "compacted"): "look", ("compact", "compacted"): "look",
-    ("look", "looked"): "undo", ("look", "undone"): "context",
-    ("undo", "undone"): "context",
-    ("context", "measured"): "cancel",
-    ("cancel", "compacting"): "stop",
-    ("stop", "cancelled"): "invent", ("stop", "refused"): "cancel", ("stop", "undone"): "cancel",
-    ("invent", "compacted"): "caught", ("invent", "refused"): "rewind",
-    ("caught", "looked"): "undo again", ("caught", "undone"): "rewind",
-    ("undo again", "undone"): "rewind",
-    ("rewind", "rewound"): "switch",
-    ("switch", "switched"): "end",
-})  # fmt: skip
+_STEPS = cast("Mapping[Step, Mapping[str, Any]]", tomllib.loads(data_file("tour.toml").read_text("utf-8")))
 
 
 class TourHint(NamedTuple):
@@ -60,37 +46,6 @@ class TourHint(NamedTuple):
     """The same where there is little room."""
 
 
-_HINTS: Mapping[Step, TourHint] = MappingProxyType({
-    "fill": TourHint(0, "", "A recorded session is played: {played} of {total} prompts, {percent} full.",
-        "Playing: {played} of {total} prompts, {percent} full."),
-    "compact": TourHint(1, "compact",
-        "compacts: the window is {percent} full, so replace old messages with a summary.",
-        "compacts: the window is {percent} full."),
-    "look": TourHint(2, "details", "shows the summary, the facts it kept, and what was removed.",
-        "shows the summary."),
-    "undo": TourHint(3, "/undo", "undoes it: nothing was lost, the full history returns.",
-        "undoes it: nothing was lost."),
-    "context": TourHint(4, "context", "shows what fills the window, message by message.",
-        "shows what fills the window."),
-    "cancel": TourHint(5, "compact", "compacts again. The writer is slow this time, so that you can stop it.",
-        "compacts slowly: you can stop it."),
-    "stop": TourHint(5, "cancel", "stops it while it is being written: nothing changes.",
-        "stops it: nothing changes."),
-    "invent": TourHint(6, "compact",
-        "compacts again. This time the summary invents things. Watch Plimsoll catch them.",
-        "compacts: the summary invents things."),
-    "caught": TourHint(6, "details",
-        'shows {marked} invented claims, marked "not in the log". n jumps to the next.',
-        "shows {marked} invented claims: n jumps to each."),
-    "undo again": TourHint(6, "/undo", "undoes that summary as well.", "undoes that as well."),
-    "rewind": TourHint(7, "/rewind", "goes back to an earlier prompt. /undo reverses it.",
-        "goes back to an earlier prompt."),
-    "switch": TourHint(8, "models",
-        f"picks a model. Choose {SMALL_MODEL}: if it is too small, you are asked first.",
-        f"picks a model: choose {SMALL_MODEL}."),
-    "end": TourHint(0, "", "That was the tour. Ask anything about this project, or leave.",
-        "That was the tour. Ask anything, or leave."),
-})  # fmt: skip
 _HELD = ("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
 _SHORTENED = (
     *("/undo", "brings the full history back; then the tour continues."),
@@ -101,11 +56,9 @@ _TOO_LATE = (
     "Too late: undo it, try again.",
 )
 STEPS = 8
-_NEEDS_ALL: frozenset[Step] = frozenset({"compact", "cancel", "stop", "invent", "rewind"})
-"""Steps for which the whole history must be in the context."""
-WRITERS: Mapping[Step, SummaryWriter] = MappingProxyType(
-    {"cancel": "slow", "stop": "slow", "invent": "inventive"}
-)
+WRITERS: Mapping[Step, SummaryWriter] = {
+    step: row["writer"] for step, row in _STEPS.items() if "writer" in row
+}
 """Who writes the summary, where that is not the honest one."""
 
 
@@ -162,7 +115,7 @@ def advance(progress: Progress, signal: Signal, *, marked: int = 0) -> Progress:
         progress = replace(progress, shortened=True, marked=marked)
     elif signal == "undone":
         progress = replace(progress, shortened=False)
-    return replace(progress, step=_NEXT.get((progress.step, signal), progress.step))
+    return replace(progress, step=_STEPS[progress.step].get("next", {}).get(signal, progress.step))
 
 
 def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str, str]) -> TourHint:
@@ -174,10 +127,12 @@ def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str
         total: Recorded prompts.
         keys: The keys of actions, by name: the user may have others than the built-in ones.
     """
-    number, key, text, short = _HINTS[progress.step]
+    row = _STEPS[progress.step]
+    number, key, text, short = row.get("number", 0), row.get("key", ""), row["text"], row["short"]
     if progress.held:
         key, text, short = _HELD
-    elif progress.shortened and progress.step in _NEEDS_ALL:
+    elif progress.shortened and "whole" in row:
         key, text, short = _TOO_LATE if progress.step == "stop" else _SHORTENED
     figures = {"played": progress.played, "total": total, "percent": percent, "marked": progress.marked}
+    figures["small"] = SMALL_MODEL
     return TourHint(number, keys.get(key, key), text.format(**figures), short.format(**figures))
