@@ -28,9 +28,18 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.agent.instructions import system_instructions
-from tui_app.agent.offline.answer import ranked, term_pattern
+from tui_app.agent.offline.answer import next_steps, ranked, term_pattern
 from tui_app.agent.offline.model import CannotAnswerOffline, OfflineModel
-from tui_app.agent.offline.turn import INTRODUCTION, MAX_TERMS, Found, Passage, Question, passages, understand
+from tui_app.agent.offline.turn import (
+    INTRODUCTION,
+    MAX_TERMS,
+    Found,
+    Passage,
+    Question,
+    passages,
+    read_turn,
+    understand,
+)
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace
@@ -159,6 +168,16 @@ async def test_what_a_project_is_comes_before_lines_that_hold_the_words_of_the_q
     assert (path, first, body[2]) == ("README.md", 1, "Ledger reads bank statements.")
     echo = [place for place in quotes(text) if place[:2] == ("README.md", 5)]
     assert not echo, "who asks the same does not answer"
+
+
+@pytest.mark.usefixtures("no_network")
+async def test_what_was_read_before_a_compaction_is_not_read_again(project: Path) -> None:
+    _, calls, messages = await ask(project, "When do Sunday bookings count?")
+    assert calls[-1].tool_name == "read_file"
+    # Of the turn the question is left, and its last round.
+    turn = read_turn([messages[0], *messages[3:5]])
+    assert turn.rounds == 1
+    assert next_steps(turn, {"grep", "read_file"}) == []
 
 
 @pytest.mark.usefixtures("no_network")

@@ -43,7 +43,10 @@ def next_steps(turn: Turn, tools: Collection[str]) -> list[Step]:
     else:
         planned = [Step(READ_FILE.name, {**order.args, "path": path}) for path in _named(turn)[:1]]
         planned = planned if order.tool == READ_FILE.name else []
-    return [step for step in planned if step.tool in tools and turn.rounds < _ROUNDS]
+    # A compaction on the way takes rounds out of sight: what was looked at is not looked at again.
+    done = [Step(each.tool, each.args) for each in turn.found]
+    left = (step for step in planned if step.tool in tools and step not in done)
+    return list(left) if turn.rounds < _ROUNDS else []
 
 
 def _searching(turn: Turn) -> Iterator[Step]:
