@@ -1,10 +1,12 @@
 """Tell whether a response is whole, and why not; and what its usage report is good for."""
 
 import json
+import tomllib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.messages import (
@@ -28,42 +30,13 @@ ASKED_AGAIN: Final = frozenset({CUT_OFF, MALFORMED, STOPPED})
 """Ends that another try may mend; no call of such an answer is run."""
 _WHOLE: Final = ""
 
+_MEANINGS = {
+    "whole": _WHOLE, "cut_off": CUT_OFF, "too_long": TOO_LONG, "full": FULL, "filtered": FILTERED,
+    "paused": PAUSED, "malformed": MALFORMED, "stopped": STOPPED,
+}  # fmt: skip
 STOPS: Mapping[str, Mapping[str, str]] = {
-    "anthropic": {
-        **dict.fromkeys(("end_turn", "stop_sequence", "tool_use", "compaction"), _WHOLE),
-        # One that was continued often enough.
-        "pause_turn": PAUSED,
-        "max_tokens": TOO_LONG,
-        "model_context_window_exceeded": FULL,
-        "refusal": FILTERED,
-    },
-    "responses": {
-        "completed": _WHOLE,
-        "max_output_tokens": TOO_LONG,
-        "content_filter": FILTERED,
-        **dict.fromkeys(("failed", "cancelled", "incomplete"), CUT_OFF),
-    },
-    "google": {
-        "STOP": _WHOLE,
-        "MAX_TOKENS": TOO_LONG,
-        **dict.fromkeys(("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT"), FILTERED),
-        **dict.fromkeys(("SPII", "MODEL_ARMOR", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"), FILTERED),
-        **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"), MALFORMED),
-        **dict.fromkeys(("OTHER", "TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"), STOPPED),
-    },
-    "mistral": {"model_length": FULL, "error": CUT_OFF},
-    "bedrock": {
-        **dict.fromkeys(("guardrail_intervened", "content_filtered"), FILTERED),
-        **dict.fromkeys(("malformed_model_output", "malformed_tool_use"), MALFORMED),
-    },
-    "openai-chat": {
-        **dict.fromkeys(("stop", "tool_calls", "function_call", "eos", "eos_token"), _WHOLE),
-        "length": TOO_LONG,
-        "context_window_exceeded": FULL,
-        # Of vLLM and SGLang, DeepSeek and Z.ai.
-        **dict.fromkeys(("abort", "insufficient_system_resource", "network_error"), CUT_OFF),
-        "sensitive": FILTERED,
-    },
+    protocol: {word: _MEANINGS[meaning] for meaning, words in row.items() for word in words}
+    for protocol, row in tomllib.loads(Path(__file__).with_name("stops.toml").read_text("utf-8")).items()
 }
 """What the word means by which each protocol says why an answer ended."""
 _STOPS = {word.lower(): end for stops in STOPS.values() for word, end in stops.items()}
