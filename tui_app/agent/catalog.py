@@ -149,9 +149,7 @@ class ModelChoice:
     images: bool | None = None
 
 
-_FREE: Mapping[str, Any] = MappingProxyType(
-    {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
-)
+_FREE: Mapping[str, Any] = {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
 """What runs on this machine."""
 
 
@@ -403,9 +401,7 @@ def why_unavailable(error: Exception, *, model: str) -> Error:
         error: What building it raised.
         model: Its name.
     """
-    if isinstance(error, KeyringTrouble):
-        return Error(kind="auth", message=str(error), actions=OTHER)
-    if not isinstance(error, UnknownModel):
+    if not isinstance(error, KeyringTrouble | UnknownModel):
         return describe_error(error, model=model)
-    kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
+    kind: ErrorKind = "auth" if isinstance(error, KeyringTrouble | ModelNotReady) else "input"
     return Error(kind=kind, message=str(error), actions=OTHER)

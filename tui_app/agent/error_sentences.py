@@ -115,7 +115,8 @@ class Sentence:
     retryable: bool = False
 
     def __call__(self, error: BaseException, model: str, **facts: object) -> Error:
-        known = {"server": _server(error, model), "status": status_of(error), "reason": _reason(error)}
+        why = plain(provider_message(error)).rstrip(".。")
+        known = {"server": _server(error, model), "status": status_of(error), "reason": why and f": {why}"}
         facts = {"model": model, "said": plain(str(error)), **known, **facts}
         message, hint = (text.format(**facts) for text in (self.message, self.hint))
         # It may begin with a server; the name of a host stays as it is.
@@ -302,12 +303,6 @@ def no_model(error: BaseException, _model: str) -> Error:
 def is_network_text(text: str) -> bool:
     """Whether a text without a known type speaks of a connection that could not be made."""
     return _REFUSED.search(text) is not None or _UNKNOWN_HOST.search(text) is not None
-
-
-def _reason(error: BaseException) -> str:
-    """What the provider says, behind a colon; empty where it says nothing."""
-    said = plain(provider_message(error)).rstrip(".。")
-    return f": {said}" if said else ""
 
 
 def _server(error: BaseException, model: str) -> str:

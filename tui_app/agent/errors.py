@@ -6,7 +6,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from json import JSONDecodeError
-from types import MappingProxyType
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -204,21 +203,19 @@ def _refused(error: BaseException, model: str) -> Error:
     return sentence("refused_file" if ONE_FILE.search(own_words(error)) else "refused")(error, model)
 
 
-_STATUSES: Mapping[int, _Wording] = MappingProxyType(
-    {
-        401: say.wrong_key,
-        402: sentence("out_of_credit"),
-        403: say.wrong_key,
-        404: say.unknown_model,
-        407: sentence("proxy_sign_in"),
-        408: sentence("timed_out"),
-        # These say nothing of the request: something else held what it needs, or it came too early.
-        409: sentence("not_now"),
-        425: sentence("not_now"),
-        429: _limited,
-        504: sentence("timed_out"),
-    }
-)
+_STATUSES: Mapping[int, _Wording] = {
+    401: say.wrong_key,
+    402: sentence("out_of_credit"),
+    403: say.wrong_key,
+    404: say.unknown_model,
+    407: sentence("proxy_sign_in"),
+    408: sentence("timed_out"),
+    # These say nothing of the request: something else held what it needs, or it came too early.
+    409: sentence("not_now"),
+    425: sentence("not_now"),
+    429: _limited,
+    504: sentence("timed_out"),
+}
 
 
 def _bad_answer(error: BaseException, model: str) -> Error:

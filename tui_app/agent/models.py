@@ -132,14 +132,12 @@ class _Server:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-_MODELS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        providers.ANTHROPIC: ("anthropic", "AnthropicModel"),
-        providers.GOOGLE: ("google", "GoogleModel"),
-        providers.OPENAI: ("openai", "OpenAIResponsesModel"),
-        providers.OPENAI_RESPONSES: ("openai", "OpenAIResponsesModel"),
-    }
-)
+_MODELS: Mapping[str, tuple[str, str]] = {
+    providers.ANTHROPIC: ("anthropic", "AnthropicModel"),
+    providers.GOOGLE: ("google", "GoogleModel"),
+    providers.OPENAI: ("openai", "OpenAIResponsesModel"),
+    providers.OPENAI_RESPONSES: ("openai", "OpenAIResponsesModel"),
+}
 """Module and class by protocol; any other one is OpenAI's chat."""
 
 
@@ -485,16 +483,14 @@ def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequ
 
 # What a model can do, as far as its family is known; no vendor's SDK is loaded for it.
 
-_FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = MappingProxyType(
-    {
-        providers.ANTHROPIC: anthropic_model_profile,
-        providers.DEEPSEEK: deepseek_model_profile,
-        providers.GOOGLE: google_model_profile,
-        providers.GROQ: groq_model_profile,
-        providers.MISTRAL: mistral_model_profile,
-        providers.OPENAI: openai_model_profile,
-    }
-)
+_FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = {
+    providers.ANTHROPIC: anthropic_model_profile,
+    providers.DEEPSEEK: deepseek_model_profile,
+    providers.GOOGLE: google_model_profile,
+    providers.GROQ: groq_model_profile,
+    providers.MISTRAL: mistral_model_profile,
+    providers.OPENAI: openai_model_profile,
+}
 _SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o4")
 """Beginnings of the names of models whose makers say that they take pictures."""
 

@@ -17,8 +17,9 @@ from tui_app.cli.command import (
     Program,
     WrongUsage,
 )
+from tui_app.cli.options import screen_parser
 from tui_app.cli.output import flush, print_json, say, tell
-from tui_app.cli.program import screen_parser, show_screen
+from tui_app.cli.program import show_screen
 from tui_app.cli.stdin import is_piped
 from tui_app.session.background import (
     HAND_OVER,

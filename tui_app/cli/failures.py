@@ -6,7 +6,6 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from tui_app.cli.command import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.cli.output import tell
@@ -118,24 +117,20 @@ def each_source(
 
 # Errors and notices in the words of a shell: what can be done next is a command there.
 
-_PHRASES = MappingProxyType(
-    {
-        "again with /sessions": "again with plimsoll --resume",
-        "a new one with /new": "a new one with plimsoll run",
-        "/memory shows the board": "plimsoll memory shows the board",
-        "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
-        "/undo brings these back": "plimsoll compact --undo brings these back",
-    }
-)
+_PHRASES = {
+    "again with /sessions": "again with plimsoll --resume",
+    "a new one with /new": "a new one with plimsoll run",
+    "/memory shows the board": "plimsoll memory shows the board",
+    "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
+    "/undo brings these back": "plimsoll compact --undo brings these back",
+}
 """What reads well, or is safe to take for ours, only as a whole."""
-_WORDS = MappingProxyType(
-    {
-        "/compact": "plimsoll compact",
-        "/context": "plimsoll context",
-        "/effort": "--effort",
-        "/model": "--model",
-    }
-)
+_WORDS = {
+    "/compact": "plimsoll compact",
+    "/context": "plimsoll context",
+    "/effort": "--effort",
+    "/model": "--model",
+}
 """Slash commands of the screen, and what does the same without it."""
 _SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
 

@@ -1,4 +1,4 @@
-"""Options of commands: rows of ``commands.json``, beside this file, as argparse takes them.
+"""Commands and their options: rows of ``commands.json``, beside this file, as argparse takes them.
 
 ``shared`` has rows that several commands name; ``like`` takes one over and changes it. A row is a flag, an
 option with a value, or a word without a name before it. ``setting`` reads a value as the settings file does;
@@ -14,6 +14,7 @@ from importlib.resources import files
 from pkgutil import resolve_name
 from typing import Any
 
+from tui_app.cli.command import Parser, Program
 from tui_app.modes import ABOUT
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
@@ -22,6 +23,7 @@ from tui_app.settings.rules import Refused, read_text, show
 from tui_app.settings.spec import EFFORTS, SETTINGS
 from tui_app.settings.tables import POLICIES, parse_rule
 from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
+from tui_app.version import __version__
 
 CHOICE = "one of them at most"
 """The group of options that exclude each other."""
@@ -75,6 +77,81 @@ def _option(row: Mapping[str, Any]) -> Option:
     elif setting:
         about["type"] = _checked(lambda text: read_text(SETTINGS[setting].rule, text))
     return Option(name, about, only, group)
+
+
+@frozen
+class Command:
+    """One command: its name, what it takes and what it does."""
+
+    name: str
+    summary: str
+    does: str
+    """The function that does it, behind the name of its module."""
+    options: tuple[Option, ...]
+
+    def execute(self, program: Program, args: argparse.Namespace) -> int | None:
+        """Do it; returns an exit code where it has not simply gone well.
+
+        Raises:
+            WrongUsage: if the arguments make no sense together.
+            CommandFailed: if it could not do what was asked.
+        """
+        work: Callable[[Program, argparse.Namespace], int | None] = resolve_name(f"tui_app.cli.{self.does}")
+        return work(program, args)
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_options(parser, self.options)
+
+
+def load_command(name: str) -> Command:
+    row = COMMANDS[name]
+    return Command(name, row["summary"], row["does"], read_options(row["options"]))
+
+
+class ScreenParser(Parser):
+    """The parser of ``plimsoll`` itself; its help lists the commands."""
+
+    def format_help(self) -> str:
+        rows = [(f"{name} {row['usage']}", row["summary"]) for name, row in COMMANDS.items()]
+        width = max(len(usage) for usage, _ in rows)
+        lines = [f"  {usage:<{width}}  {summary}" for usage, summary in rows]
+        last = "plimsoll COMMAND --help says more about a command."
+        self.epilog = "\n".join(["commands:", *lines, "", last])
+        return super().format_help()
+
+
+def parse(command: Command, argv: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments of a command.
+
+    Args:
+        command: What is asked for.
+        argv: What follows its name.
+
+    Raises:
+        SystemExit: after help, or an argument that is wrong by itself.
+    """
+    parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
+    command.configure(parser)
+    # Intermixed: else an action takes only the words next to it, none after the next option.
+    args = parser.parse_intermixed_args(argv)
+    for each in command.options:
+        name, actions = each.name.strip("-").replace("-", "_"), each.only.split()
+        if actions and args.action not in actions and getattr(args, name) != parser.get_default(name):
+            parser.error(f"{each.name} is for {command.name} {', '.join(actions)}")
+    return args
+
+
+def screen_parser() -> Parser:
+    parser = ScreenParser(
+        prog="plimsoll",
+        usage="plimsoll [PATH] [options]\n       plimsoll COMMAND [options]",
+        description="A terminal agent whose conversation never outgrows its model.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
+    add_options(parser, read_options(table()["screen"]))
+    return parser
 
 
 def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> None:
@@ -144,3 +221,5 @@ _FACTS = {
     "write_file": WRITE_FILE.name,
 }
 """What texts of the table name in braces."""
+COMMANDS: Mapping[str, Mapping[str, Any]] = table()["commands"]
+"""In the order of the help. A folder of that name opens as ``./name``."""

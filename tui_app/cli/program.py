@@ -2,79 +2,32 @@
 
 import logging
 import os
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tui_app.cli.command import (
     OK,
     USAGE,
     CommandFailed,
-    Parser,
     Program,
     WrongUsage,
     need_screen,
     place_of,
 )
-from tui_app.cli.options import Option, add_options, read_options, table
+from tui_app.cli.options import COMMANDS, load_command, parse, screen_parser
 from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
 from tui_app.program_log import logging_to
-from tui_app.records import frozen
 from tui_app.ui.text import one_line
-from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.session.store import SessionInfo
 
-COMMANDS: Mapping[str, Mapping[str, Any]] = table()["commands"]
-"""In the order of the help. A folder of that name opens as ``./name``."""
 NO_SESSIONS = "There is no session to continue yet. Start one with: plimsoll"
 _PATH_CELLS = 200
 """Cells of a folder's name that are shown."""
-
-
-@frozen
-class Command:
-    """One command: its name, what it takes and what it does."""
-
-    name: str
-    summary: str
-    does: str
-    """The function that does it, behind the name of its module."""
-    options: tuple[Option, ...]
-
-    def execute(self, program: Program, args: Namespace) -> int | None:
-        """Do it; returns an exit code where it has not simply gone well.
-
-        Raises:
-            WrongUsage: if the arguments make no sense together.
-            CommandFailed: if it could not do what was asked.
-        """
-        work: Callable[[Program, Namespace], int | None] = resolve_name(f"tui_app.cli.{self.does}")
-        return work(program, args)
-
-    def configure(self, parser: ArgumentParser) -> None:
-        add_options(parser, self.options)
-
-
-def load_command(name: str) -> Command:
-    row = COMMANDS[name]
-    return Command(name, row["summary"], row["does"], read_options(row["options"]))
-
-
-class ScreenParser(Parser):
-    """The parser of ``plimsoll`` itself; its help lists the commands."""
-
-    def format_help(self) -> str:
-        rows = [(f"{name} {row['usage']}", row["summary"]) for name, row in COMMANDS.items()]
-        width = max(len(usage) for usage, _ in rows)
-        lines = [f"  {usage:<{width}}  {summary}" for usage, summary in rows]
-        last = "plimsoll COMMAND --help says more about a command."
-        self.epilog = "\n".join(["commands:", *lines, "", last])
-        return super().format_help()
 
 
 def execute(argv: Sequence[str]) -> int:
@@ -112,40 +65,6 @@ def _logged(work: Callable[[Program, Namespace], int | None], part: str, args: N
     program = Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
     with logging_to(program.paths.log_file, part):
         return work(program, args) or OK
-
-
-def parse(command: Command, argv: Sequence[str]) -> Namespace:
-    """Read the arguments of a command.
-
-    Args:
-        command: What is asked for.
-        argv: What follows its name.
-
-    Raises:
-        SystemExit: after help, or an argument that is wrong by itself.
-    """
-    parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
-    command.configure(parser)
-    # Intermixed: else an action takes only the words next to it, none after the next option.
-    args = parser.parse_intermixed_args(argv)
-    for each in command.options:
-        name, actions = each.name.strip("-").replace("-", "_"), each.only.split()
-        if actions and args.action not in actions and getattr(args, name) != parser.get_default(name):
-            parser.error(f"{each.name} is for {command.name} {', '.join(actions)}")
-    return args
-
-
-def screen_parser() -> Parser:
-    parser = ScreenParser(
-        prog="plimsoll",
-        usage="plimsoll [PATH] [options]\n       plimsoll COMMAND [options]",
-        description="A terminal agent whose conversation never outgrows its model.",
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
-    add_options(parser, read_options(table()["screen"]))
-    return parser
 
 
 def show_screen(program: Program, args: Namespace) -> int:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from acp import RequestError, helpers
@@ -455,9 +454,7 @@ class Updates:
                 return []
 
 
-_STATES: Mapping[str, PlanEntryStatus] = MappingProxyType(
-    {"pending": "pending", "doing": "in_progress", "done": "completed"}
-)
+_STATES: Mapping[str, PlanEntryStatus] = {"pending": "pending", "doing": "in_progress", "done": "completed"}
 
 
 def _plan(args: Mapping[str, Any]) -> Sequence[Update]:

@@ -256,20 +256,17 @@ def build_toolset(
         project: The sessions of the repository.
     """
     tools = ReadTools(search, Looking(ws, gate), project)
-    return _toolset(*_looks(tools), tools.search_history, *working)
+    return _toolset(tools, tools.search_history, *working)
 
 
 def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
     """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
-    return _toolset(*_looks(ReadTools(None, looking)))
+    return _toolset(ReadTools(None, looking))
 
 
-def _looks(tools: ReadTools) -> list[Callable[..., Any]]:
-    return [tools.read_file, tools.ls, tools.glob, tools.grep]
-
-
-def _toolset(*tools: Callable[..., Any]) -> FunctionToolset[Any]:
-    return FunctionToolset(tools, max_retries=MAX_RETRIES, docstring_format="google")
+def _toolset(tools: ReadTools, *more: Callable[..., Any]) -> FunctionToolset[Any]:
+    every: list[Callable[..., Any]] = [tools.read_file, tools.ls, tools.glob, tools.grep, *more]
+    return FunctionToolset(every, max_retries=MAX_RETRIES, docstring_format="google")
 
 
 def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
