@@ -437,7 +437,8 @@ def question_hints(
         read_on = Hint("y", "read on", 0, "decide('once')")
         return (read_on, Hint("n", "no …", 1, "refuse"), Hint("end", "to the end", 2, "ends(1)"), stop)
     exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
-    whole = f'always "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
+    exactly = " exactly" if wide else ""
+    whole = f'always{exactly} "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
     hints: tuple[Hint, ...] = ()
     for no, change, always in (
         ("no, because …", "change rule", whole), ("no …", "rule", whole), ("no …", "rule", "always"),
@@ -445,7 +446,7 @@ def question_hints(
         every = (
             Hint("y", "yes", 0, "decide('once')"),
             Hint("a", asked.pattern and always, 2, "decide('always')"),
-            Hint("w", asked.prefix and f'always "{wide}"', 4, "decide('wider')"),
+            Hint("w", asked.prefix and f'always any "{wide}"', 4, "decide('wider')"),
             Hint("n", no, 1, "refuse"),
             Hint("e", asked.pattern and change, 5, "decide('edit')"),
             Hint("o", f"open #{asked.origin_seq}" if asked.origin_seq else "", 2, "decide('origin')"),
@@ -645,7 +646,7 @@ class ApprovalBox(AskBox, can_focus=True):
             asked, typing=self.has_class("-typing"), editing=self._editing, below=not detail.end_seen,
             focused=self.screen.focused is self, width=width,
         )  # fmt: skip
-        wide = f'always "{rule_text(asked, asked.prefix)}"'
+        wide = f'always any "{rule_text(asked, asked.prefix)}"'
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
         # Where no rule is offered, it is said why.
         because = "" if asked.pattern or asked.origin else one_line(asked.because, 200)

@@ -17,6 +17,7 @@ from tui_app.ui.request_ledger import KINDS, title_of
 from tui_app.ui.text import (
     UNICODE,
     count,
+    cut_cells,
     one_line,
     tokens,
     window_text,
@@ -153,21 +154,28 @@ def forecast(turns: int | None) -> str:
     return f"in about {count(turns, 'turn')}"
 
 
-def next_lines(view: ContextView) -> str:
+def next_lines(view: ContextView, width: int) -> str:
     """The next request part by part, in the order it is sent: size, sum so far, and what is cached."""
     usage = view.usage
     if usage is None:
         return UNMEASURED_YET
     parts = [(KINDS[row.kind], row.tokens, title_of(row)) for row in view.rows if row.state != "excluded"]
-    lines, so_far = [f"{'tok':>7}  {'so far':>7}  {'':<6}  {'kind':<12}  what", ""], 0
+    if (rest := usage.total - sum(size for _, size, _ in parts)) > 0:
+        parts.append(("other", rest, _AROUND))
+    roomy, so_far = width >= _ROOMY, 0
+    columns = (f"{'tok':>7}", f"  {'so far':>7}" * roomy, f"  {'':<6}" * bool(view.cached), f"  {'kind':<12}")
+    lines = [f"{''.join(columns)}  what", ""]
     for kind, size, what in parts:
         so_far += size
-        cached = "cached" if so_far <= view.cached else ""
-        lines.append(f"{tokens(size):>7}  {tokens(so_far):>7}  {cached:<6}  {kind:<12}  {what}")
-    rest = usage.total - so_far
-    if rest > 0:
-        lines.append(f"{tokens(rest):>7}  {tokens(usage.total):>7}  {'':<6}  {'other':<12}  {_AROUND}")
+        sums = f"  {tokens(so_far):>7}" * roomy
+        cached = f"  {'cached' if so_far <= view.cached else '':<6}" * bool(view.cached)
+        first = f"{tokens(size):>7}{sums}{cached}  {kind:<12}  "
+        lines.append(first + cut_cells(what, max(8, width - len(first))))
     return "\n".join(lines)
+
+
+_ROOMY = 90
+"""Cells of a row from which it says how much of the request is sent by then."""
 
 
 _AROUND = "what is not measured message by message"

@@ -24,10 +24,9 @@ from tui_app.demo.tour import (
     signal_of,
 )
 from tui_app.events import CompactionComplete, Record
-from tui_app.ui.dialogs.actions import what_leaving_costs
+from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.questions import confirmed
 from tui_app.ui.launch import Launch, Outside
 from tui_app.ui.text import UNICODE, one_line
 
@@ -180,8 +179,7 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
         app.open_session(outside.session)
         app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
         return
-    cost = what_leaving_costs(session)
-    if cost and not await confirmed(app, cost, verb="Leave", keep="Stay"):
+    if not await may_leave(app, session):
         return
     try:
         stage = await asyncio.to_thread(set_up)

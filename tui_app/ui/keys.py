@@ -159,6 +159,12 @@ _PLACES = {
         Key("add", "f6", "ask('add')", "Add", "Add an entry to the board.", "add", 1),
         Key("forget", "f8", "forget", "Forget", "Remove the selected entry (asks first).", "forget"),
     ), esc="close"),
+    "picker": Place("in models", (
+        Hint("enter", "use"),
+        Key("default", "f6", "default", "Default model", "Begin new sessions with the selected model.",
+            "default for new sessions", 1),
+        _MOVE,
+    ), esc="cancel"),
     "mcp": Place("in MCP servers", (
         Key("reload", "f5", "reload", "Reload", "Restart the selected server.", "restart", 1),
         Key("sign_in", "f6", "sign_in", "Sign in", "Sign in to the selected server in the browser.",

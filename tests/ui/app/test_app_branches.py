@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,6 +12,9 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import WIDE, Deck, Desk, shown
+from tui_app.conversation import new_branch
+from tui_app.session.rewind_fork import NotAPrompt
+from tui_app.ui.dialogs import rewind
 from tui_app.ui.dialogs.drafts import BUSY
 from tui_app.ui.dialogs.merge import MERGE
 from tui_app.ui.dialogs.questions import FilesDialog
@@ -101,6 +106,37 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         await deck.send("/undo")
         await deck.until(lambda: not (repository / "list.txt").exists(), "the files are as before")
         await deck.until(lambda: served.agent_view(session) == view, "the view is as before")
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "where"),
+    [
+        ("/branch 20 try", "Making the branch …", (new_branch, "make_branch")),
+        ("/fork #2", "Making the fork …", (rewind, "fork_session")),
+    ],
+)
+async def test_what_takes_a_while_is_said_at_once(
+    served: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    said: str,
+    where: tuple[ModuleType, str],
+) -> None:
+    made = threading.Event()
+
+    def make(*_: object, **__: object) -> None:
+        made.wait()
+        raise NotAPrompt("There is nothing to begin it from.")
+
+    monkeypatch.setattr(*where, make)
+    async with shown(served.app(served.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        try:
+            await deck.send(command)
+            await deck.until(lambda: deck.status == said, "what is done")
+        finally:
+            made.set()
+        await deck.says("There is nothing to begin it from.")
 
 
 async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(

@@ -20,7 +20,6 @@ from tui_app.ui.dialogs import models
 from tui_app.ui.dialogs.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.lookup import LookupCancelled
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.settings import SettingsScreen
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
@@ -201,9 +200,8 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Looking for models takes until this is set, and finds none then."""
     found = asyncio.Event()
 
-    async def look_up(*_: Any) -> Any:
+    async def look_up(*_: Any) -> None:
         await found.wait()
-        raise LookupCancelled
 
     monkeypatch.setattr(models, "look_up", look_up)
     return found

@@ -119,6 +119,41 @@ async def test_a_model_that_is_not_ready_explains_itself_and_stays_in_the_list(b
 
 
 @pytest.mark.usefixtures("clock")
+async def test_the_default_of_new_sessions_is_chosen_in_the_list(both: Desk, session: str) -> None:
+    async with shown(both.app(session)) as deck:
+        await deck.ready()
+        await deck.press("ctrl+l")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+        await deck.press(*"dinghy", "f6")
+        await deck.says(f"New sessions begin with {SMALL_MODEL}. Written to ")
+        await deck.press("escape", "escape")
+        assert model(deck) == MODEL
+        assert f'model = "{SMALL_MODEL}"' in both.paths.config_file.read_text()
+        await deck.send("/new")
+        await deck.until(lambda: deck.app.chat.is_ready and model(deck) == SMALL_MODEL, "the new session")
+
+
+@pytest.mark.usefixtures("clock")
+async def test_a_current_model_that_its_server_does_not_list_is_marked(
+    both: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = catalogue.list_models
+
+    async def without_it(**wanted: Any) -> list[catalogue.ModelChoice]:
+        return [choice for choice in await listed(**wanted) if choice.name != MODEL]
+
+    monkeypatch.setattr(catalogue, "list_models", without_it)
+    async with shown(both.app(both.store(Story().turns(1)))) as deck:
+        await deck.ready()
+        await deck.press("ctrl+l")
+        await deck.until(lambda: isinstance(deck.app.screen, ModelPicker), "the picker")
+        assert isinstance(deck.app.screen, ModelPicker)
+        assert deck.app.screen.marked is not None
+        assert (deck.app.screen.marked.name, deck.app.screen.marked.current) == (MODEL, True)
+        assert "current" in next(row for row in deck.rows[1:] if MODEL in row)
+
+
+@pytest.mark.usefixtures("clock")
 async def test_one_that_fits_answers_next(both: Desk, dinghy: FakeOpenAI) -> None:
     dinghy.add(Text("Here from the dinghy."))
     async with shown(both.app(both.store(Story().turns(1)))) as deck:

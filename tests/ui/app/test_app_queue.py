@@ -443,7 +443,8 @@ async def test_a_prompt_sent_while_the_engine_loads_is_kept(
         await deck.until(lambda: deck.queue == ["Queued 1 of 1: ferry"])
         if way == "key":
             said = await quit_asked(deck)
-            assert said == "Quit now? 1 waiting prompt is not sent (the up arrow brings it back)."
+            waits = "1 waiting prompt is not sent (the up arrow brings it back)"
+            assert said == f"Quit now? {waits}. Enter or esc stays, y quits."
             await leave(deck)
         else:
             end_by_signal(deck.app, 15)
@@ -473,7 +474,8 @@ async def test_waiting_prompts_are_kept_and_the_question_says_so(
         said = await quit_asked(deck)
         assert said == (
             "Quit while the model answers? The answer is stopped; what is written so far stays. "
-            "2 waiting prompts are not sent (the up arrow brings them back) and /compact is dropped."
+            "2 waiting prompts are not sent (the up arrow brings them back) and /compact is dropped. "
+            "Enter or esc stays, y quits."
         )
         await leave(deck)
     assert deck.app.farewell == (

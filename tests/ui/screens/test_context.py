@@ -521,6 +521,21 @@ async def test_the_parts_say_what_is_sent_next_what_was_saved_and_what_tools_tak
         assert source.asked
 
 
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+async def test_what_is_sent_next_is_cut_with_a_mark_where_it_has_no_room(size: tuple[int, int]) -> None:
+    rows = tuple(replace(row, title=f"{row.title} {'word ' * 40}end") for row in ITEMS)
+    view = replace(VIEW, cached=40_000, rows=rows)
+    app = Host(ContextScreen(Source(view), view))
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("right")
+        area = app.screen.query_one("#context-next", TextArea)
+        room = area.scrollable_content_region.width
+        lines = area.text.splitlines()[2:]
+        assert len(lines) == len(rows)
+        assert all(line.endswith("…") for line in lines)
+        assert max(map(len, lines)) <= room
+
+
 def test_tools_that_are_found_by_searching_say_what_they_save() -> None:
     shares = (Share("tools", "Plimsoll", 4_000), Share("tools", "tracker", 800, 9_800))
     text = tool_lines(USAGE, shares)

@@ -485,7 +485,7 @@ class PickersHost(ThemedApp):
     def __init__(self, screen: ModelPicker | SessionsScreen) -> None:
         super().__init__()
         self._first = screen
-        self.results: list[object] = []
+        self.results: list[Any] = []
 
     def compose(self) -> ComposeResult:
         yield Static("behind", markup=False)
@@ -581,7 +581,7 @@ async def test_picker_chooses(keys: list[str], result: str | None) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*["minus" if key == "-" else key for key in keys])
         await pilot.pause()
-        assert app.results == [result]
+        assert [row and row.name for row in app.results] == [result]
 
 
 async def test_a_full_name_that_is_part_of_another_is_offered_as_typed() -> None:
@@ -591,7 +591,25 @@ async def test_a_full_name_that_is_part_of_another_is_offered_as_typed() -> None
         await pilot.pause()
         assert app.rows[-1].startswith("use openai:gpt-5 ")
         await pilot.press("down", "enter")
-        assert app.results == ["openai:gpt-5"]
+        assert [row and row.name for row in app.results] == ["openai:gpt-5"]
+
+
+async def test_f6_makes_a_model_the_default_of_new_sessions_and_one_that_cannot_answer_says_why() -> None:
+    chosen: list[str] = []
+
+    def make_default(name: str) -> str:
+        chosen.append(name)
+        return f"New sessions begin with {name}."
+
+    app = PickersHost(ModelPicker(MODELS, 91_500, make_default=make_default))
+    async with app.run_test(size=(100, 30)) as pilot:
+        assert "f6 default for new sessions" in app.screen.query_one("#dialog-hints", HintRow).render().plain
+        note = app.screen.query_one("#picker-note", Static)
+        await pilot.press("f6")
+        assert str(note.render()) == "New sessions begin with anthropic:claude-sonnet-5."
+        await pilot.press(*"gemini", "f6")
+        assert "cannot be used yet: set GOOGLE_API_KEY" in str(note.render())
+        assert (chosen, app.results) == (["anthropic:claude-sonnet-5"], [])
 
 
 async def test_a_model_that_cannot_answer_says_why_and_stays() -> None:
@@ -831,7 +849,7 @@ class SearchDialogHost(ThemedApp):
     def __init__(self, screen: SearchScreen) -> None:
         super().__init__()
         self._first = screen
-        self.results: list[object] = []
+        self.results: list[Any] = []
 
     def compose(self) -> ComposeResult:
         yield Static("behind", markup=False)

@@ -394,7 +394,7 @@ def test_a_wider_rule_is_a_key_of_its_own_and_nothing_is_allowed_before_all_was_
             str(hint) for hint in question_hints(asked, typing=False, editing=False, focused=True, **more)
         ]
 
-    assert keys()[:3] == ["y yes", 'a always "git log"', 'w always "git …"']
+    assert keys()[:3] == ["y yes", 'a always exactly "git log"', 'w always any "git …"']
     assert keys(below=True) == ["y read on", "n no …", "end to the end", "esc stop"]
     long = replace(asked, pattern=f"run_command echo {'x' * 99}", prefix="")
     hints = question_hints(long, typing=False, editing=False, focused=True)

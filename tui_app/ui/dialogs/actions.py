@@ -140,17 +140,16 @@ def _ask_again(screen: "Chat", question: str) -> None:
 def what_leaving_costs(session: ChatSession) -> str:
     """Word the question to ask before a session is left; empty when nothing would be lost."""
     state = session.state
-    losses = []
-    if state.turn:
-        losses.append("the running answer is stopped")
-    if state.shell:
-        losses.append("the running command is stopped")
-    if state.forks or state.agents:
-        losses.append("the sub-agents at work are stopped")
-    if state.compacting:
-        losses.append("the compaction is cancelled")
-    losses += _what_waits(session)
-    return f"Leave this session? What is written so far stays, but {' and '.join(losses)}." if losses else ""
+    under_way = {
+        "the running answer is stopped": state.turn,
+        "the running command is stopped": state.shell,
+        "the sub-agents at work are stopped": state.forks or state.agents,
+        "the compaction is cancelled": state.compacting,
+    }
+    losses = " and ".join([*(words for words, runs in under_way.items() if runs), *_what_waits(session)])
+    return (
+        f"Leave this session? What is written so far stays, but {losses}. {_KEYS} leaves." if losses else ""
+    )
 
 
 async def detach(app: "Host", session: ChatSession) -> None:
@@ -168,12 +167,11 @@ async def detach(app: "Host", session: ChatSession) -> None:
         session.say(NOTHING_LEFT)
         return
     if step == "left":
-        words: list[tuple[str, ...]] = [("--session", session.id), ("--cwd", str(launch.cwd))]
-        words += [("--allow", each) for each in rules]
-        words += [("--add-dir", str(each)) for each in launch.add_dirs]
-        words += [("--agent", launch.agent)] if launch.agent else []
-        words += [("--trust",)] * launch.trust + [("--read-only",)] * bool(launch.flags.get("read_only"))
-        app.detached = tuple(chain(*words))
+        words = ["--session", session.id, "--cwd", str(launch.cwd)]
+        for flag, values in (("--allow", rules), ("--add-dir", launch.add_dirs), ("--agent", [launch.agent])):
+            words += chain.from_iterable((flag, str(value)) for value in values if value)
+        words += ["--trust"] * launch.trust + ["--read-only"] * bool(launch.flags.get("read_only"))
+        app.detached = tuple(words)
     app.exit()
 
 
@@ -190,11 +188,15 @@ async def may_leave(app: "Host", session: ChatSession, first: str = "") -> bool:
 
 def what_quitting_costs(session: ChatSession) -> str:
     """The question to ask before the program ends; empty when nothing is under way."""
-    waits = " and ".join(_what_waits(session))
+    waits, stops = " and ".join(_what_waits(session)), ""
     if session.state.turn:
-        behind = f" {waits[0].upper()}{waits[1:]}." if waits else ""
-        return f"Quit while the model answers? The answer is stopped; what is written so far stays.{behind}"
-    return f"Quit now? {waits[0].upper()}{waits[1:]}." if waits else ""
+        stops = "Quit while the model answers? The answer is stopped; what is written so far stays. "
+    lost = f"{waits[0].upper()}{waits[1:]}. " if waits else ""
+    return f"{stops or 'Quit now? '}{lost}{_KEYS} quits." if stops or lost else ""
+
+
+_KEYS = "Enter or esc stays, y"
+"""What keys do with the question, whose safe answer is marked."""
 
 
 def _what_waits(session: ChatSession) -> list[str]:
@@ -282,18 +284,15 @@ async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
         )
         way = await screen.app.push_screen_wait(dialog)
     session.unsent.given_back(prompt.text)
-    if way is None:
-        editor.give_back(prompt.text)
-        return
-    if way == "hand over":
-        editor.give_back(prompt.text)
-        screen.action_slash(f"/handoff {prompt.text}")
-        return
-    if way != "send" and session.submit(Compact()) and session.launch.settings.review != "never":
+    if way == "compact" and session.submit(Compact()) and session.launch.settings.review != "never":
         editor.give_back(prompt.text)
         session.say("The prompt is back: send it once the summary is applied.")
-        return
-    send(screen, prompt)
+    elif way in ("send", "compact"):
+        send(screen, prompt)
+    else:
+        editor.give_back(prompt.text)
+        if way == "hand over":
+            screen.action_slash(f"/handoff {prompt.text}")
 
 
 def _cold_usd(session: ChatSession) -> float | None:

@@ -38,6 +38,7 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
         name = rest if at else argument
         return make_branch(session.launch.opening(session.id), name, at=at, now=time.time())
 
+    session.say("Making the branch …")
     try:
         made = await asyncio.to_thread(make)
     except (BranchRefused, NotAPrompt, SessionNotFound) as refused:

@@ -208,7 +208,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     def _write_parts(self) -> None:
         view, tabs = self._view, self.query_one(PartTabs)
         for part, text in (
-            ("next", next_lines(view)),
+            ("next", next_lines(view, self._width - 2)),
             ("saved", saved_lines(view.saved)),
             ("tools", tool_lines(view.usage, view.shares)),
         ):

@@ -18,10 +18,6 @@ _LOOKUP = "lookup"
 """Group of the workers that wait for what servers say."""
 
 
-class LookupCancelled(Exception):
-    """The user gave up waiting for what a server says."""
-
-
 def cancel_lookup(screen: Screen[Any]) -> bool:
     """Give up what is being looked up from a chat screen; whether anything was."""
     return bool(screen.app.workers.cancel_group(screen, _LOOKUP))
@@ -33,8 +29,8 @@ async def look_up(
     what: str,
     request: "Callable[[OpenSession], Awaitable[W]]",
     way_out: str = "esc cancels",
-) -> W:
-    """Wait for something from the agent side while the status row says for what.
+) -> W | None:
+    """Wait for something from the agent side while the status row says for what; None if the user gave it up.
 
     Args:
         screen: The chat screen.
@@ -44,7 +40,6 @@ async def look_up(
         way_out: What the key that gives it up does.
 
     Raises:
-        LookupCancelled: if the user gave it up.
         asyncio.CancelledError: if the flow that waits was cancelled itself.
         Exception: what the request failed with.
     """
@@ -52,16 +47,15 @@ async def look_up(
     said = one_line(what, screen.app.size.width - len(escape)) + escape
     session.tell(said)
     asked = asyncio.ensure_future(session.ask(request))
-    # In a worker of its own: the user may give up waiting without ending the flow.
-    waiting = screen.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False)
     try:
-        await waiting.wait()
+        # In a worker of its own: the user may give up waiting without ending the flow.
+        await screen.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False).wait()
+        return asked.result()
     except WorkerCancelled:
         asked.cancel()
-        if not get_current_worker().is_cancelled:
-            raise LookupCancelled from None
-        raise asyncio.CancelledError from None
+        if get_current_worker().is_cancelled:
+            raise asyncio.CancelledError from None
+        return None
     finally:
         if session.state.status.text == said or said in session.state.status.notes:
             session.tell("")
-    return asked.result()

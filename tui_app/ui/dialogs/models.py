@@ -14,8 +14,9 @@ from tui_app.conversation.work import Switch
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.lookup import LookupCancelled, look_up
+from tui_app.ui.dialogs.lookup import look_up
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, confirmed
+from tui_app.ui.dialogs.settings import SettingsDesk
 from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import UNICODE, cost, counted_text, one_line, tokens, window_text
 
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.model_switch import Fit, SwitchForecast
     from tui_app.ui.host import Host
-
-# What the list of models says.
+    from tui_app.usage import ContextWindow
 
 SOURCES: dict[str, str] = {
     "setting": "from your settings",
@@ -48,13 +48,13 @@ class ModelRow(NamedTuple):
     model: "ModelChoice"
     fit: "Fit" = "fits"
     """What becomes of the present conversation in its window."""
+    after: int = 0
+    """Its rough size there after a compaction; 0 where that is not known."""
+    tokens: int = 0
+    """Size of the present conversation as it counts it; 0 for as the present one does."""
     current: bool = False
     is_typed: bool = False
     """Whether it is in no list: its name was typed."""
-    tokens: int = 0
-    """Size of the present conversation as it counts it; 0 for as the present one does."""
-    after: int = 0
-    """Its rough size there after a compaction; 0 where that is not known."""
 
     @property
     def name(self) -> str:
@@ -79,23 +79,22 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     if not row.model.available or not row.model.window:
         return Content(" " * _BAR_CELLS)
     share = (row.tokens or conversation_tokens) / row.model.window
-    cells = _BAR_CELLS - 5
+    cells = filled = _BAR_CELLS - 5
+    colour = "$text-error" if row.fit == "too small" else "$text-warning"
+    said = (" over", colour)
     if row.fit == "fits":
         colour, filled = "$accent", min(cells, max(1, round(share * cells)))
         said = (f"{max(1, round(share * 100))}%".rjust(5), "")
-    else:
-        colour, filled = "$text-error" if row.fit == "too small" else "$text-warning", cells
-        said = (" over", colour)
     return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$line-strong"), said)
-
-
-def window_size(row: ModelRow) -> str:
-    return window_text(row.model.window) if row.model.window else "?"
 
 
 def rate(usd: float | None) -> str:
     """Dollars for a million tokens."""
     return "" if usd is None else f"{usd:.2f}"
+
+
+def window_size(row: ModelRow) -> str:
+    return window_text(row.model.window) if row.model.window else "?"
 
 
 def name_tone(row: ModelRow) -> str:
@@ -110,7 +109,7 @@ def model_note(row: ModelRow, conversation_tokens: int) -> str:
     """All that is known of a model, in one sentence."""
     if row.is_typed:
         return "Its window is looked up when it is used."
-    model, state = row.model, model_state(row)
+    model = row.model
     source = SOURCES.get(model.window_source, model.window_source)
     window = f"window {window_text(model.window)} ({source})" if model.window else ""
     price = f"{model.price} per million" if model.price.startswith("$") else model.price
@@ -118,7 +117,7 @@ def model_note(row: ModelRow, conversation_tokens: int) -> str:
     can = ", ".join(word for word, known in able.items() if known)
     counted = counted_text(conversation_tokens, row.tokens or conversation_tokens)
     other = counted if " " in counted else ""
-    parts = [window or "window not known", price or "price not known", can, other, state]
+    parts = [window or "window not known", price or "price not known", can, other, model_state(row)]
     if model.why_not:
         parts = [model.why_not, window, price]
     return " · ".join(one_line(part, 160) for part in parts if part)
@@ -136,24 +135,29 @@ def standing(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
     return Content.assemble(text, (f"  {one_line(state, cells - 2)}", MUTED)) if cells >= 10 else text
 
 
-class ModelPicker(ListDialog[ModelRow]):
-    """Dismisses with a full model name, or ``None``. A name that is not listed can be typed."""
+class ModelPicker(ListDialog[ModelRow], place="picker"):
+    """Dismisses with the row of a model, or ``None``. A name that is not listed can be typed."""
 
-    def __init__(self, choices: Sequence[ModelRow], conversation_tokens: int, *, asked: bool = True) -> None:
+    def __init__(
+        self,
+        choices: Sequence[ModelRow],
+        conversation_tokens: int,
+        *,
+        asked: bool = True,
+        make_default: Callable[[str], str] = str,
+    ) -> None:
         """Offer models.
 
         Args:
             choices: Models; those that can answer now are shown first, else the order is kept.
             conversation_tokens: Size of the present conversation.
             asked: Whether servers were asked to the end; else their models are missing.
+            make_default: Has new sessions begin with a model, and says what has come of it.
         """
+        self._make_default = make_default
         name = min(max((len(row.name) for row in choices), default=0), _MOST_NAME) + 1
         # Prices leave where the note, which says what a switch does, would have no room.
         priced = name + 8 + 16 + _BAR_CELLS + 2 + _NOTE_CELLS
-
-        def outlook(row: ModelRow, cells: int) -> Content:
-            return standing(row, conversation_tokens, cells)
-
         spec = ListSpec[ModelRow](
             name="picker",
             search="search, or type a full name: provider:model",
@@ -162,7 +166,10 @@ class ModelPicker(ListDialog[ModelRow]):
                 Column(window_size, 8, able_tone, "window", right=True),
                 Column(lambda row: rate(row.model.price_in), 8, title="$ in", right=True, leaves_at=priced),
                 Column(lambda row: rate(row.model.price_out), 8, title="out", right=True, leaves_at=priced),
-                Column(title=f"  this conversation, {tokens(conversation_tokens)}", fitted=outlook),
+                Column(
+                    title=f"  this conversation, {tokens(conversation_tokens)}",
+                    fitted=lambda row, cells: standing(row, conversation_tokens, cells),
+                ),
             ),
             title=lambda it: (
                 f"Model{' · prices per million tokens' if it.row_width >= priced else ''}"
@@ -171,8 +178,6 @@ class ModelPicker(ListDialog[ModelRow]):
             words=lambda row: row.name,
             note=lambda row: model_note(row, conversation_tokens),
             empty="No matching model. Type provider:model to use one that is not listed.",
-            enter="use",
-            esc="cancel",
         )
         super().__init__(sorted(choices, key=lambda row: not row.model.available), spec)
 
@@ -187,11 +192,7 @@ class ModelPicker(ListDialog[ModelRow]):
         provider, _, model = name.partition(":")
         is_full = bool(provider and model) and not any(character.isspace() for character in name)
         if is_full and all(row.name != name for row in self.rows):
-            # It is loaded by now: the list was made of it.
-            from tui_app.agent.catalog import ModelChoice
-
-            typed = ModelChoice(name, name, window=None, window_source="", available=True)
-            rows = [*rows, ModelRow(typed, is_typed=True)]
+            rows = [*rows, ModelRow(_unlisted(name), is_typed=True)]
         super().list_rows(rows)
 
     def line(self, row: ModelRow, width: int) -> Content:
@@ -208,10 +209,28 @@ class ModelPicker(ListDialog[ModelRow]):
     def use(self, row: ModelRow) -> None:
         """Dismiss with a model that can answer; say what is missing for one that cannot."""
         if row.model.available or row.model.needs_key:
-            self.dismiss(row.name)
+            self.dismiss(row)
         else:
-            why = one_line(row.model.why_not, 160) or "not available"
-            self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
+            self._refuse(row)
+
+    def action_default(self) -> None:
+        """Have new sessions begin with the marked model."""
+        if (row := self.marked) is not None and row.model.available:
+            self.note(self._make_default(row.name))
+        elif row is not None:
+            self._refuse(row)
+
+    def _refuse(self, row: ModelRow) -> None:
+        why = one_line(row.model.why_not, 160) or "not available"
+        self.note(f"{one_line(row.name, 60)} cannot be used yet: {why}")
+
+
+def _unlisted(name: str, window: "ContextWindow | None" = None) -> "ModelChoice":
+    # Loaded by now: the list is made of it.
+    from tui_app.agent.catalog import ModelChoice
+
+    limit, source = (window.limit, window.source) if window is not None else (None, "")
+    return ModelChoice(name, name, window=limit, window_source=source, available=True)
 
 
 # The conversation does not fit the model it is to go to: three ways, with their numbers.
@@ -313,67 +332,58 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
 
 # Choosing a model, and what to do when the conversation does not fit it.
 
-if TYPE_CHECKING:
-    Listed = tuple[list[ModelChoice], dict[str, tuple[Fit, int, int]]]
-
 
 async def choose_model(app: "Host", session: ChatSession) -> None:
     """Let the user pick a model and change to it; a key that it lacks is asked for."""
-    asked = True
+    desk = SettingsDesk(app)
+
+    def make_default(name: str) -> str:
+        if refused := desk.change("model", name):
+            return refused
+        origin = desk.entry("model").origin
+        until = f", as soon as {origin.name} does not say otherwise" if origin.is_forced else ""
+        return f"New sessions begin with {name}{until}. Written to {desk.place}"
+
     servers = [one_line(name, 24) for name in session.launch.settings.endpoints]
     if session.launch.env.get("OPENAI_BASE_URL"):
         servers.append("OPENAI_BASE_URL")
     asking = f"Asking {', '.join([*servers, 'servers on this machine'])} for models"
-    try:
-        try:
-            choices, fit = await look_up(app.chat, session, asking, _lister(session), "esc lists the others")
-        except LookupCancelled:
-            # A user who does not wait for a server may still want another model.
-            asked = False
-            choices, fit = await look_up(
-                app.chat, session, "Listing models", _lister(session, discover=False)
-            )
-    except LookupCancelled:
+    rows = await look_up(app.chat, session, asking, _lister(session), "esc lists the others")
+    if not (asked := rows is not None):
+        # A user who does not wait for a server may still want another model.
+        rows = await look_up(app.chat, session, "Listing models", _lister(session, discover=False))
+    if rows is None:
         _stay(session)
         return
     used = session.state.usage.total if session.state.usage else 0
-    current = session.state.model
-    rows = []
-    for choice in choices:
-        becomes, after, there = fit.get(choice.name, ("fits", 0, 0))
-        rows.append(ModelRow(choice, becomes, choice.name == current, tokens=there, after=after))
-    name = await app.push_screen_wait(ModelPicker(rows, used, asked=asked))
-    chosen = next((choice for choice in choices if choice.name == name), None)
-    if name and chosen is not None and chosen.needs_key:
-        await _with_key(app, session, name, chosen.needs_key)
-    elif name:
-        await switch_to(app, session, name)
+    row = await app.push_screen_wait(ModelPicker(rows, used, asked=asked, make_default=make_default))
+    if row is not None:
+        await switch_to(app, session, row.name)
 
 
-def _lister(session: ChatSession, *, discover: bool = True) -> "Callable[[OpenSession], Awaitable[Listed]]":
+def _lister(
+    session: ChatSession, *, discover: bool = True
+) -> "Callable[[OpenSession], Awaitable[list[ModelRow]]]":
     """Make the request that lists the models; without ``discover``, no server is asked."""
-    settings, keys = session.launch.settings, session.launch.keys
+    settings, keys, state = session.launch.settings, session.launch.keys, session.state
 
-    async def look(opened: "OpenSession") -> "Listed":
+    async def look(opened: "OpenSession") -> list[ModelRow]:
         from tui_app.agent.catalog import list_models
 
         env = await asyncio.to_thread(keys.readable)
         models = opened.conversation.models
         ready = models.shelf.ready
         listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
-        return listed, models.fit_of({choice.name: choice.window for choice in listed if choice.window})
+        if all(choice.name != state.model for choice in listed):
+            # It answers, whatever its server lists.
+            listed.insert(0, _unlisted(state.model, state.usage.window if state.usage else None))
+        fit = models.fit_of({choice.name: choice.window for choice in listed if choice.window})
+        return [
+            ModelRow(choice, *fit.get(choice.name, ("fits", 0, 0)), current=choice.name == state.model)
+            for choice in listed
+        ]
 
     return look
-
-
-async def _with_key(app: "Host", session: ChatSession, name: str, variable: str) -> None:
-    """Go on with a model once its key is there; a server without a model goes back to the list."""
-    if not await ask_for_key(app, session, name, variable):
-        _stay(session)
-    elif name.endswith(":"):
-        await choose_model(app, session)
-    else:
-        await switch_to(app, session, name)
 
 
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
@@ -391,22 +401,23 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
 
     try:
         found = await look_up(app.chat, session, f"Looking up {name}", look)
-    except LookupCancelled:
-        _stay(session)
     except Exception as error:
         session.say(f"{name} cannot be used: {str(error).splitlines()[0] if str(error) else 'not available'}")
-    else:
-        if isinstance(found, str):
-            await _with_key(app, session, name, found)
-            return
-        if found.fits:
-            session.submit(Switch(found.target))
-            return
-        way = await app.push_screen_wait(SwitchDialog(found, session.state.model))
-        if way is not None:
-            session.submit(Switch(found.target, way))
-        else:
+        return
+    if isinstance(found, str):
+        if not await ask_for_key(app, session, name, found):
             _stay(session)
+        elif name.endswith(":"):
+            # A server whose models could not be listed without it.
+            await choose_model(app, session)
+        else:
+            await switch_to(app, session, name)
+    elif found is not None and found.fits:
+        session.submit(Switch(found.target))
+    elif found and (way := await app.push_screen_wait(SwitchDialog(found, session.state.model))):
+        session.submit(Switch(found.target, way))
+    else:
+        _stay(session)
 
 
 def _stay(session: ChatSession) -> None:
@@ -460,34 +471,24 @@ async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) 
     Returns:
         Whether there is a key now.
     """
+    endpoints = session.launch.settings.endpoints
     refused = ""
     while key := await app.push_screen_wait(KeyDialog(model, name, refused)):
-        try:
-            check = await _tried(app, session, model, name, key)
-        except LookupCancelled:
+
+        async def look(_opened: "OpenSession", key: str = key) -> "KeyCheck":
+            """Ask the provider, where it can be asked for nothing, whether it takes the key."""
+            from tui_app.agent.catalog import check_key, listing_of
+
+            return await check_key(listing_of(name, model, endpoints), key)
+
+        check = await look_up(app.chat, session, f"Trying the key for {model}", look)
+        if check is None:
             return False
-        if check.verdict == "refused":
-            refused = f"The provider rejected this key ({check.reason}). It was not saved."
-            continue
-        await _keep(app, session, name, key, check)
-        return True
+        if check.verdict != "refused":
+            await _keep(app, session, name, key, check)
+            return True
+        refused = f"The provider rejected this key ({check.reason}). It was not saved."
     return False
-
-
-async def _tried(app: "Host", session: ChatSession, model: str, name: str, key: str) -> "KeyCheck":
-    """Ask the provider, where it can be asked for nothing, whether it takes a key.
-
-    Raises:
-        LookupCancelled: if the user gave up waiting.
-    """
-    endpoints = session.launch.settings.endpoints
-
-    async def look(_opened: "OpenSession") -> "KeyCheck":
-        from tui_app.agent.catalog import check_key, listing_of
-
-        return await check_key(listing_of(name, model, endpoints), key)
-
-    return await look_up(app.chat, session, f"Trying the key for {model}", look)
 
 
 async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
@@ -497,19 +498,20 @@ async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "
     keys.use_for_now(name, key)
     tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
     question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
-    asked = f"{question}Plimsoll is closed."
-    if not await confirmed(app, asked, verb="Keep it", keep="This run only"):
+    if not await confirmed(app, f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only"):
         return
 
-    async def store(_opened: "OpenSession") -> None:
-        await asyncio.to_thread(keys.store, name, key)
+    async def store(_opened: "OpenSession") -> str:
+        try:
+            await asyncio.to_thread(keys.store, name, key)
+        except KeyringTrouble as trouble:
+            return str(trouble)
+        except OSError as error:
+            return f"{name} cannot be noted: {error.strerror}."
+        return ""
 
-    try:
-        await look_up(app.chat, session, "Asking the system keyring", store)
-    except LookupCancelled:
-        session.report(f"{name} may not be in the keyring. {FOR_NOW}")
-    except (KeyringTrouble, OSError) as error:
-        text = (
-            str(error) if isinstance(error, KeyringTrouble) else f"{name} cannot be noted: {error.strerror}."
-        )
-        session.report(f"{text} {FOR_NOW}")
+    trouble = await look_up(app.chat, session, "Asking the system keyring", store)
+    if trouble is None:
+        trouble = f"{name} may not be in the keyring."
+    if trouble:
+        session.report(f"{trouble} {FOR_NOW}")

@@ -225,6 +225,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
         return
     if not await may_leave(app, session):
         return
+    session.say("Making the fork …")
     work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
     try:
         forked = await asyncio.shield(work)
