@@ -38,6 +38,7 @@ from tui_app.context.counting.prices import PricedProfile
 from tui_app.extras import install_command
 from tui_app.paths import from_home
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.settings import Endpoint
 from tui_app.wires.event_streams import with_plain_streams
 from tui_app.wires.library import own_client
@@ -53,7 +54,7 @@ NO_KEY = "not-needed"
 """Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
 
 
-class UnknownModel(ValueError):
+class UnknownModel(Refusal, ValueError):
     """No model can be made from a name; the text is a sentence for the user."""
 
 

@@ -1,7 +1,5 @@
 """Handing a session over: a brief is made of it, and a new session begins with that. The old one stays."""
 
-import asyncio
-import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -9,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from tui_app.agent.errors import describe_error
-from tui_app.agent.models import UnknownModel
 from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
@@ -34,9 +31,10 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.records import frozen, like
+from tui_app.refusals import Refusal
 from tui_app.session.database import open_store
 from tui_app.session.model_state import newest_event
-from tui_app.session.store import SessionInfo, SessionNotFound, explained
+from tui_app.session.store import SessionInfo
 from tui_app.text import without_sequences, words_of
 
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
@@ -49,7 +47,7 @@ _LARGE = "The brief has {:,} tokens, more than half of what {} takes ({:,}). Sho
 _TITLE_CHARS = 80
 
 
-class HandoffRefused(Exception):
+class HandoffRefused(Refusal):
     """Nothing can be handed over; the text tells the user why."""
 
 
@@ -190,25 +188,3 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         held = [(each, None, now) for each in in_force(store, source.id)]
         events = [(said, stored, now), *held, (SessionEnd(), None, now)]
         return store.create(start, time=now, events=events)
-
-
-async def told_draft(
-    opening: Opening, goal: str, heard: Callable[[CompactionProgress], object]
-) -> Draft | str:
-    """Make a brief as :func:`write_brief` does, or say why that is not possible."""
-    try:
-        return await write_brief(opening, goal, heard)
-    except (HandoffRefused, UnknownModel) as refused:
-        return str(refused)
-    except (SessionNotFound, sqlite3.Error, OSError) as error:
-        return f"The session cannot be handed over. {explained(error, opening.paths.database)}"
-
-
-async def told_session(opening: Opening, draft: Draft, text: str) -> tuple[str, str]:
-    """Begin a session as :func:`begin_session` does: its id, and why there is none, one of them empty."""
-    try:
-        return await asyncio.to_thread(begin_session, opening, draft, text), ""
-    except HandoffRefused as refused:
-        return "", str(refused)
-    except (sqlite3.Error, OSError) as error:
-        return "", f"The new session cannot be begun. {explained(error, opening.paths.database)}"

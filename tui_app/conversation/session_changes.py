@@ -23,6 +23,7 @@ from tui_app.files import repository_root
 from tui_app.git import Git, GitFailed
 from tui_app.providers import SEARCHING
 from tui_app.records import frozen, picked
+from tui_app.refusals import Refusal
 from tui_app.session.database import open_store
 from tui_app.session.model_state import newest_records
 from tui_app.session.store import SessionStore
@@ -164,7 +165,7 @@ _ANSWER_TOKENS = 4_000
 """With room for models that think first."""
 
 
-class NoProposal(Exception):
+class NoProposal(Refusal):
     """There is nothing to commit, or git cannot be asked; the text is a sentence for the user."""
 
 

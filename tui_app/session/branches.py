@@ -6,13 +6,14 @@ from itertools import pairwise
 
 from tui_app.events import BranchMerged, SessionStart, ToolCall, UserMessage
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.store import SessionInfo, SessionStore
 from tui_app.session.user_view import is_interruption
 
 Forks = Mapping[str, Sequence[SessionInfo]]
 
 
-class BranchRefused(Exception):
+class BranchRefused(Refusal):
     """There is no such branch, or it cannot be merged; the text tells the user why."""
 
 

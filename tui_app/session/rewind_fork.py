@@ -19,6 +19,7 @@ from tui_app.events import (
 )
 from tui_app.modes import Mode
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.event_heads import LATER, MESSAGES, Head, head_of
 from tui_app.session.model_state import chosen_mode, excluded_in
@@ -28,7 +29,7 @@ from tui_app.session.workspace import TEMPORARY, SessionFolder
 from tui_app.usage import ContextUsage
 
 
-class NotAPrompt(Exception):
+class NotAPrompt(Refusal):
     """The log number to fork at is not that of a prompt; the text tells the user so."""
 
 

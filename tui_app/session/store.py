@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Payload, Record, SessionStart, UsageInfo, UserMessage, data_of
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import (
     AFTERWARDS,
@@ -532,7 +533,7 @@ def explained(error: BaseException, database: Path | None) -> str:
         The reason in words; empty for an error that should never happen, whose words are for a log.
     """
     match error:
-        case SessionNotFound():
+        case SessionNotFound() | Refusal():
             return str(error.args[0])
         case SessionLocked():
             return f"The session is open in {error}, and only one may write it. Close it there first."

@@ -10,6 +10,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.ui import slash
 from tui_app.ui.slash import CustomCommand, SlashCommand
 
@@ -50,11 +51,24 @@ def built_in_words() -> set[str]:
 
 
 async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> None:
-    """Do what a command asks for; runs in a worker, so dialogs may be awaited."""
-    if command.writes and (why := chat.session.read_only):
-        chat.session.say(why)
-    else:
+    """Do what a command asks for, or say why not; runs in a worker, so dialogs may be awaited."""
+    session = chat.session
+    if command.writes and (why := session.read_only):
+        session.say(why)
+        return
+    try:
         await command.handler(chat, argument)
+    except Exception as error:
+        from tui_app.session.store import SessionNotFound, explained
+
+        if isinstance(error, Refusal | SessionNotFound):
+            session.say(str(error))
+        elif why := explained(error, session.launch.paths.database):
+            # What is wrong with a file that was named is an answer, what is wrong with the log is kept.
+            tell = session.say if isinstance(error, OSError) else session.report
+            tell(f"/{command.name} did not work. {why}")
+        else:
+            raise
 
 
 async def offer_served(chat: "Chat", written: Sequence[CustomCommand]) -> None:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 from textual.screen import Screen
 from textual.widgets import TabbedContent, TextArea
@@ -181,7 +183,8 @@ async def merge_brief(deck: Deck) -> None:
     deck.app.push_screen(screen)
     await deck.until(lambda: deck.app.screen is screen, "the review")
     text = "# Branch: gzip\n\n## Files\n- timetable.py · edited (ab12cd34#7)\n\n## Notes\n- Half as large."
-    show_brief(screen, Brief(goal="", text=text, facts=(), marked=1, tokens=640))
+    brief = Brief(goal="", text=text, facts=(), marked=1, tokens=640)
+    show_brief(screen, cast("Any", SimpleNamespace(brief=brief)))
     await deck.says("Branch: gzip")
 
 

@@ -185,7 +185,7 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
         assert not (served.cwd / "talk.svg").exists()
         assert not (served.cwd / "nowhere").exists()
         await deck.send("/export README.md/talk.md")
-        await deck.says("Not exported")
+        await deck.says("/export did not work. ")
         assert "1 notice" not in deck.hints
 
 

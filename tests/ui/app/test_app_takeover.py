@@ -433,7 +433,7 @@ async def test_a_server_that_is_away_at_the_start_is_said(shared: Desk, postgres
             await deck.until(lambda: deck.editor.text == "hello?", "the prompt kept")
             deck.editor.clear()
             await deck.send("/sessions")
-            await deck.says("The sessions cannot be read")
+            await deck.says("/resume did not work. ")
             assert PASSWORD not in deck.text
     finally:
         postgres.start()

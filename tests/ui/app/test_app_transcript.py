@@ -255,7 +255,7 @@ async def test_hostile_text_in_questions_queue_and_errors(served: Desk, fake_ope
         await deck.send("/copy")
         await deck.says("Sent 1 line to the terminal's clipboard.")
         await deck.send(f"/export {'x' * 300}.md")
-        await deck.says("Not exported")
+        await deck.says("/export did not work. ")
 
 
 async def test_details_of_a_tool_row_open_with_ctrl_o(served: Desk) -> None:

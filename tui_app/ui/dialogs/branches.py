@@ -1,16 +1,13 @@
 """Branches on the screen: one is begun, and all are shown in the timeline."""
 
 import asyncio
-import sqlite3
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tui_app.references import log_number
-from tui_app.session.branches import BranchRefused, branches_of, parent_of
+from tui_app.session.branches import branches_of, parent_of
 from tui_app.session.database import open_store
-from tui_app.session.rewind_fork import NotAPrompt
-from tui_app.session.store import SessionNotFound, explained
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.sessions import Chosen, go_to
@@ -39,25 +36,17 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
         return make_branch(session.launch.opening(session.id), name, at=at, now=time.time())
 
     session.say("Making the branch …")
-    try:
-        made = await asyncio.to_thread(make)
-    except (BranchRefused, NotAPrompt, SessionNotFound) as refused:
-        session.say(str(refused))
-    except (OSError, sqlite3.Error) as error:
-        session.report(f"There is no branch. {explained(error, session.launch.paths.database) or error}")
-    else:
-        if made.note:
-            session.report(one_line(made.note, 300))
-        session.pane.prompt.editor.give_back(made.fork.prompt)
-        app.open_session(made.fork.session)
+    made = await asyncio.to_thread(make)
+    if made.note:
+        session.report(one_line(made.note, 300))
+    session.pane.prompt.editor.give_back(made.fork.prompt)
+    app.open_session(made.fork.session)
 
 
 async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the timeline as a tree, with the keys; or go to a branch by its name."""
     timeline, wanted = session.pane.timeline, argument.strip()
-    if not await read_tree(session):
-        return
-    above, branches = timeline.relatives
+    timeline.relatives = above, branches = await asyncio.to_thread(_relatives, session)
     if wanted:
         known = {branch.name: branch.info.id for branch in branches}
         if above is not None:
@@ -73,18 +62,8 @@ async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
     timeline.focus()
 
 
-async def read_tree(session: ChatSession) -> bool:
-    """Read the branches of a session for its timeline; whether they could be read."""
-
-    def read() -> Relatives:
-        with closing(open_store(session.launch.database, read_only=True)) as store:
-            above = parent_of(store, session.id)
-            known = {info.id: info.title for info in store.sessions()}
-            return (above, known[above]) if above in known else None, branches_of(store, session.id)
-
-    try:
-        session.pane.timeline.relatives = await asyncio.to_thread(read)
-    except (SessionNotFound, sqlite3.Error) as error:
-        session.say(f"The branches cannot be read. {explained(error, session.launch.paths.database)}")
-        return False
-    return True
+def _relatives(session: ChatSession) -> Relatives:
+    with closing(open_store(session.launch.database, read_only=True)) as store:
+        above = parent_of(store, session.id)
+        known = {info.id: info.title for info in store.sessions()}
+        return (above, known[above]) if above in known else None, branches_of(store, session.id)

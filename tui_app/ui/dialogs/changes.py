@@ -1,14 +1,12 @@
 """What the session changed in its folder, file by file with its diff, and a commit of it."""
 
 import asyncio
-import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.events import CompactionProposed
 from tui_app.session.database import open_store
-from tui_app.session.store import explained
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
@@ -107,11 +105,7 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
 async def show_changes(app: "Host", session: ChatSession) -> None:
     """Read what changed in a thread, and show it; a chosen file goes to the prompt."""
     opening = session.launch.opening(session.id)
-    try:
-        changes = await asyncio.to_thread(_read, opening)
-    except (sqlite3.Error, OSError) as error:
-        session.report(f"The changes cannot be read. {explained(error, opening.paths.database)}")
-        return
+    changes = await asyncio.to_thread(_read, opening)
     if not changes.files:
         session.say(changes.problem if changes.problem and not session.id else NOTHING)
         return
@@ -174,15 +168,10 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
     await draft_reviewed(app, session, MESSAGE, _proposed, show, committed, wish=hint)
 
 
-async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> "CommitProposal | str":
-    from tui_app.conversation.session_changes import NoProposal, propose_message
+async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> "CommitProposal":
+    from tui_app.conversation.session_changes import propose_message
 
-    try:
-        return await propose_message(opening, hint)
-    except NoProposal as none:
-        return str(none)
-    except (sqlite3.Error, OSError) as error:
-        return f"No message can be proposed. {explained(error, opening.paths.database)}"
+    return await propose_message(opening, hint)
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:

@@ -12,8 +12,9 @@ from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.context.compaction.handoff import Brief
     from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.branches import MergePlan
+    from tui_app.conversation.handoff import Draft
     from tui_app.conversation.open_request import Opening
     from tui_app.ui.host import Host
 
@@ -28,7 +29,7 @@ async def draft_reviewed(
     app: "Host",
     session: ChatSession,
     words: Words,
-    write: "Callable[[Opening, str, Hear], Awaitable[D | str]]",
+    write: "Callable[[Opening, str, Hear], Awaitable[D]]",
     show: Callable[[ReviewScreen, D], None],
     use: Callable[[D, str], Awaitable[D | None]],
     *,
@@ -40,14 +41,15 @@ async def draft_reviewed(
         app: Shows the screen.
         session: Whose agent side writes.
         words: What the review says.
-        write: Writes it for a wish, and tells what it has by now; a text says why there is none.
+        write: Writes it for a wish, and tells what it has by now.
         show: Shows it once it is written.
         use: Uses it with the text that the user has made of it; a draft that comes of it is reviewed again.
         wish: What it should say.
     """
-    loop, draft = asyncio.get_running_loop(), None
+    loop = asyncio.get_running_loop()
+    draft: D | None = None
 
-    async def written(screen: ReviewScreen, opened: "OpenSession") -> D | str:
+    async def written(screen: ReviewScreen, opened: "OpenSession") -> D:
         def hear(progress: CompactionProgress) -> None:
             loop.call_soon_threadsafe(screen.hear, progress)
 
@@ -62,15 +64,13 @@ async def draft_reviewed(
             writing = asyncio.create_task(session.ask(partial(written, screen)))
             try:
                 await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
-                found = writing.result() if not answer.done() else None
-            finally:
-                writing.cancel()
-            if isinstance(found, str):
+                draft = writing.result() if not answer.done() else None
+            except Exception:
                 screen.give_up()
                 await answer
-                session.say(found)
-                return
-            draft = found
+                raise
+            finally:
+                writing.cancel()
         if draft is not None:
             show(screen, draft)
         wanted = await answer or Reviewed(None)
@@ -83,8 +83,9 @@ async def draft_reviewed(
             return
 
 
-def show_brief(screen: ReviewScreen, brief: "Brief") -> None:
+def show_brief(screen: ReviewScreen, draft: "Draft | MergePlan") -> None:
     """Show the brief: enter applies it, unless a line of it is flagged."""
+    brief = draft.brief
     by = f"written by {brief.model}" if brief.performed_by == "model" else "by extraction"
     parts = [f"about {tokens(brief.tokens)} tokens", by]
     parts += [f"{brief.left_out} had no room"] if brief.left_out else []

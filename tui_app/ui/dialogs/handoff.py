@@ -1,5 +1,6 @@
 """Handing this session over: its brief is written, reviewed, and a new session begins with it."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tui_app.ui.chat.session import ChatSession
@@ -9,7 +10,6 @@ from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import Words
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.handoff import Draft
     from tui_app.conversation.open_request import Opening
     from tui_app.ui.host import Host
@@ -45,30 +45,21 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         session.say(BRIEF.unchanged if goal is None else NO_GOAL)
         return
 
+    async def written(opening: "Opening", goal: str, hear: Hear) -> "Draft":
+        from tui_app.conversation.handoff import write_brief
+
+        return await write_brief(opening, goal, hear)
+
     async def begin(draft: "Draft", text: str) -> None:
         if not await may_leave(app, session):
             return
 
-        async def made(_opened: "OpenSession") -> "tuple[str, str]":
-            from tui_app.conversation.handoff import told_session
+        from tui_app.conversation.handoff import begin_session
 
-            return await told_session(session.launch.opening(), draft, text)
-
-        new, why = await session.ask(made)
-        if why:
-            session.report(why)
-            return
+        new = await asyncio.to_thread(begin_session, session.launch.opening(), draft, text)
         editor = session.pane.prompt.editor
         if editor.draft.strip() != draft.brief.goal:
             editor.give_back(draft.brief.goal)
         app.open_session(new)
 
-    await draft_reviewed(
-        app, session, BRIEF, _written, lambda screen, draft: show_brief(screen, draft.brief), begin, wish=goal
-    )
-
-
-async def _written(opening: "Opening", goal: str, hear: Hear) -> "Draft | str":
-    from tui_app.conversation.handoff import told_draft
-
-    return await told_draft(opening, goal, hear) if goal else NO_GOAL
+    await draft_reviewed(app, session, BRIEF, written, show_brief, begin, wish=goal)

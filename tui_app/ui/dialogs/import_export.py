@@ -313,24 +313,15 @@ async def export_session(session: ChatSession, target: str) -> None:
     if path.suffix and path.suffix.lower() not in _FORMATS:
         session.say(f"Not exported: {path.suffix} is not a format. Use .md, .txt, .html, .json or .jsonl.")
         return
-    try:
-        if not await asyncio.to_thread(path.parent.exists):
-            session.say(f"Not exported: there is no folder {path.parent}.")
-            return
-        if await asyncio.to_thread(path.exists):
-            session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
-            return
+    if not await asyncio.to_thread(path.parent.exists):
+        session.say(f"Not exported: there is no folder {path.parent}.")
+    elif await asyncio.to_thread(path.exists):
+        session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
+    else:
         await asyncio.to_thread(_write_export, session, path)
-    except OSError as error:
-        session.say(f"Not exported: {path} cannot be written ({error.strerror or error}).")
-        return
-    except sqlite3.Error as error:
-        told = storage_error(error, session.launch.paths.database) or error
-        session.say(f"Not exported: the session cannot be read. {told}")
-        return
-    # The end of a path is what a user looks for.
-    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
-    session.say(f"Exported to {shown}. Secrets are masked.")
+        # The end of a path is what a user looks for.
+        shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+        session.say(f"Exported to {shown}. Secrets are masked.")
 
 
 def _write_export(session: ChatSession, path: Path) -> None:

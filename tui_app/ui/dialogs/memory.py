@@ -122,22 +122,19 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
     """Show the board until the user leaves it, or goes to where an entry comes from."""
     off = not MemorySettings(**session.launch.settings.memory).enabled
     read = partial(asyncio.to_thread, _read, session.launch, session.id)
-    try:
-        screen = MemoryScreen(*await read(), off=off)
-        app.push_screen(screen)
-        while wish := await screen.wanted():
-            if wish.what == "source" and wish.row is not None:
-                screen.action_close()
-                await _go_to_source(app, session, wish.row)
-                return
-            result = await _granted(app, session, wish)
-            if wish.what == "add":
-                # What was just added must not be left out of the list.
-                screen.query_one(Input).clear()
-            screen.marked_key = result.entry or screen.marked_key
-            screen.show((await read())[0], result.told)
-    except (SessionNotFound, sqlite3.Error, OSError) as error:
-        session.say(f"What is remembered cannot be read. {explained(error, session.launch.paths.database)}")
+    screen = MemoryScreen(*await read(), off=off)
+    app.push_screen(screen)
+    while wish := await screen.wanted():
+        if wish.what == "source" and wish.row is not None:
+            screen.action_close()
+            await _go_to_source(app, session, wish.row)
+            return
+        result = await _granted(app, session, wish)
+        if wish.what == "add":
+            # What was just added must not be left out of the list.
+            screen.query_one(Input).clear()
+        screen.marked_key = result.entry or screen.marked_key
+        screen.show((await read())[0], result.told)
 
 
 async def _granted(app: "Host", session: ChatSession, wish: Asked[Entry]) -> _Result:

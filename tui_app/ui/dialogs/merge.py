@@ -1,12 +1,9 @@
 """Merging a branch: its brief is reviewed, then the diff of its files, and only then anything changes."""
 
-import sqlite3
 from typing import TYPE_CHECKING
 
 from textual.content import Content
 
-from tui_app.session.branches import BranchRefused
-from tui_app.session.store import SessionNotFound, explained
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
 from tui_app.ui.dialogs.questions import FilesDialog, Way, file_line
@@ -59,16 +56,10 @@ async def merge(app: "Host", session: ChatSession, argument: str) -> None:
         session.say(BUSY.format("merge"))
         return
 
-    async def planned(opening: "Opening", focus: str, hear: Hear) -> "MergePlan | str":
-        from tui_app.agent.models import UnknownModel
+    async def planned(opening: "Opening", focus: str, hear: Hear) -> "MergePlan":
         from tui_app.conversation.branches import plan_merge
 
-        try:
-            return await plan_merge(opening, argument, hear, focus=focus)
-        except (BranchRefused, UnknownModel) as refused:
-            return str(refused)
-        except (SessionNotFound, sqlite3.Error, OSError) as error:
-            return f"The branch cannot be read. {explained(error, opening.paths.database)}"
+        return await plan_merge(opening, argument, hear, focus=focus)
 
     async def merged(plan: "MergePlan", text: str) -> None:
         with_files: bool | None = True
@@ -78,12 +69,7 @@ async def merge(app: "Host", session: ChatSession, argument: str) -> None:
             session.report(one_line(plan.files.note, 300))
         if with_files is None:
             session.say(MERGE.unchanged)
-            return
-        try:
+        else:
             session.submit(plan.work(text, with_files=with_files))
-        except BranchRefused as refused:
-            session.report(str(refused))
 
-    await draft_reviewed(
-        app, session, MERGE, planned, lambda screen, plan: show_brief(screen, plan.brief), merged
-    )
+    await draft_reviewed(app, session, MERGE, planned, show_brief, merged)

@@ -1,11 +1,9 @@
 """Writing an earlier prompt again."""
 
 import asyncio
-import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_app.context.storage_errors import storage_error
 from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
@@ -40,20 +38,13 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
     )
 
 
-# Writing an earlier prompt again.
-
-
 async def search_prompts(app: "Host", session: ChatSession) -> None:
     """Let the user choose among all they have said in this folder; closing the list keeps the draft."""
     database, editor = session.launch.database, app.chat.pane.prompt.editor
-    try:
-        logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
-        chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
-        if chosen is not None:
-            editor.replace_draft(await asyncio.to_thread(whole_prompt, database, chosen))
-    except sqlite3.Error as error:
-        told = storage_error(error, session.launch.paths.database) or error
-        session.say(f"The prompts cannot be read. {told}")
+    logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
+    chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
+    if chosen is not None:
+        editor.replace_draft(await asyncio.to_thread(whole_prompt, database, chosen))
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:

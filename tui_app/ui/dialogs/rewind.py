@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from textual.app import App
 from textual.content import Content
 
-from tui_app.context.storage_errors import storage_error
 from tui_app.conversation.work import Clear, Rewind
 from tui_app.references import log_number
 from tui_app.session.database import open_store
@@ -233,14 +232,8 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
         # The thread cannot be stopped: what it makes is taken away when it is there.
         app.run_worker(_take_away(work, session.launch), exit_on_error=False)
         raise
-    except (NotAPrompt, SessionNotFound) as error:
-        session.say(str(error))
-    except (OSError, sqlite3.Error) as error:
-        told = storage_error(error, session.launch.paths.database) or error
-        session.report(f"The session could not be forked: {told}")
-    else:
-        session.pane.prompt.editor.give_back(forked.prompt)
-        app.open_session(forked.session)
+    session.pane.prompt.editor.give_back(forked.prompt)
+    app.open_session(forked.session)
 
 
 async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:

@@ -159,12 +159,7 @@ async def show_stats(app: App[Any], session: ChatSession) -> None:
         except (sqlite3.Error, OSError):
             return reader.known  # the next look may succeed
 
-    try:
-        stats = await asyncio.to_thread(reader.read)
-    except (sqlite3.Error, OSError) as error:
-        session.report(f"The log cannot be read: {error}. Try /stats again.")
-        return
-    await app.push_screen_wait(StatsScreen(stats, again))
+    await app.push_screen_wait(StatsScreen(await asyncio.to_thread(reader.read), again))
 
 
 # The checkpoints of a session: one a compaction; enter opens the file.

@@ -447,12 +447,7 @@ async def choose_session(
         What to open; None when the list was closed.
     """
     while True:
-        try:
-            infos, standing = await asyncio.to_thread(_list, launch)
-        except sqlite3.Error as error:
-            told = explained(error, launch.paths.database)
-            await app.push_screen_wait(DetailsScreen("No sessions", f"The sessions cannot be read. {told}"))
-            return None
+        infos, standing = await asyncio.to_thread(_list, launch)
         rows = [info for info in infos if info.messages]
         listed(rows)
         screen = SessionsScreen(
