@@ -38,7 +38,7 @@ from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
+from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView
 from tui_app.ui.dialogs.changes import MESSAGE, ChangesScreen, show_message
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
 from tui_app.ui.dialogs.context import ContextScreen
@@ -424,14 +424,14 @@ VIEW = ApprovalsView(
         parse_rule("allow", "edit_file ferry/**", "session"),
     ),
     decisions=(
-        Decided(
+        (
             43_380.0,
             ApprovalDecided(
                 id="2.1", tool_call_id="2", tool="run_command", subject="git push", decision="denied",
                 by="person", reason="not before the review",
             ),
         ),
-        Decided(
+        (
             43_320.0,
             ApprovalDecided(
                 id="1.1", tool_call_id="1", tool="edit_file", subject="ferry/import.py", decision="allowed",

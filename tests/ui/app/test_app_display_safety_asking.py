@@ -13,7 +13,7 @@ from tui_app.events import ApprovalDecided, CompactionProgress, CompactionPropos
 from tui_app.settings.tables import ApprovalRule
 from tui_app.text import visible
 from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView, Decided
+from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.rewind import rewind_files
 
@@ -94,12 +94,12 @@ async def fact_kept(deck: Deck, text: str) -> None:
     assert safe(text_area.text.replace("\n", ""))
 
 
-def decided(text: str, reason: str) -> Decided:
+def decided(text: str, reason: str) -> tuple[float, ApprovalDecided]:
     event = ApprovalDecided(
         id="1", tool_call_id="1", tool=f"tool {text[:90]}", subject=text, decision="denied", by="person",
         reason=reason,
     )  # fmt: skip
-    return Decided(0.0, event)
+    return 0.0, event
 
 
 @place

@@ -34,7 +34,7 @@ DONE = CompactionComplete(
         Fact(kind="detail", text="batch size 250", source="#87", state="lost"),
     ),
 )
-FILL = Fill(
+FILL = (
     ContextUsage(
         parts=Breakdown(assistant=101_100),
         window=ContextWindow(limit=128_000, source="setting"),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from tui_app.events import ApprovalDecided, GuardKind, GuardSet
@@ -37,21 +38,13 @@ if TYPE_CHECKING:
 
 
 @frozen
-class Decided:
-    """One decision with its time, in seconds since the epoch."""
-
-    time: float
-    event: ApprovalDecided
-
-
-@frozen
 class ApprovalsView:
     """All that is shown."""
 
     rules: tuple[ApprovalRule, ...] = ()
     """Those that win first."""
-    decisions: tuple[Decided, ...] = ()
-    """The newest first."""
+    decisions: tuple[tuple[float, ApprovalDecided], ...] = ()
+    """The newest first, with their times in seconds since the epoch."""
     read_only: bool = False
     misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
     """What is wrong with rules that name no tool there can be."""
@@ -152,7 +145,7 @@ def rule_rows(view: ApprovalsView) -> list[RuleRow]:
     default = RuleRow(first="ask", text=_OTHER, where="built in", note=_WINS)
     rules = (rule_row(rule, view.misnamed.get(rule, "")) for rule in view.rules)
     guards = (guard_row(seq, guard) for seq, guard in view.guards.items())
-    return [*guards, *rules, default, *map(decision_row, view.decisions)]
+    return [*guards, *rules, default, *starmap(decision_row, view.decisions)]
 
 
 def guard_row(seq: int, guard: GuardSet) -> RuleRow:
@@ -180,12 +173,11 @@ def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
     )
 
 
-def decision_row(decided: Decided) -> RuleRow:
+def decision_row(time: float, decided: ApprovalDecided) -> RuleRow:
     """One decision of this session."""
-    title = visible(decided.event.headline())
-    reason = f" Reason: {one_line(decided.event.reason, 300)}" if decided.event.reason else ""
-    note = f"{_DECIDED_BY[decided.event.by]}{reason}"
-    return RuleRow(first=clock(decided.time), text=title, note=note)
+    reason = f" Reason: {one_line(decided.reason, 300)}" if decided.reason else ""
+    note = f"{_DECIDED_BY[decided.by]}{reason}"
+    return RuleRow(first=clock(time), text=visible(decided.headline()), note=note)
 
 
 # Showing and changing the rules about tools, one after the other, until the user closes the list.
@@ -206,7 +198,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
     app.push_screen(screen)
     while wish := await screen.wanted():
         try:
-            said = await _grant(app, session, desk, wish)
+            said = await _grant(session, desk, wish)
         except SettingsError as error:
             said = ""
             await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
@@ -226,9 +218,7 @@ async def _view(session: ChatSession) -> ApprovalsView:
         gate = tooling.approvals
         rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
         records = tooling.decisions()
-        decided = [
-            Decided(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)
-        ]
+        decided = [(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)]
         wrong, guards = _misnamed(session, rules), opened.guards.standing
         return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, wrong, guards)
 
@@ -243,36 +233,37 @@ def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[Appro
     return {rule: wrong for rule, wrong in found if wrong}
 
 
-async def _grant(app: "Host", session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow]) -> str:
+async def _grant(session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow]) -> str:
     """Change a rule as the user wants, and return what to say about it."""
     if wish.row is not None and (seq := wish.row.guard):
         await session.ask(lambda opened: opened.guards.lift(seq))
         return "The guard is lifted."
     match wish.what, wish.row.rule if wish.row is not None else None:
         case "add", _:
-            return await _add(app, session, desk)
+            return await _add(session, desk)
         case "remove", ApprovalRule(source="session") as rule:
             await _forget(session, rule)
             return f"{rule.text} will ask again."
         case "remove", ApprovalRule(source="settings" | "repository") as rule:
-            return _take_out(app, session, desk, rule) or f"{rule.text}: removed from {desk.place}"
-        case "keep", ApprovalRule(source="session") as rule:
-            said = _put_in(app, session, desk, rule, everywhere=False)
-            if not said and app.launch.trusted:
+            return _take_out(session, desk, rule) or f"{rule.text}: removed from {desk.place}"
+        case ("keep", ApprovalRule(source="session") as rule) | (
+            "widen",
+            ApprovalRule(source="session" | "repository") as rule,
+        ):
+            everywhere = wish.what == "widen"
+            if refused := _put_in(session, desk, rule, everywhere=everywhere):
+                return refused
+            if rule.source == "repository":
+                refused = _take_out(session, desk, rule)
+            elif everywhere or desk.app.launch.trusted:
                 await _forget(session, rule)
-            return said or f"{rule.text}: written to {desk.place}, for this repository"
-        case "widen", ApprovalRule(source="session" | "repository") as rule:
-            said = _put_in(app, session, desk, rule, everywhere=True)
-            if not said and rule.source == "session":
-                await _forget(session, rule)
-            elif not said:
-                said = _take_out(app, session, desk, rule)
-            return said or f"{rule.text}: written to {desk.place}, for all repositories"
+            whose = "all repositories" if everywhere else "this repository"
+            return refused or f"{rule.text}: written to {desk.place}, for {whose}"
         case _:
             return "This rule cannot be changed here."
 
 
-async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
+async def _add(session: ChatSession, desk: SettingsDesk) -> str:
     """Ask for a rule until it is one, or the user gives up."""
     rule: ApprovalRule | None = None
 
@@ -286,54 +277,45 @@ async def _add(app: "Host", session: ChatSession, desk: SettingsDesk) -> str:
             rule = parse_rule(ruling, rest.strip())
         except Refused as wrong:
             return f"{wrong.shown}; allowed: {wrong.allowed}"
-        return _put_in(app, session, desk, rule, everywhere=False)
+        return _put_in(session, desk, rule, everywhere=False)
 
-    if not await typed(app, "A new rule", _HOW, "allow ", take) or rule is None:
+    if not await typed(desk.app, "A new rule", _HOW, "allow ", take) or rule is None:
         return "Nothing was changed."
     doubt = _misnamed(session, (rule,)).get(rule, "")
     return f"{rule.ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
 
 
-def _put_in(
-    app: "Host", session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, everywhere: bool
-) -> str:
+def _put_in(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, everywhere: bool) -> str:
     """Add a rule to the settings, of this repository or of all; why not, empty when it is done."""
     root = repository_root(session.launch.cwd)
-    table = "" if everywhere else next(iter(tables_of(app.launch.settings.approvals, root)), str(root))
-    return _write(app, session, desk, rule.ruling, table, [*_texts(app, rule.ruling, table), rule.text])
+    table = "" if everywhere else next(iter(tables_of(desk.app.launch.settings.approvals, root)), str(root))
+    return _write(session, desk, rule.ruling, table, [*_texts(desk, rule.ruling, table), rule.text])
 
 
-def _take_out(app: "Host", session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> str:
+def _take_out(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> str:
     root = repository_root(session.launch.cwd)
-    tables = ("",) if rule.source == "settings" else tables_of(app.launch.settings.approvals, root)
+    tables = ("",) if rule.source == "settings" else tables_of(desk.app.launch.settings.approvals, root)
     for table in tables:
-        texts = _texts(app, rule.ruling, table)
+        texts = _texts(desk, rule.ruling, table)
         left = [each for each in texts if each.split() != rule.text.split()]
-        if left != texts and (failed := _write(app, session, desk, rule.ruling, table, left)):
+        if left != texts and (failed := _write(session, desk, rule.ruling, table, left)):
             return failed
     return ""
 
 
-def _texts(app: "Host", ruling: Ruling, table: str) -> list[str]:
-    rules = app.launch.settings.approvals
+def _texts(desk: SettingsDesk, ruling: Ruling, table: str) -> list[str]:
+    rules = desk.app.launch.settings.approvals
     return list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
 
 
-def _write(
-    app: "Host", session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, texts: list[str]
-) -> str:
+def _write(session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, texts: list[str]) -> str:
     """Change one list in the file and put it into force; why not, empty when it is done."""
     unique = list(dict.fromkeys(texts))
-    value = json.dumps(unique, ensure_ascii=False) if unique else None
-    if failed := desk.change(
-        f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}", value
-    ):
-        return failed
-    if (conversation := session.conversation) is not None:
-        approvals = conversation.tooling.approvals
-        rules = app.launch.rules
-        session.engine.call(approvals.replace_rules, rules)
-    return ""
+    key = f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}"
+    failed = desk.change(key, json.dumps(unique, ensure_ascii=False) if unique else None)
+    if not failed and (conversation := session.conversation) is not None:
+        session.engine.call(conversation.tooling.approvals.replace_rules, desk.app.launch.rules)
+    return failed
 
 
 async def _forget(session: ChatSession, rule: ApprovalRule) -> None:

@@ -15,15 +15,15 @@ from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.text import cost, duration, one_line, tokens
 
 
-def file_text(path: Path, most: int | None = None) -> str:
-    """A file as text, at most so many bytes of it; where it cannot be read, why not."""
+def file_text(path: Path, most: int | None = None, instead: str = "") -> str:
+    """A file as text, at most so many bytes of it; where it cannot be read, why not, and another text."""
     try:
         with path.open("rb") as stream:
             return stream.read(most).decode("utf-8", "replace")
     except FileNotFoundError:
-        return f"{path} is not on this machine: files stay where they were written."
+        return f"{path} is not on this machine: files stay where they were written.{instead}"
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror}."
+        return f"{path} cannot be read: {error.strerror}.{instead}"
 
 
 class DetailsScreen(Dialog[None], place="details", style="details", size="-full"):

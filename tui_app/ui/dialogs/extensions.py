@@ -317,13 +317,10 @@ NO_AGENTS = "There are no agents. Put one in .plimsoll/agents/NAME.md; see docs/
 class SkillsScreen(ListDialog[SkillRow]):
     """Dismisses with the skill to read, or ``None``."""
 
+    KIND, NONE = "Skill", NO_SKILLS
+
     def __init__(
-        self,
-        rows: Sequence[SkillRow],
-        refused: Sequence[str] = (),
-        *,
-        folder: Path | None = None,
-        agents: bool = False,
+        self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
     ) -> None:
         """List skills, or agents, which are files of the same kind.
 
@@ -331,10 +328,9 @@ class SkillsScreen(ListDialog[SkillRow]):
             rows: All there are.
             refused: What is no usable skill, and why.
             folder: Files in it are named from there on; None names each from the root.
-            agents: Whether they are agents.
         """
         told = [one_line(text, 300) for text in refused[:3]]
-        in_use = "" if agents else f" · {sum(row.in_use for row in rows)} in use"
+        kind, used = self.KIND.lower(), sum(row.in_use for row in rows)
 
         def note(row: SkillRow) -> str:
             file = row.file
@@ -344,7 +340,7 @@ class SkillsScreen(ListDialog[SkillRow]):
             return "\n".join([one_line(row.description, 500), *details, *told])
 
         spec = ListSpec[SkillRow](
-            name="agents" if agents else "skills",
+            name=f"{kind}s",
             search="filter by name or purpose",
             columns=(
                 Column(lambda row: row.name, 24, "bold", leaves_at=_NARROW),
@@ -356,10 +352,10 @@ class SkillsScreen(ListDialog[SkillRow]):
                 ),
                 Column(lambda row: row.description, tone="", leaves_at=_NARROW),
             ),
-            title=lambda _: f"{'Agents' if agents else 'Skills'}{in_use}",
+            title=lambda _: f"{self.KIND}s" if kind == "agent" else f"{self.KIND}s · {used} in use",
             note=note,
-            empty="\n".join([f"No matching {'agent' if agents else 'skill'}.", *told]),
-            none="\n".join([NO_AGENTS if agents else NO_SKILLS, *told]),
+            empty="\n".join([f"No matching {kind}.", *told]),
+            none="\n".join([self.NONE, *told]),
             enter="read it",
             least=28,
         )
@@ -368,6 +364,8 @@ class SkillsScreen(ListDialog[SkillRow]):
 
 class AgentsScreen(SkillsScreen, place="agents"):
     """Dismisses with the agent to read, what is asked of one, or ``None``."""
+
+    KIND, NONE = "Agent", NO_AGENTS
 
 
 # Listing them, and reading one.
@@ -378,7 +376,8 @@ _LONGEST = 200_000
 async def show_skills(app: "Host", session: ChatSession) -> None:
     """List the skills; one that is chosen is shown in full."""
     all_of_it = await overview(session)
-    await _show_files(app, session, all_of_it.skills, all_of_it.refused)
+    folder = session.launch.cwd.resolve()
+    await _show_files(app, session, SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
 
 
 async def show_agents(app: "Host", session: ChatSession) -> None:
@@ -392,38 +391,24 @@ async def show_agents(app: "Host", session: ChatSession) -> None:
             details = (", ".join(each.tools), each.model, each.policy, each.note)
             detail = "  ".join(filter(None, details))
             rows.append(SkillRow(each.name, each.description, each.place, str(each.file), detail=detail))
-        asked = await _show_files(app, session, rows, files.refused, agents=True)
+        screen = AgentsScreen(rows, files.refused, folder=session.launch.cwd.resolve())
+        asked = await _show_files(app, session, screen)
         if asked is None or asked.row is None or asked.row.brief is None:
             return
-        if id := await session.ask(partial(_DOES[asked.what], name=asked.row.name)):
+
+        async def do(opened: "OpenSession", what: str = asked.what, name: str = asked.row.name) -> str:
+            if what == "promote":
+                return await opened.conversation.agents.promote(name)
+            await opened.conversation.agents.stop_agent(name)
+            return ""
+
+        if id := await session.ask(do):
             await go_to(app, session, Chosen(id))
             return
 
 
-async def _stop(opened: "OpenSession", name: str) -> str:
-    await opened.conversation.agents.stop_agent(name)
-    return ""
-
-
-async def _promote(opened: "OpenSession", name: str) -> str:
-    return await opened.conversation.agents.promote(name)
-
-
-_DOES = {"stop": _stop, "promote": _promote}
-"""What keys ask for of a sub-agent; the id of a session to open is handed back."""
-
-
-async def _show_files(
-    app: "Host",
-    session: ChatSession,
-    rows: Sequence[SkillRow],
-    refused: Sequence[str],
-    *,
-    agents: bool = False,
-) -> Asked[SkillRow] | None:
+async def _show_files(app: "Host", session: ChatSession, screen: SkillsScreen) -> Asked[SkillRow] | None:
     """Show what is chosen; what a key asks for is handed back."""
-    kind = AgentsScreen if agents else SkillsScreen
-    screen = kind(rows, refused, folder=session.launch.cwd.resolve(), agents=agents)
     chosen = await app.push_screen_wait(screen)
     if isinstance(chosen, Asked):
         return chosen
@@ -431,7 +416,7 @@ async def _show_files(
         await app.push_screen_wait(DetailsScreen(chosen.name, chosen.brief or "It has not ended yet."))
     elif chosen:
         text = await asyncio.to_thread(file_text, Path(chosen.file), _LONGEST)
-        await app.push_screen_wait(DetailsScreen("Agent" if agents else "Skill", text))
+        await app.push_screen_wait(DetailsScreen(screen.KIND, text))
     return None
 
 
@@ -460,8 +445,8 @@ _WIDTH, _EDGES = 76, 7
 """Columns of a dialog at most, and rows and columns around what it says."""
 
 
-class Unshown(Exception):
-    """What a server asks cannot be shown whole, so nobody can say yes to it. The message says what."""
+class Declined(Exception):
+    """There is no answer: the user gives none, or the question cannot be shown whole, as the message says."""
 
 
 class ServerEditDialog(EditDialog):
@@ -487,67 +472,57 @@ class ServerEditDialog(EditDialog):
 
 async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
     """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
-    said = ""
+    values = None
     try:
         values = await _values(app, asked)
-    except Unshown as unshown:
-        values, said = None, f": {unshown}"
+    except Declined as declined:
+        session.say(f"Declined what {asked.server} asks{declined}.")
     await session.ask(lambda opened: opened.extras.answer(asked.id, values))
-    if values is None:
-        session.say(f"Declined what {asked.server} asks{said}.")
 
 
-async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any] | None:
+async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any]:
     try:
         schema = json.loads(asked.schema)
         fields = schema.get("properties") or {}
         required = set(schema.get("required") or ())
     except (ValueError, AttributeError, TypeError):
-        return None
+        raise Declined from None
     if not isinstance(fields, dict) or len(fields) > _MOST_FIELDS:
-        return None
+        raise Declined
     head = f"{asked.server} asks: {asked.message}"
     if not fields:
-        way = await _chosen(app, head, "", ["Accept"], "says yes")
-        return None if way is None else {}
+        await _chosen(app, head, "", ["Accept"], "says yes")
     values: dict[str, Any] = {}
     for name, described in fields.items():
         field = described if isinstance(described, dict) else {}
-        given, value = await _value(app, head, str(name), field, needed=name in required)
-        if not given:
-            return None
+        value = await _value(app, head, str(name), field, needed=name in required)
         if value is not None:
             values[str(name)] = value
     return values
 
 
-async def _value(
-    app: "Host", head: str, name: str, field: Mapping[str, Any], *, needed: bool
-) -> tuple[bool, Any]:
-    """One value: whether it was given at all, and what; None where it was left out."""
+async def _value(app: "Host", head: str, name: str, field: Mapping[str, Any], *, needed: bool) -> Any:
+    """One value; None where it was left out."""
     title = _label(field.get("title") or name)
     about = plain_text(str(field.get("description") or ""))
-    choices = field.get("enum")
-    if field.get("type") == "boolean":
-        choices = ["yes", "no"]
+    is_yes_or_no = field.get("type") == "boolean"
+    choices = [True, False] if is_yes_or_no else field.get("enum")
     if isinstance(choices, list) and choices:
         if len(choices) > _MOST_CHOICES:
-            raise Unshown(f"it has {len(choices)} choices")
-        at = await _chosen(app, f"{head} · {title}", about, [_label(each) for each in choices])
-        if at is None:
-            return False, None
-        return True, at == 0 if field.get("type") == "boolean" else choices[at]
+            raise Declined(f": it has {len(choices)} choices")
+        names = ["yes", "no"] if is_yes_or_no else [_label(each) for each in choices]
+        return choices[await _chosen(app, f"{head} · {title}", about, names)]
     refused, text = "", str(field.get("default", ""))
     note = "\n".join(filter(None, (_ABOUT, head, about)))
     _check_room(app, note, 3)
     while True:
         typed = await app.push_screen_wait(ServerEditDialog(title, note, text, refused))
         if typed is None:
-            return False, None
+            raise Declined
         if not typed and not needed:
-            return True, None
+            return None
         try:
-            return True, read_value(typed, field)
+            return read_value(typed, field)
         except ValueError as error:
             refused, text = str(error), typed
 
@@ -556,27 +531,28 @@ def _label(given: object) -> str:
     """A name of the server's, whole in one row."""
     label = one_line(plain_text(str(given)), 10 * _TITLE_CELLS)
     if len(label) > _TITLE_CELLS:
-        raise Unshown("one of its names is too long to be shown")
+        raise Declined(": one of its names is too long to be shown")
     return label
 
 
-async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what: str = "") -> int | None:
-    """Which is chosen, by its place; None for none of them."""
+async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what: str = "") -> int:
+    """Which is chosen, by its place."""
     if len({*names, DECLINE}) <= len(names):
         # What one name says is not to be answered with what another stands for.
         names = [f"{at}. {name}" for at, name in enumerate(names, 1)]
     ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
     note = "\n".join(filter(None, (about, _ABOUT)))
     _check_room(app, f"{head}\n{note}", len(ways))
-    at: int | None = await app.push_screen_wait(WaysDialog(head, ways, clean(note)))
-    return at
+    if (at := await app.push_screen_wait(WaysDialog(head, ways, clean(note)))) is None:
+        raise Declined
+    return int(at)
 
 
 def _check_room(app: "Host", text: str, rows: int) -> None:
-    """Make sure that a dialog shows all of a text, beside so many rows. Raises ``Unshown``."""
+    """Make sure that a dialog shows all of a text, beside so many rows. Raises ``Declined``."""
     lines = wrapped(clean(text), max(1, min(_WIDTH, app.size.width) - _EDGES)).starts
     if len(lines) + rows + _EDGES > app.size.height:
-        raise Unshown("this window is too small to show all of it")
+        raise Declined(": this window is too small to show all of it")
 
 
 def read_value(typed: str, field: Mapping[str, Any]) -> Any:

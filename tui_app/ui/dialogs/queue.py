@@ -1,9 +1,8 @@
 """What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -26,10 +25,8 @@ from tui_app.ui.tables import MUTED, Column
 from tui_app.ui.text import duration, one_line
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-W = TypeVar("W")
 EMPTY = "The queue is empty."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
@@ -262,42 +259,33 @@ class EngineTasks:
     """The background commands of a session, asked for on the engine's thread."""
 
     session: ChatSession
+    tasks: BackgroundTasks
 
     async def rows(self) -> list[TaskRow]:
-        return await self.session.ask(lambda opened: task_rows(opened.conversation.tooling.tasks))
+        return await self.session.ask(lambda _: task_rows(self.tasks))
 
     async def row(self, id: str) -> TaskRow | None:
         return next((each for each in await self.rows() if each.id == id), None)
 
-    async def _asked(self, what: Callable[[BackgroundTasks], Awaitable[W]], otherwise: W) -> W:
-        async def ask(opened: "OpenSession") -> W:
-            tasks = opened.conversation.tooling.tasks
-            return otherwise if tasks is None else await what(tasks)
+    async def end_task(self, id: str) -> object:
+        return await self.session.ask(lambda _: self.tasks.end_task(id))
 
-        return await self.session.ask(ask)
-
-    async def end_task(self, id: str) -> bool:
-        return await self._asked(lambda tasks: tasks.end_task(id), False)
-
-    async def keep(self, id: str) -> bool:
-        async def keep(tasks: BackgroundTasks) -> bool:
-            return tasks.keep(id)
-
-        return await self._asked(keep, False)
+    async def keep(self, id: str) -> object:
+        return await self.session.ask(lambda _: self.tasks.keep(id))
 
     async def grown(self, id: str, chars: int) -> None:
         """Wait until it has printed more than so many characters, or has ended."""
-        await self._asked(lambda tasks: tasks.wait_for_output(id, chars), None)
+        await self.session.ask(lambda _: self.tasks.wait_for_output(id, chars))
 
     async def page(self, id: str, start: int, most: int) -> Page | None:
         """Lines from a number on, negative from the end."""
-        return await self._asked(lambda tasks: tasks.page(id, start, most), None)
+        return await self.session.ask(lambda _: self.tasks.page(id, start, most))
 
 
 async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
-    tasks = EngineTasks(session)
-    if not (found := await tasks.rows()):
+    running = await session.ask(lambda opened: opened.conversation.tooling.tasks)
+    if running is None or not (found := await (tasks := EngineTasks(session, running)).rows()):
         session.say(NOTHING)
         return
     screen = TasksScreen(found)

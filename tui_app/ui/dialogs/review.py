@@ -6,7 +6,7 @@ what is still typed goes back to the prompt.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from textual import events, getters, on
@@ -333,13 +333,14 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self._say("#review-facts-line", facts_line(proposed))
             self.area.complete(proposed.summary)
             self._show_sent(Replacement(proposed.passages, proposed.model))
-            gauge, fill = self.query_one("#review-gauge", ContextGauge), self._fill
-            gauge.display = fill is not None
-            if fill is not None:
-                frees, used = proposed.tokens_before - proposed.tokens_after, fill.usage.total
-                shares = (part / fill.usage.window.stated for part in (used, max(0, used - frees)))
+            gauge = self.query_one("#review-gauge", ContextGauge)
+            gauge.display = self._fill is not None
+            if self._fill is not None:
+                usage, marked = self._fill
+                frees = proposed.tokens_before - proposed.tokens_after
+                shares = (part / usage.window.stated for part in (usage.total, max(0, usage.total - frees)))
                 now, after = map(percent, shares)
-                gauge.load = Load(fill.usage, *fill.marks, leaving=frees)
+                gauge.load = Load(usage, *marked, leaving=frees)
                 gauge.caption = f"{now} now · {after} after"
             self._risks = at_risk(proposed.facts)
             self._facts.display = bool(self._risks)
@@ -538,14 +539,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 # How full the context is while a summary waits.
 
 
-@frozen
-class Fill:
-    """The context of the next request, as the gauge shows it."""
-
-    usage: ContextUsage
-    """With a window whose size is known."""
-    marks: tuple[float, float]
-    """Shares of the window at its two marks; 0 for none."""
+Fill = tuple[ContextUsage, tuple[float, float]]
+"""The context of the next request, in a window of a known size, and shares of it: the gauge's marks."""
 
 
 def fill_of(app: "Host", session: ChatSession) -> Fill | None:
@@ -553,7 +548,7 @@ def fill_of(app: "Host", session: ChatSession) -> Fill | None:
     usage = session.state.usage
     if usage is None or usage.window.stated <= 0:
         return None
-    return Fill(usage, marks(app.launch.settings, usage, session.state.policy))
+    return usage, marks(app.launch.settings, usage, session.state.policy)
 
 
 # A summary that is applied by itself, looked at while it is written.
@@ -608,41 +603,31 @@ Reviewable = CompactionStart | CompactionProgress | CompactionProposed
 def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
     """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
     shown = _screen(app, event.job)
-    match event:
-        case CompactionProgress():
-            if shown is not None:
-                shown.hear(event)
-        case CompactionProposed() if shown is not None:
-            shown.propose(event)
-        case CompactionProposed():
-            app.chat.work(_ask(app, session, _screen_of(app, session, event)), group="review")
-        case CompactionStart():
-            app.chat.work(_ask(app, session, _screen_of(app, session, None, event.job)), group="review")
+    proposed = event if isinstance(event, CompactionProposed) else None
+    if isinstance(event, CompactionProgress):
+        if shown is not None:
+            shown.hear(event)
+    elif shown is not None and proposed is not None:
+        shown.propose(proposed)
+    else:
+        app.chat.work(_ask(app, session, proposed, event.job), group="review")
 
 
-def _screen_of(
-    app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str = ""
-) -> ReviewScreen:
-    return ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
-
-
-async def _ask(app: "Host", session: ChatSession, screen: ReviewScreen | None) -> None:
+async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:
     """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
-    while screen is not None:
-        job = screen.job
+    again = True
+    while again:
+        screen = ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
         wanted = await app.push_screen_wait(screen)
-        screen = None
-        if wanted is None:
+        if wanted is None or wanted.later or session.conversation is None:
             return
-        if wanted.focus is not None or wanted.attempt:
-            if session.conversation is not None:
-                from tui_app.context.compaction.proposal import Attempt, Refocus
+        decision: Any = wanted.summary
+        if again := wanted.focus is not None or wanted.attempt:
+            from tui_app.context.compaction.proposal import Attempt, Refocus
 
-                again = Attempt() if wanted.focus is None else Refocus(wanted.focus)
-                session.engine.call(session.conversation.reviews.decide, job, again)
-            screen = _screen_of(app, session, None, job)
-        elif not wanted.later and session.conversation is not None:
-            session.engine.call(session.conversation.reviews.decide, job, wanted.summary)
+            decision = Attempt() if wanted.focus is None else Refocus(wanted.focus)
+        session.engine.call(session.conversation.reviews.decide, job, decision)
+        proposed = None
 
 
 def close_review(app: "Host", job: str) -> None:

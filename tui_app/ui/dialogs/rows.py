@@ -22,7 +22,7 @@ from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import compact_part, part_of, undo
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
-from tui_app.ui.dialogs.details import DetailsScreen, unchanged_text
+from tui_app.ui.dialogs.details import DetailsScreen, file_text, unchanged_text
 from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
 from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.keys import keys_of
@@ -60,9 +60,9 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     seen = session.presenter.agent_view.seen_of(entry.message)
     database = session.launch.database
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
-    events = await asyncio.to_thread(read_events, database, session.id, wanted)
-    told = tuple(record for record, _ in events)
-    facts = MessageFacts(entry=entry, seen=seen, events=told, scale=session.state.scale)
+    told = await asyncio.to_thread(read_events, database, session.id, wanted)
+    events = tuple(record for record, _ in told)
+    facts = MessageFacts(entry=entry, seen=seen, events=events, scale=session.state.scale)
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
@@ -115,6 +115,12 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
     edits = agent_view.edits.get(entry.seq)
     number = edits[-1].form[0] if edits else entry.seq
     events = await asyncio.to_thread(read_events, session.launch.database, session.id, (number,))
+    audit = partial(read_audit, session.launch.database, session.id, entry.seq)
+
+    def diff() -> list[Difference]:
+        with closing(open_store(session.launch.database, read_only=True)) as store:
+            return compaction_diff(store.heads(session.id), entry.seq)
+
     view = CompactionView(
         done=done,
         seq=entry.seq,
@@ -124,10 +130,8 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
         passages=passages(events[0][1]) if events else (),
-        diff=lambda: read_diff(session.launch.database, session.id, entry.seq),
-        audit=partial(read_audit, session.launch.database, session.id, entry.seq)
-        if done.performed_by == "provider" and done.outcome == "success"
-        else None,
+        diff=diff,
+        audit=audit if done.performed_by == "provider" and done.outcome == "success" else None,
         checkpoint_text=lambda: read_checkpoint(done),
         scale=session.state.scale,
         said=said_at(session.presenter.view.entries),
@@ -150,21 +154,9 @@ async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) ->
     return replace(done, summary=edit.summary, facts=edit.facts, retention=edit.retention)
 
 
-def read_diff(database: Database, session: str, compaction: int) -> list[Difference]:
-    """What a compaction did to the view, read with a connection of the caller's own."""
-    with closing(open_store(database, read_only=True)) as store:
-        return compaction_diff(store.heads(session), compaction)
-
-
 def read_checkpoint(done: CompactionComplete) -> str:
     """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
-    try:
-        return Path(done.checkpoint_path).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        why = f"{done.checkpoint_path} is not on this machine: files stay where they were written."
-    except OSError as error:
-        why = f"The checkpoint file cannot be read: {error.strerror}."
-    return f"{why}\n\nThe summary, from the log:\n\n{done.summary}"
+    return file_text(Path(done.checkpoint_path), instead=f"\n\nThe summary, from the log:\n\n{done.summary}")
 
 
 def act_on_rows(chat: "Chat", event: Message) -> None:
@@ -245,10 +237,9 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
     if session.conversation is not None and not session.read_only and entry.seq > 0:
 
         def parts(opened: "OpenSession") -> Set[RowState]:
+            sides: dict[RowState, bool] = {"up_to": True, "from": False}
             may = opened.conversation.compactions.may
-            ends = may(part_of(entry, up_to=True))
-            begins = may(part_of(entry, up_to=False))
-            return {*(("up_to",) if ends else ()), *(("from",) if begins else ())}
+            return {side for side, up_to in sides.items() if may(part_of(entry, up_to=up_to))}
 
         alone |= await session.ask(parts)
     hints.acting = _named(alone)

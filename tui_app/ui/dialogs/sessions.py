@@ -475,12 +475,11 @@ async def choose_session(
             row = choice.row
             about = "Its name in the list. Empty: its first prompt."
             dialog = EditDialog("Title of the session", about, one_line(row.title, 200))
-            if (title := await app.push_screen_wait(dialog)) is not None and (
-                refusal := await asyncio.to_thread(_rename, launch, row.id, title)
-            ):
-                await app.push_screen_wait(DetailsScreen("Not renamed", refusal))
-        elif refusal := await asyncio.to_thread(_delete, launch, choice.row.id):
-            await app.push_screen_wait(DetailsScreen("Not deleted", refusal))
+            if (title := await app.push_screen_wait(dialog)) is not None:
+                await _change(app, launch, "Not renamed", partial(_rename, launch, row.id, title))
+        else:
+            gone = partial(delete_session, launch.database, launch.paths.sessions_dir, choice.row.id)
+            await _change(app, launch, "Not deleted", gone)
 
 
 async def resume(app: "Host", session: "ChatSession", words: str) -> None:
@@ -535,14 +534,18 @@ def _searching(launch: Launch) -> Search:
     return search
 
 
-def _rename(launch: Launch, session: str, title: str) -> str:
-    """Give a session a title; why it was not possible, empty when it was."""
+async def _change(app: App[Any], launch: Launch, refused: str, change: Callable[[], object]) -> None:
+    """Change a session in a thread; where that is not possible, a screen says why."""
     try:
-        with closing(open_store(launch.database)) as store:
-            rename_session(store, session, title)
-    except (SessionNotFound, OSError, sqlite3.Error) as error:
-        return f"The session could not be renamed. {explained(error, launch.paths.database)}"
-    return ""
+        await asyncio.to_thread(change)
+    except (SessionNotFound, SessionLocked, OSError, sqlite3.Error) as error:
+        told = explained(error, launch.paths.database)
+        await app.push_screen_wait(DetailsScreen(refused, told))
+
+
+def _rename(launch: Launch, session: str, title: str) -> None:
+    with closing(open_store(launch.database)) as store:
+        rename_session(store, session, title)
 
 
 def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
@@ -553,16 +556,3 @@ def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
         infos = store.sessions()
         left = standings_of(store, launch.paths.sessions_dir, infos)
         return infos, {id: each.in_words for id, each in left.items()}
-
-
-def _delete(launch: Launch, session: str) -> str:
-    """Delete a session the user has said yes to; why it was not possible, empty when it was."""
-    try:
-        delete_session(launch.database, launch.paths.sessions_dir, session)
-    except SessionLocked as locked:
-        return f"This session is open in {locked}. Close it there first."
-    except SessionNotFound:
-        return ""  # another window was faster
-    except (OSError, sqlite3.Error) as error:
-        return f"The session could not be deleted. {explained(error, launch.paths.database)}"
-    return ""

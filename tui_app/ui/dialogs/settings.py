@@ -184,8 +184,7 @@ class SettingsDesk:
     """
 
     def __init__(self, app: "Host") -> None:
-        launch = app.launch
-        self._app = app
+        self.app, launch = app, app.launch
         self._file = SettingsFile(launch.paths, launch.env, launch.flags)
 
     @property
@@ -227,7 +226,7 @@ class SettingsDesk:
             return told.removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
-        app, before = self._app, self._app.launch.settings
+        app, before = self.app, self.app.launch.settings
         # Sessions of two stores do not belong into one list: another one is for the next start.
         app.launch = replace(app.launch, settings=replace(settings, store=before.store))
         for theme in own_themes(settings.themes):
@@ -322,18 +321,16 @@ async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) 
     if entry.origin.is_forced and not entry.is_table:
         return f"{entry.key}: {entry.origin.name} sets it and overrides the file. Change it there."
     if reset:
-        return desk.change(entry.key, None) or _built_in(desk, entry)
+        return _change(desk, entry, None)
     if entry.is_table:
         await _show_table(app, desk, entry)
         return ""
     if entry.is_flag:
         return _change(desk, entry, "false" if entry.value == "true" else "true")
     if entry.choices:
-        dialog = (
-            ThemePicker(entry.choices, entry.value, app.theme)
-            if entry.key == "theme"
-            else ChoiceDialog(entry.key, entry.choices, entry.value)
-        )
+        dialog = ChoiceDialog(entry.key, entry.choices, entry.value)
+        if entry.key == "theme":
+            dialog = ThemePicker(entry.choices, entry.value, app.theme)
         chosen = await app.push_screen_wait(dialog)
         return _change(desk, entry, chosen) if chosen else _CANCELLED
     # What is shown of a store lacks the password.
@@ -345,12 +342,18 @@ async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) 
     text = await typed(app, entry.key, entry_note(entry), "" if entry.is_unset else entry.value, take)
     if text is None or text == same:
         return _CANCELLED
-    shown = shown_store(text) if entry.key == "store" else text
-    return _done(desk, entry, f"is {shown}") if text else _built_in(desk, entry)
+    return _changed(desk, entry, shown_store(text) if entry.key == "store" else text)
 
 
-def _change(desk: SettingsDesk, entry: Entry, text: str) -> str:
-    return desk.change(entry.key, text) or _done(desk, entry, f"is {text}")
+def _change(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
+    return desk.change(entry.key, text) or _changed(desk, entry, text)
+
+
+def _changed(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
+    when = "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
+    if text:
+        return f"{entry.key} is {text}{when}. Written to {desk.place}"
+    return f"{entry.key} has its built-in value{when}. Nothing in {desk.place} sets it."
 
 
 async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
@@ -364,15 +367,3 @@ async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
         how = f"Written in {desk.place} and nowhere else, below [[hooks.EVENT]]."
     text = "\n".join([entry.help, how, "docs/settings.md has all keys.", "", *lines])
     await app.push_screen_wait(DetailsScreen(entry.key, text))
-
-
-def _done(desk: SettingsDesk, entry: Entry, what: str) -> str:
-    return f"{entry.key} {what}{_when(entry)}. Written to {desk.place}"
-
-
-def _built_in(desk: SettingsDesk, entry: Entry) -> str:
-    return f"{entry.key} has its built-in value{_when(entry)}. Nothing in {desk.place} sets it."
-
-
-def _when(entry: Entry) -> str:
-    return "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
