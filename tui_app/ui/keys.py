@@ -142,9 +142,9 @@ _PLACES = {
     "sessions": Place("in sessions", (
         Hint("enter", "open"),
         _MOVE,
-        Key("rename", "f6", "ask('rename')", "Rename", "Rename the selected session.", "rename", 1),
         Key("search", "f7", "ask('search')", "Search", "Search what was said in all sessions.", "search all",
             1),
+        Key("rename", "f6", "ask('rename')", "Rename", "Rename the selected session.", "rename", 1),
         Key("delete", "f8", "delete", "Delete", "Delete (asks first).", "delete"),
     ), esc="close"),
     "search": Place("in search", (

@@ -43,12 +43,13 @@ def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
     """What a policy does, and when it would compact the conversation at hand."""
     if usage is None or not policy.automatic:
         return f"{policy.about}."
-    mark = policy.background_mark(usage.window)
-    here = f"compacts from {tokens(mark)} tokens on, now {tokens(usage.total)}"
     if policy.pressure(usage) != "none":
         here = "compacts with the next request"
     elif policy.limit is not None:
         here = "compacts nothing yet"
+    else:
+        mark = policy.background_mark(usage.window)
+        here = f"compacts from {tokens(mark)} tokens on, now {tokens(usage.total)}"
     return f"{policy.about}.\nHere: {here}."
 
 
@@ -104,17 +105,16 @@ async def set_goal(session: ChatSession, argument: str) -> None:
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):
             session.say("There is no goal.")
-    elif not argument.strip():
+        return
+    if not argument.strip():
         standing = await session.ask(lambda opened: opened.goals.standing)
         told = f"There is no goal. /goal {USAGE}"
         if standing is not None:
             data = standing.data
             told = f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it"
         session.say(told)
-    else:
-        try:
-            goal = parse_goal(argument)
-        except Refused as refused:
-            session.say(refusal(refused, "/goal"))
-            return
-        session.submit(Pursue(goal))
+        return
+    try:
+        session.submit(Pursue(parse_goal(argument)))
+    except Refused as refused:
+        session.say(refusal(refused, "/goal"))

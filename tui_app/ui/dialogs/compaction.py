@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
@@ -38,20 +37,21 @@ from tui_app.ui.dialogs.sent import Reader, SentText, SentView
 from tui_app.ui.keys import place_hints
 from tui_app.ui.reports import compaction_lines
 from tui_app.ui.sent_page import Replacement
+from tui_app.ui.tables import packed
 
 if TYPE_CHECKING:
     from tui_app.conversation.audit import Audit
 
-NAMES: Mapping[str, tuple[str, str]] = {
-    "tab-summary": ("Sent", "Sent"),
-    "tab-facts": ("Facts", "Facts"),
-    "tab-left": ("Removed", "Removed"),
-    "tab-stayed": ("Kept", "Kept"),
-    "tab-diff": ("Diff", "Diff"),
-    "tab-numbers": ("Numbers", "Numbers"),
-    "tab-audit": ("Audit", "Audit"),
+NAMES: Mapping[str, str] = {
+    "tab-summary": "Sent",
+    "tab-facts": "Facts",
+    "tab-left": "Removed",
+    "tab-stayed": "Kept",
+    "tab-diff": "Diff",
+    "tab-numbers": "Numbers",
+    "tab-audit": "Audit",
 }
-"""The parts in order, by id: their names, and shorter ones."""
+"""The parts in order, by id."""
 AUDIT = "tab-audit"
 """Of what another program made there is one more, the last."""
 
@@ -213,14 +213,8 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         view, low = self._view, self.app.size.height < LOW
         edited = bool(view.original)
         said = sizes(view.done, view.undone, gap="\n", edited=edited, numbers_last=low)
-        rows = [""]
-        for part in said.split("\n"):
-            row = f"{rows[-1]}   {part}".lstrip()
-            if low or cell_len(row) <= self.app.size.width - INSETS - 2:
-                rows[-1] = row
-            else:
-                rows.append(part)
-        told = figures("\n".join(rows))
+        width = 1_000 if low else self.app.size.width - INSETS - 2
+        told = figures(packed(map(Content, said.split("\n")), width).plain)
         marked = re.search(r"\d[\d,]*(?= not in the log)", told.plain)
         return told.stylize("$text-warning", *marked.span()) if marked else told
 

@@ -6,6 +6,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static, TabPane, TextArea
 
 from tui_app.context.secrets import mask_secrets
-from tui_app.conversation.message_actions import Move, Outlook, on_scale
+from tui_app.conversation.message_actions import Outlook, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
 from tui_app.events import UsageInfo, ViewRewrite
 from tui_app.session.lock import SessionLocked
@@ -55,14 +56,14 @@ from tui_app.ui.text import next_turn_text, one_line, tokens, wrap_spans
 from tui_app.ui.window_bar import category_legend, category_words, fixed_names, window_bar
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
-PARTS: Mapping[str, tuple[str, str]] = {
-    "tab-ledger": ("Ledger", "Ledger"),
-    "tab-next": ("Sent next", "Next"),
-    "tab-requests": ("Requests", "Requests"),
-    "tab-saved": ("Saved", "Saved"),
-    "tab-tools": ("Tools", "Tools"),
+PARTS: Mapping[str, str] = {
+    "tab-ledger": "Ledger",
+    "tab-next": "Sent next",
+    "tab-requests": "Requests",
+    "tab-saved": "Saved",
+    "tab-tools": "Tools",
 }
-"""The parts of the screen, by id: their names, and shorter ones."""
+"""The parts of the screen, by id."""
 
 
 ROOMY = 30
@@ -217,8 +218,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             if area.text != text:
                 area.text = text
         self.query_one(ReceiptList).show(view.receipts)
-        tabs.count("tab-requests", len(view.receipts) or "")
         saved = sum(row.tokens_removed for row in view.saved if row.tokens_removed > 0)
+        tabs.count("tab-requests", len(view.receipts) or "")
         tabs.count("tab-ledger", len(view.rows))
         tabs.count("tab-saved", tokens(saved) if saved else "")
         tabs.count("tab-tools", tokens(view.usage.parts.tools) if view.usage is not None else "")
@@ -279,9 +280,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
-        text = outlook_text(self._view.usage, outlook, count)
-        if self._shows_requests:
-            text = self._view.bill
+        said = outlook_text(self._view.usage, outlook, count)
+        text = self._view.bill if self._shows_requests else said
         if self._view.answer not in ("", self._known):
             text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
         self._known = self._view.answer
@@ -326,10 +326,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     def action_close(self) -> None:
         """End the search, or close without a decision."""
         items = self.query_one(LedgerList)
-        if items.end_search():
-            self._name_keys()
-            return
-        if items.forget_choice():
+        if items.end_search() or items.forget_choice():
             self._name_keys()
             self._look()
         else:
@@ -346,11 +343,11 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         if not rows:
             _say(self, "#context-outlook", FIXED if items.marked is not None else NOTHING_MARKED)
             return
-        wishes, leaving = wishes_of(deed, rows), leaving_of(rows) if deed == "exclude" else ()
+        leaving = leaving_of(rows) if deed == "exclude" else ()
         outlook = await self._source.outlook(*(leaving or [row.seq for row in rows]))
-        move: Move = Move() if deed == "exclude" and not leaving else getattr(outlook, deed)
-        refused = move.refused
-        for wish in () if refused else wishes:
+        # Nothing stands against bringing back what was excluded.
+        refused = "" if deed == "exclude" and not leaving else getattr(outlook, deed).refused
+        for wish in () if refused else wishes_of(deed, rows):
             refused = refused or self._source.submit(wish)
         if not refused:
             items.forget_choice()
@@ -439,14 +436,10 @@ class SessionContext:
     async def read(self) -> ContextView:
         """All that is shown, as it is now; the figures of the log are read in a thread."""
         outlook = await self.outlook(0)
-        try:
+        stats, cache, cached = self._stats.known, "", 0
+        with suppress(sqlite3.Error, OSError):  # the next look may succeed
             stats = await asyncio.to_thread(self._stats.read)
-        except (sqlite3.Error, OSError):
-            stats = self._stats.known  # the next look may succeed
-        try:
             cache, cached = await asyncio.to_thread(self._cache)
-        except (sqlite3.Error, OSError):
-            cache, cached = "", 0
         session = self._session
         if self._billed != self._stats.last:
             # Nothing else changes what was paid.
@@ -543,9 +536,6 @@ def compacting_text(session: ChatSession) -> str:
     if state.compacting:
         return "compacting now: c cancels it"
     return "compacting in the background: c cancels it" if state.background is not None else ""
-
-
-# What fills the context.
 
 
 async def show_context(app: App[Any], session: ChatSession) -> int:

@@ -129,7 +129,6 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         empty="No matching server or tool.",
         none=NONE,
         key=lambda row: (row.server.name, row.name),
-        least=28,
     )
 
     def __init__(self, statuses: Sequence[McpStatus], servers: "SessionServers") -> None:
@@ -357,7 +356,6 @@ class SkillsScreen(ListDialog[SkillRow]):
             empty="\n".join([f"No matching {kind}.", *told]),
             none="\n".join([self.NONE, *told]),
             enter="read it",
-            least=28,
         )
         super().__init__(rows, spec)
 

@@ -56,7 +56,7 @@ class TranscriptRow(NamedTuple):
     """Whether it was written to since it was imported."""
 
 
-BY_NAME = "/import FILE imports any file."
+BY_NAME, _READING = "/import FILE imports any file.", "Reading the file…"
 
 
 _ROOMY = 100
@@ -92,7 +92,6 @@ class ImportScreen(ListDialog[TranscriptRow]):
         empty="No matching transcript.",
         none="Looking for transcripts…",
         enter="import",
-        least=40,
     )
 
 
@@ -111,8 +110,7 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
         """
         super().__init__(f"Importing {one_line(name, 60)}")
         self._stop = stop
-        self._text = "Reading the file…"
-        self._ended = False
+        self._text, self._ended = _READING, False
 
     def body(self) -> ComposeResult:
         yield Static(self._text, id="import-progress", markup=False)
@@ -208,9 +206,8 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
             screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
-            screen.show(
-                (), f"The transcripts cannot be listed: {_why(error) or type(error).__name__}. {BY_NAME}"
-            )
+            why = _why(error) or type(error).__name__
+            screen.show((), f"The transcripts cannot be listed: {why}. {BY_NAME}")
 
     search = asyncio.create_task(fill())
     try:
@@ -242,10 +239,8 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     loop = asyncio.get_running_loop()
 
     def told(progress: ImportProgress) -> None:
-        words = {
-            "reading": "Reading the file…",
-            "counting": f"Counting tokens: {progress.done:,} of {progress.total:,} events",
-        }.get(progress.doing, "Writing the session…")
+        counting = f"Counting tokens: {progress.done:,} of {progress.total:,} events"
+        words = {"reading": _READING, "counting": counting}.get(progress.doing, "Writing the session…")
         loop.call_soon_threadsafe(dialog.show, words)
 
     job = Stoppable(told)

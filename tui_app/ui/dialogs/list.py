@@ -44,8 +44,6 @@ class ListSpec(Generic[R]):
     enter: str = "choose"
     """What enter does with a row, and esc without a filter, where the keys have no place of their own."""
     esc: str = "close"
-    keys: Sequence[str] = ()
-    """The keys in the order of the bottom row, where that is another than in their table."""
     acts_without_row: Sequence[str] = ("esc",)
     """Keys that act where no row is left."""
     key: Callable[[R], object] | None = None
@@ -54,8 +52,6 @@ class ListSpec(Generic[R]):
     """Where a row belongs; a blank row stands between two sections."""
     head: Callable[[str], str] = lambda _: ""
     """What stands in the row between a section and the one before it."""
-    least: int = 20
-    """Cells of a row, however narrow the terminal is."""
     least_lines: int = 1
     most_lines: int = 1_000
     """Lines of the list for which the box has room, and grows."""
@@ -65,9 +61,7 @@ class ListSpec(Generic[R]):
     @property
     def hints(self) -> tuple[Hint, ...]:
         """Every key of the list, as the bottom row shows it."""
-        return (
-            place_hints(self.name, *self.keys) if self.name in PLACES else choice_hints(self.enter, self.esc)
-        )
+        return place_hints(self.name) if self.name in PLACES else choice_hints(self.enter, self.esc)
 
 
 @frozen
@@ -168,18 +162,11 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         return self.shown[at] if at is not None and at < len(self.shown) else None
 
     @property
-    def nothing(self) -> str:
-        """The sentence shown where no row is left."""
-        if self.rows:
-            return "\n".join(filter(None, (self.spec.empty, self.said)))
-        return self.said or self.spec.none or self.spec.empty
-
-    @property
     def row_width(self) -> int:
         """Cells of a row."""
         width = self.size.width
         cells = width - _FRAME_OF_PAGE if self.is_page else min(width, self.WIDEST) - _FRAME
-        return max(self.spec.least, cells)
+        return max(_LEAST, cells)
 
     def line(self, row: R, width: int) -> Content:
         """How a row looks."""
@@ -208,11 +195,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def action_ask(self, what: str) -> None:
         """Ask for something about the marked row, or about none where it needs none."""
-        if self.marked is not None or self._acts_without_row(what):
+        needs_none = (hint.action for hint in self._without_row)
+        if self.marked is not None or f"screen.ask('{what}')" in needs_none:
             self.answer(Asked(what, self.marked))
-
-    def _acts_without_row(self, what: str) -> bool:
-        return any(hint.action == f"screen.ask('{what}')" for hint in self._without_row)
 
     @property
     def _without_row(self) -> Sequence[Hint]:
@@ -246,8 +231,10 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.name_keys()
         if rows:
             self.options.highlighted = self.first()
+        elif self.rows:
+            self.note("\n".join(filter(None, (spec.empty, self.said))))
         else:
-            self.note(self.nothing)
+            self.note(self.said or spec.none or spec.empty)
 
     def repaint(self, row: R) -> None:
         """Paint one row again, of which more is known by now."""
@@ -273,7 +260,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             yield Static("› ", markup=False)
             # A list that comes up once more is searched further, not anew.
             yield WrittenLine(
-                placeholder=spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
+                self.written, spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
             )
         yield Static(classes="dialog-header", markup=False)
         yield MarkedList(id=f"{spec.name}-list", compact=True, markup=False)
@@ -291,19 +278,16 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.options.can_focus = False
         # Its mark is moved from the search box, and looks as if the list had the focus.
         self.options.add_class("-led")
-        box = self.query_one(Input)
-        if self.written:
-            box.value = self.written
-            box.cursor_position = len(self.written)
-        self._explain_esc()
         self.narrow(self.written)
 
     def narrow(self, wanted: str) -> None:
         """List what fits the search text, and say in the title how many rows that are."""
+        self.written = wanted
         self.fill(wanted)
         self._listed = True
         if self.spec.narrows:
             self.write_head(self.head)
+            self.key_row.instead = (CLEARS,) if wanted else ()
 
     def on_resize(self) -> None:
         """Line up the columns for the new width."""
@@ -321,12 +305,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     @on(Input.Changed)
     def _searched(self, event: Input.Changed) -> None:
         event.stop()
-        self.written = event.value
-        self._explain_esc()
         self.narrow(event.value)
-
-    def _explain_esc(self) -> None:
-        self.key_row.instead = (CLEARS,) if self.spec.narrows and self.written else ()
 
     def action_back(self) -> None:
         """Show all rows again; close where all are shown."""
@@ -434,6 +413,8 @@ class ChoiceDialog(ListDialog[str], style="settings"):
         )
 
 
+_LEAST = 20
+"""Cells of a row, however narrow the terminal is."""
 _FRAME = 8
 """Cells beside the rows: padding of the box and the sign of the chosen row."""
 _FRAME_OF_PAGE = 8

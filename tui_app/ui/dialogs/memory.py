@@ -5,14 +5,13 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.widgets import Input
 
 from tui_app.conversation.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
-from tui_app.records import frozen
 from tui_app.session.database import has_begun, open_store
 from tui_app.session.store import SessionNotFound, explained
 from tui_app.settings.spec import MemorySettings
@@ -77,7 +76,6 @@ class MemoryScreen(OpenList[Entry], place="memory"):
             none=OFF if off else EMPTY,
             acts_without_row=("f6", "esc"),
             key=lambda entry: entry.id,
-            least=40,
         )
         super().__init__(entries, spec)
 
@@ -89,16 +87,9 @@ class MemoryScreen(OpenList[Entry], place="memory"):
 
     def action_forget(self) -> None:
         if (entry := self.marked) is not None:
-            said = one_line(entry.text, 120)
-            question = (
-                f'Forget "{said}"? Later sessions do not see it, and it is not added again automatically.'
-            )
-
-            def answered(yes: bool | None) -> None:
-                if yes:
-                    self.answer(Asked("forget", entry))
-
-            self.app.push_screen(ConfirmDialog(question, verb="Forget"), answered)
+            said = f'Forget "{one_line(entry.text, 120)}"? Later sessions do not see it'
+            question = ConfirmDialog(f"{said}, and it is not added again automatically.", verb="Forget")
+            self.app.push_screen(question, lambda yes: self.answer(Asked("forget", entry)) if yes else None)
 
 
 # Looking at what is remembered, and changing it; reading the session that is open.
@@ -106,16 +97,12 @@ class MemoryScreen(OpenList[Entry], place="memory"):
 _ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch read it."
 
 
-@frozen
-class _Result:
+class _Result(NamedTuple):
     """What came of a change."""
 
     told: str = ""
-    refused: str = ""
     entry: int = 0
-
-
-_Change = Callable[["OpenSession"], _Result]
+    is_refused: bool = False
 
 
 async def show_memory(app: "Host", session: ChatSession) -> None:
@@ -176,28 +163,23 @@ async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | N
         nonlocal result
         if text:
             result = await _do(session, lambda opened: _worded(opened, entry, text))
-        return result.refused if text else ""
+        return result.told if result.is_refused else ""
 
     done = await typed(app, title, _ABOUT, entry.text if entry is not None else "", take)
     return result if done else unchanged
 
 
-async def _do(session: ChatSession, change: _Change) -> _Result:
+async def _do(session: ChatSession, change: "Callable[[OpenSession], _Result]") -> _Result:
     """Have the engine change the board, so that the session's log is told."""
     if session.read_only:
         return _Result(session.read_only)
-
-    async def ask(opened: "OpenSession") -> _Result:
-        try:
-            return change(opened)
-        except NotRemembered as refusal:
-            return _Result(told=f"Not kept: {refusal}.", refused=f"Not kept: {refusal}.")
-
     try:
-        return await session.ask(ask)
+        return await session.ask(change)
+    except NotRemembered as refusal:
+        told = f"Not kept: {refusal}."
     except (SessionNotFound, sqlite3.Error, OSError) as error:
         told = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
-        return _Result(told=told, refused=told)
+    return _Result(told, is_refused=True)
 
 
 def _forgotten(opened: "OpenSession", number: int) -> _Result:

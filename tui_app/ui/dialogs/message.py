@@ -1,7 +1,7 @@
 """One message with all that is known about it: full text, event as JSON, who sees it, what can be done."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from textual import work
@@ -99,11 +99,9 @@ class MessageFacts:
             _moment(entry.time),
             f"{tokens(round(entry.tokens * self.scale))} tokens" if entry.tokens else "",
             count(entry.chars, "character"),
+            f"call #{entry.seq}, result #{entry.result_seq}" if entry.result_seq else "",
+            "pinned: stays word for word" if entry.pinned else "",
         ]
-        if entry.result_seq:
-            parts.append(f"call #{entry.seq}, result #{entry.result_seq}")
-        if entry.pinned:
-            parts.append("pinned: stays word for word")
         return [" · ".join(filter(None, parts)), self._sight()]
 
     def _sight(self) -> str:
@@ -111,8 +109,8 @@ class MessageFacts:
         if seen is None:
             return "Seen by you only: it is not a message, and never sent to the model."
         if not seen.agent:
-            record = next((record for record in self.events if record.seq == seen.hidden_by), None)
-            name = _HIDERS.get(record.data.TYPE, "a later event") if record is not None else "a later event"
+            taken = (record.data.TYPE for record in self.events if record.seq == seen.hidden_by)
+            name = _HIDERS.get(next(taken, ""), "a later event")
             return f"Seen by you only: {name}{self._since(seen.hidden_by)} took it out of the model's view."
         if seen.stage:
             when = self._since(seen.head.form[0])
@@ -356,41 +354,32 @@ async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], fo
         which = "this message" if len(entries) == 1 else f"these {len(entries)} messages"
         session.say(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
         return
-    what = count(text.count("\n") + 1, "line")
-    if len(entries) > 1:
-        what = f"{len(entries)} messages · {what}"
-    session.say(await clipboard.copy(app, text, what))
+    several = f"{len(entries)} messages · " if len(entries) > 1 else ""
+    lines = count(text.count("\n") + 1, "line")
+    session.say(await clipboard.copy(app, text, f"{several}{lines}"))
 
 
 async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:
     """Copy the last answer, one before it, or a message by its number; as Markdown unless told otherwise."""
     words = argument.lower().split()
-    form: Format = "markdown"
-    for known in get_args(Format):
-        if words and words[0] == known:
-            form = known
-            words = words[1:]
+    form: Format = next((known for known in get_args(Format) if words[:1] == [known]), "markdown")
+    wanted, *more = (words[1:] if words[:1] == [form] else words) or ["1"]
     answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
-    wanted = words[0] if words else "1"
     number = log_number(wanted)
-    if len(words) > 1 or number is None:
+    if more or number is None or (answers and not number):
         session.say(USAGE)
-        return
-    if wanted.startswith("#"):
-        entry = entry_of(session, number)
-    else:
-        entry = answers[-number] if 0 < number <= len(answers) else None
-    if entry is not None:
-        await copy(app, session, [entry], form)
     elif wanted.startswith("#"):
-        session.say(f"There is no message {wanted}.")
-    elif not answers:
-        session.say(NO_ANSWER)
-    elif number == 0:
-        session.say(USAGE)
-    else:
+        if (entry := entry_of(session, number)) is not None:
+            await copy(app, session, [entry], form)
+        else:
+            session.say(f"There is no message {wanted}.")
+    elif 0 < number <= len(answers):
+        await copy(app, session, [answers[-number]], form)
+    elif answers:
         has = f"There {'is' if len(answers) == 1 else 'are'} only {count(len(answers), 'answer')}."
         session.say(f"{has} /copy #{number} copies the message with that number.")
+    else:
+        session.say(NO_ANSWER)
 
 
 def entry_of(session: ChatSession, number: int) -> Entry | None:
@@ -419,10 +408,6 @@ _STAYS = "It stays word for word: no compaction takes it, no stage rewrites it."
 _HAS_LEFT = "It is not in the next request: it had left the context before it was pinned."
 
 
-def held_text(rows: Iterable[PinRow]) -> str:
-    return f"{tokens(sum(row.tokens for row in rows))} tokens"
-
-
 class PinsScreen(ListDialog[PinRow], place="pins"):
     """Dismisses with the message to ``show`` or to ``unpin``, or ``None``."""
 
@@ -434,7 +419,7 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
             Column(lambda row: f"  {row.title}", tone=""),
             Column(lambda row: f"#{row.seq}", 10, right=True),
         ),
-        title=lambda it: f"Pinned · {held_text(it.rows)} of the next request",
+        title=lambda it: f"Pinned · {tokens(sum(row.tokens for row in it.rows))} tokens of the next request",
         words=lambda row: row.title,
         note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
         empty="No matching pinned message.",
@@ -448,7 +433,7 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
 
 _TITLE_CELLS = 60
 NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."
-PIN_USAGE = "/{} takes the number of a message, as in /{} #12, or last; alone it lists what is pinned."
+PIN_USAGE = "/{0} takes the number of a message, as in /{0} #12, or last; alone it lists what is pinned."
 
 
 async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool) -> None:
@@ -456,7 +441,6 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
     if not argument:
         await _show_pins(app, session)
         return
-    name = "pin" if pinned else "unpin"
     if argument.strip().lower() == "last":
         held = max(session.presenter.agent_view.pins, default=0)
         if pinned:
@@ -472,7 +456,7 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
         entry = entry_of(session, number)
         _submit(session, entry.message if entry is not None else number, pinned)
     else:
-        session.say(PIN_USAGE.format(name, name))
+        session.say(PIN_USAGE.format("pin" if pinned else "unpin"))
 
 
 def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
@@ -496,11 +480,9 @@ async def _show_pins(app: "Host", session: ChatSession) -> None:
     if not rows:
         session.say(NOTHING)
         return
-    chosen = await app.push_screen_wait(PinsScreen(rows))
-    if chosen is None:
-        return
-    seq = chosen.row.seq
-    if chosen.what == "unpin":
-        _submit(session, seq, pinned=False)
-    else:
-        session.presenter.jump_to(titles[seq].seq if seq in titles else seq)
+    if (chosen := await app.push_screen_wait(PinsScreen(rows))) is not None:
+        seq = chosen.row.seq
+        if chosen.what == "unpin":
+            _submit(session, seq, pinned=False)
+        else:
+            session.presenter.jump_to(titles[seq].seq if seq in titles else seq)

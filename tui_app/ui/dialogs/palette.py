@@ -64,16 +64,18 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
         owner = owners.get(key.scope)
         if not known and owner is not None and _is_possible(owner, key.action):
             told.add(key.description)
-            yield _row(screen, owner, key.description, key.key, key.tooltip, key.action)
+            yield _row(owner, key.description, key.tooltip, key.key, key.action)
     focused = screen.focused.ancestors_with_self if screen.focused is not None else []
     lists = [node for node in focused if node not in (screen, screen.pane, screen.app, editor)]
-    if transcript not in lists:
-        lists.append(transcript)
-    for owner in lists:
+    for owner in dict.fromkeys((*lists, transcript)):
         for binding in own_bindings(type(owner)):
-            if binding.description not in told and _is_offered(screen, owner, binding.action):
+            walks = parse_action(binding.action)[1] in _WALKING and screen.focused is not owner
+            possible = _is_possible(owner, binding.action)
+            # Those on rows of the conversation always are offered, so that they are found.
+            if binding.description not in told and (possible if owner is not transcript else not walks):
                 told.add(binding.description)
-                yield _row(screen, owner, binding.description, binding.key, binding.tooltip, binding.action)
+                row = _row(owner, binding.description, binding.tooltip, binding.key, binding.action)
+                yield row if possible else row._replace(run=partial(screen.session.say, NO_ROW))
 
 
 def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
@@ -91,8 +93,7 @@ def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
             known = binding.description in told or name in (*_WALKING, "command_palette")
             if not known and _is_possible(owner, binding.action):
                 told.add(binding.description)
-                run = partial(dialog.app.run_action, binding.action, owner)
-                yield PaletteRow(binding.description, binding.tooltip, key_labels(binding.key), run)
+                yield _row(owner, binding.description, binding.tooltip, binding.key, binding.action)
 
 
 def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
@@ -103,13 +104,6 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
     for each in COMMANDS:
         said = " ".join(keys_of.get(each.name, ()))
         yield PaletteRow(f"/{each.name}", each.summary, said, partial(screen.run, each), each.argument)
-
-
-def _is_offered(screen: Chat, owner: DOMNode, action: str) -> bool:
-    """Whether to offer an action; those on rows of the conversation always are, so that they are found."""
-    if owner is not screen.pane.transcript:
-        return _is_possible(owner, action)
-    return screen.focused is owner or parse_action(action)[1] not in _WALKING
 
 
 def _is_possible(owner: DOMNode, action: str) -> bool:
@@ -127,10 +121,8 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
-def _row(screen: Chat, owner: DOMNode, title: str, keys: str, more: str, action: str) -> PaletteRow:
-    if not _is_possible(owner, action):
-        return PaletteRow(title, more, key_labels(keys), partial(screen.session.say, NO_ROW))
-    return PaletteRow(title, more, key_labels(keys), partial(screen.app.run_action, action, owner))
+def _row(owner: DOMNode, title: str, more: str, keys: str, action: str) -> PaletteRow:
+    return PaletteRow(title, more, key_labels(keys), partial(owner.app.run_action, action, owner))
 
 
 def told(row: PaletteRow, cells: int) -> Content:

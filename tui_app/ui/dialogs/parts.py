@@ -23,22 +23,17 @@ ROOMY = 110
 """Columns from which they stand further apart."""
 
 
-def place_text(number: int, of: int, name: str) -> str:
-    """``< 2 of 6 >  Facts   left/right tabs``."""
-    return f"< {number} of {of} >  {name}   left/right tabs"
-
-
 class PartTabs(Vertical):
     """A few parts, one of which is shown."""
 
     _tabs = getters.query_one(TabbedContent)
 
-    def __init__(self, *panes: TabPane, names: Mapping[str, tuple[str, str]]) -> None:
+    def __init__(self, *panes: TabPane, names: Mapping[str, str]) -> None:
         """Show the first part.
 
         Args:
             panes: The parts, each with an id.
-            names: By these ids, what each is called, and shorter.
+            names: By these ids, what each is called; where there is little room, by the last word.
         """
         super().__init__()
         self._names = names
@@ -85,13 +80,13 @@ class PartTabs(Vertical):
         self.set_class(width >= ROOMY, "-roomy")
         names = {}
         for pane in self._ids:
-            name = self._names[pane][width < WORDY]
+            name = self._names[pane] if width >= WORDY else self._names[pane].split()[-1].capitalize()
             listed = f" {self._counts[pane]}" if self._counts.get(pane) else ""
             names[pane] = name + listed
             self._tabs.get_tab(pane).label = Content.assemble(name, (listed, "$text-muted not bold"))
         active = self._tabs.active or self._ids[0]
-        text = place_text(self._ids.index(active) + 1, len(self._ids), names[active])
-        self.query_one("#tab-place", Static).update(Content(text))
+        place = f"< {self._ids.index(active) + 1} of {len(self._ids)} >"
+        self.query_one("#tab-place", Static).update(Content(f"{place}  {names[active]}   left/right tabs"))
 
 
 class PartArea(TextArea):

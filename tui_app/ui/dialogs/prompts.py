@@ -34,7 +34,6 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
         words=lambda row: row.text,
         note=lambda row: length_text(row.text),
         none="Nothing was said in this folder yet.",
-        least=40,
     )
 
 

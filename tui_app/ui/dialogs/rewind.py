@@ -80,7 +80,6 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
             note=note,
             empty="No matching prompt.",
             enter=verb,
-            least=30,
         )
         super().__init__(points, spec)
 
@@ -192,12 +191,11 @@ async def retry(app: "Host", session: ChatSession) -> None:
 async def clear(app: "Host", session: ChatSession) -> None:
     """Empty the model's view, after a question."""
     held = len(session.presenter.agent_view.visible())
-    if not held:
-        session.say(NOTHING_TO_CLEAR)
-        return
     leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
-    if await confirmed(app, text, verb="Clear", keep="Keep"):
+    if not held:
+        session.say(NOTHING_TO_CLEAR)
+    elif await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 
 
@@ -220,9 +218,7 @@ NOTHING_TO_FORK = "Nothing to fork: there is no prompt yet."
 async def fork(app: "Host", session: ChatSession, argument: str) -> None:
     """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
     at = await _chosen(app, session, argument)
-    if at is None:
-        return
-    if not await may_leave(app, session):
+    if at is None or not await may_leave(app, session):
         return
     session.say("Making the fork …")
     work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
@@ -260,12 +256,8 @@ async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | Non
 
 
 def _explained(point: RewindPoint) -> str:
-    along = (
-        "1 row of the conversation comes"
-        if point.messages == 1
-        else f"{point.messages:,} rows of the conversation come"
-    )
-    return f"{along} along into a new session, the prompt as a draft. This session stays as it is."
+    rows = f"{count(point.messages, 'row')} of the conversation come{'s' * (point.messages == 1)}"
+    return f"{rows} along into a new session, the prompt as a draft. This session stays as it is."
 
 
 def _fork(launch: Launch, session: str, at: int) -> Fork:

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any, ClassVar
 
@@ -154,10 +155,9 @@ async def show_stats(app: App[Any], session: ChatSession) -> None:
     reader = StatsReader(session.launch.database, session.id)
 
     async def again() -> SessionStats:
-        try:
-            return await asyncio.to_thread(reader.read)
-        except (sqlite3.Error, OSError):
-            return reader.known  # the next look may succeed
+        with suppress(sqlite3.Error, OSError):  # the next look may succeed
+            await asyncio.to_thread(reader.read)
+        return reader.known
 
     await app.push_screen_wait(StatsScreen(await asyncio.to_thread(reader.read), again))
 
@@ -212,9 +212,8 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
 
 
 async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
-    standing = set(session.presenter.agent_view.compactions)
-    rows: list[CheckpointRow] = []
-    compaction = 0
+    standing = session.presenter.agent_view.compactions
+    rows, compaction = list[CheckpointRow](), 0
     entries = session.presenter.view.entries
     written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
     for entry in entries:

@@ -160,11 +160,9 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             note=note,
             empty="No matching session.",
             none=_NO_OTHER,
-            keys=("enter", "up/down", "f7", "f6", "f8", "esc"),
             acts_without_row=("f7", "esc"),
             section=lambda row: row.cwd,
             head=folder,
-            least=30,
         )
         # By folder: this one, then the one used last.
         folders = list(dict.fromkeys((here, *(row.cwd for row in rows))))

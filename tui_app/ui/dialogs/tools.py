@@ -65,7 +65,6 @@ class ToolsScreen(OpenList[ToolRow]):
         enter="switch off or on",
         key=lambda row: row.name,
         section=lambda row: row.owner,
-        least=28,
     )
 
 
