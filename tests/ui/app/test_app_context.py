@@ -1,7 +1,6 @@
 """The context screen and the screen of one message: each key is one event of the log."""
 
 import re
-from typing import get_args
 
 import pytest
 from textual.pilot import Pilot
@@ -16,14 +15,13 @@ from tui_app.events import (
     MessagePinned,
     Payload,
     RewriteUndone,
-    RowKind,
     SessionRewind,
     ToolArchived,
     ToolOffloaded,
 )
 from tui_app.session.agent_view import fold_agent_view
 from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.dialogs.message import KINDS, MessageScreen
+from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.request_ledger import LedgerList
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.timeline import Timeline, TimelineFilter
@@ -292,10 +290,6 @@ async def test_an_empty_conversation_has_nothing_to_open(served: Desk, beside: b
             deck.app.chat.pane.timeline.focus()
         await deck.press("ctrl+o")
         await deck.until(lambda: deck.status == "Nothing to open yet.", "a word in the status row")
-
-
-def test_every_kind_of_row_has_a_name() -> None:
-    assert set(KINDS) == set(get_args(RowKind))
 
 
 async def test_the_events_stand_as_json(served: Desk) -> None:

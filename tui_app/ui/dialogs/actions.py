@@ -215,20 +215,22 @@ def _what_waits(session: ChatSession) -> list[str]:
 def asks_first(screen: "Chat", prompt: Prompt) -> bool:
     """Ask before a prompt is sent, where it could be dear; the answer sends it, or brings it back."""
     session = screen.session
-    if is_above(session) and not prompt.above_budget:
-        # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
-        screen.work(_send_above(screen, prompt), group="budget", exclusive=False)
-        return True
+    is_paid = is_above(session) and not prompt.above_budget
+    if not is_paid and not _may_be_cold(session):
+        return False
+    # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
+    screen.work(_send_asked(screen, prompt, is_paid=is_paid), group="asked", exclusive=False)
+    return True
+
+
+def _may_be_cold(session: ChatSession) -> bool:
+    """By what is known at once: whether a turn could be worth the question that its cache is cold."""
     limit, state = CacheSettings(**session.launch.settings.cache).warn_usd, session.state
     if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
         return False
-    # By what is known at once: whether a turn could be worth the question that its cache is cold.
     entries = session.presenter.view.entries
     idle = bool(entries) and time() - entries[-1].time > _IDLE_S
-    if not idle or state.usage.total * _DEAREST <= limit:
-        return False
-    screen.work(_send_cold(screen, prompt), group="cold", exclusive=False)
-    return True
+    return idle and state.usage.total * _DEAREST > limit
 
 
 def send(screen: "Chat", wanted: Prompt | Shell) -> None:
@@ -262,37 +264,49 @@ _DEAREST = 1e-4
 """US dollars for a token of input and the writing of it into a cache: more than any model asks."""
 
 
-async def _send_cold(screen: "Chat", prompt: Prompt) -> None:
-    """Send a prompt; ask before, once for each session, where that is dear because the cache is cold."""
+async def _send_asked(screen: "Chat", prompt: Prompt, *, is_paid: bool) -> None:
+    """Send a prompt if the user agrees to what it costs, above the budget or on a cold cache."""
     session, editor = screen.session, screen.pane.prompt.editor
+    # It has left the editor: a user who quits instead of answering finds it again.
     session.unsent.sent(prompt.text)
-    usd = await asyncio.to_thread(_cold_usd, session)
-    way: str | None = "send"
-    if usd is not None and not session.cold_asked:
-        session.cold_asked = True
-        size = tokens(session.state.usage.total if session.state.usage is not None else 0)
-        limit = CacheSettings(**session.launch.settings.cache).warn_usd
-        dialog = WaysDialog(
-            f"The prompt cache is cold: this turn costs about {cost(usd)}",
-            (
-                Way("Send", f"reads all {size} tokens again", "send"),
-                Way("Compact first", "then sends the prompt; later turns are cheaper too", "compact"),
-                Way("Hand over", "continues in a new session with a brief of this one", "hand over"),
-                Way("Cancel", "puts the prompt back"),
-            ),
-            f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
-        )
-        way = await screen.app.push_screen_wait(dialog)
+    if is_paid:
+        way = "send" if await agreed(screen.app, session, "this prompt") else ""
+    else:
+        way = await _way_when_cold(screen)
     session.unsent.given_back(prompt.text)
     if way == "compact" and session.submit(Compact()) and session.launch.settings.review != "never":
         editor.give_back(prompt.text)
         session.say("The prompt is back: send it once the summary is applied.")
     elif way in ("send", "compact"):
-        send(screen, prompt)
+        wanted = replace(prompt, above_budget=True) if is_paid else prompt
+        if not (is_paid and asks_first(screen, wanted)):
+            send(screen, wanted)
     else:
         editor.give_back(prompt.text)
         if way == "hand over":
             screen.action_slash(f"/handoff {prompt.text}")
+
+
+async def _way_when_cold(screen: "Chat") -> str:
+    """Ask, once for each session, how to go on where a turn is dear because the cache is cold."""
+    session = screen.session
+    usd = await asyncio.to_thread(_cold_usd, session)
+    if usd is None or session.cold_asked:
+        return "send"
+    session.cold_asked = True
+    size = tokens(session.state.usage.total if session.state.usage is not None else 0)
+    limit = CacheSettings(**session.launch.settings.cache).warn_usd
+    dialog = WaysDialog(
+        f"The prompt cache is cold: this turn costs about {cost(usd)}",
+        (
+            Way("Send", f"reads all {size} tokens again", "send"),
+            Way("Compact first", "then sends the prompt; later turns are cheaper too", "compact"),
+            Way("Hand over", "continues in a new session with a brief of this one", "hand over"),
+            Way("Cancel", "puts the prompt back"),
+        ),
+        f"Asked once in a session, above {cost(limit)} (cache.warn_usd in the settings).",
+    )
+    return await screen.app.push_screen_wait(dialog) or ""
 
 
 def _cold_usd(session: ChatSession) -> float | None:
@@ -353,20 +367,6 @@ async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
     return await confirmed(app, text, verb="Send", keep="Do not send")
 
 
-async def _send_above(screen: "Chat", prompt: Prompt) -> None:
-    session = screen.session
-    # It has left the editor: a user who quits instead of answering finds it again.
-    session.unsent.sent(prompt.text)
-    yes = await agreed(screen.app, session, "this prompt")
-    session.unsent.given_back(prompt.text)
-    if yes:
-        paid = replace(prompt, above_budget=True)
-        if not asks_first(screen, paid):
-            send(screen, paid)
-    else:
-        screen.pane.prompt.editor.give_back(prompt.text)
-
-
 ONE_RUNS = "A compaction is already running. esc cancels it."
 
 
@@ -395,11 +395,6 @@ def go_on(session: ChatSession) -> None:
     else:
         span = Span(failed.from_message, failed.up_to_message)
         session.submit(Compact(failed.focus, span=span, extract=True))
-
-
-def compact_part(session: ChatSession, entry: Entry, *, up_to: bool) -> None:
-    """Compact what was said up to a row, or from it on."""
-    session.submit(Compact(span=part_of(entry, up_to=up_to)))
 
 
 def part_of(entry: Entry, *, up_to: bool) -> Span:

@@ -128,8 +128,7 @@ MESSAGE = Words(
     "Writing the commit message …",
     "Commit with this message?",
     "commit (git runs its hooks)",
-    ("Again", "What should the message say? Nothing has been committed.", "rewrite"),
-    "Discard the message you have edited?",
+    ("Again", "What should the message say? Nothing has been committed."),
     rewrites="rewrite",
     unchanged="Not committed. Nothing changed.",
 )

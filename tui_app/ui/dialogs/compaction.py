@@ -77,7 +77,7 @@ class SummaryEditor(ReviewScreen):
             text: Its words now.
             original: The words it was written with.
         """
-        words = Words("Edit the summary", "Edit the summary", "save", None, "Discard what you have edited?")
+        words = Words("Edit the summary", "Edit the summary", "save", None)
         super().__init__(CompactionProposed(job="", summary=text), words=words)
         self.original = original
 

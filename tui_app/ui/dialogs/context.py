@@ -225,26 +225,22 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         tabs.count("tab-tools", tokens(view.usage.parts.tools) if view.usage is not None else "")
 
     @property
-    def _lists(self) -> bool:
-        """Whether the part with all items is shown."""
-        return self.query_one(PartTabs).active.id == "tab-ledger"
-
-    @property
-    def _shows_requests(self) -> bool:
-        return self.query_one(PartTabs).active.id == "tab-requests"
+    def _part(self) -> str | None:
+        """The id of the part that is shown."""
+        return self.query_one(PartTabs).active.id
 
     def action_tab(self, step: int) -> None:
         tabs = self.query_one(PartTabs)
         tabs.turn(step)
         self.set_focus(tabs.active.query("TextArea, RowList").first())
         self._name_keys()
-        _say(self, "#context-outlook", self._view.bill if self._shows_requests else "")
+        _say(self, "#context-outlook", self._view.bill if self._part == "tab-requests" else "")
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Act on an item only where it can be seen; the key that copies cancels a compaction that runs."""
         if action == "do":
-            return self._lists
+            return self._part == "tab-ledger"
         if action == "copy_request":
             return not self._view.compacting
         return super().check_action(action, parameters)
@@ -260,7 +256,13 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         stop, tabs, show, *deeds = place_hints(
             "context", "c", "left/right", "enter", "space", "x", "p", "o", "a", "u", "s", "/"
         )
-        shows = (show, *deeds) if self._lists else (show, *_REQUEST_HINTS) if self._shows_requests else ()
+        shows = (
+            (show, *deeds)
+            if self._part == "tab-ledger"
+            else (show, *_REQUEST_HINTS)
+            if self._part == "tab-requests"
+            else ()
+        )
         acting = [hint for hint in shows if not (view.locked and hint.changes)]
         self.key_row.hints = (*([stop] if view.compacting else []), *acting, tabs, leave)
 
@@ -274,14 +276,14 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     @work(group="outlook", exclusive=True, exit_on_error=False)
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
-        rows = self.query_one(LedgerList).chosen if self._lists else []
+        rows = self.query_one(LedgerList).chosen if self._part == "tab-ledger" else []
         outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
         if self._refused and self._refused == _as_they_are(rows):
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
         said = outlook_text(self._view.usage, outlook, count)
-        text = self._view.bill if self._shows_requests else said
+        text = self._view.bill if self._part == "tab-requests" else said
         if self._view.answer not in ("", self._known):
             text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
         self._known = self._view.answer
@@ -291,7 +293,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     def _selected(self, event: RowList.Selected) -> None:
         event.stop()
         item, request = self.query_one(LedgerList).marked, self.query_one(ReceiptList).marked
-        if (row := request if self._shows_requests else item) is not None and row.seq > 0:
+        if (row := request if self._part == "tab-requests" else item) is not None and row.seq > 0:
             self.dismiss(row.seq)
         else:
             _say(self, "#context-outlook", FIXED)

@@ -76,20 +76,20 @@ def mcp_note(row: McpRow) -> str:
         about = one_line(tool.description, 400) or "The server does not say what it does."
         when = "saved until the model finds it by searching" if tool.deferred else "of each request"
         return f"{about}\n{tool.tokens:,} tokens {when}.{hint}"
-    lines = [f"{one_line(server.where, 300)}"]
-    if server.restarts:
-        lines.append(f"Started again {times(server.restarts, 'time')} because it was lost.")
-    if server.saved:
-        lines.append(f"The model searches for its tools: {server.saved:,} tokens of each request saved.")
-    if server.error:
-        lines.append(f"Last error: {one_line(server.error, 600)}")
-    has = [times(len(server.resources), "resource") if server.resources else "",
-           times(len(server.prompts), "prompt") if server.prompts else "",
-           "instructions" if server.instructions else ""]  # fmt: skip
-    if any(has):
-        lines.append(f"It also has {', '.join(filter(None, has))}.")
-    lines += [one_line(text, 200) for text in server.left_out[:4]]
-    return "\n".join(lines)
+    has = {
+        times(len(server.resources), "resource"): server.resources,
+        times(len(server.prompts), "prompt"): server.prompts,
+        "instructions": server.instructions,
+    }
+    has_too = ", ".join(what for what, there in has.items() if there)
+    said = {
+        f"Started again {times(server.restarts, 'time')} because it was lost.": server.restarts,
+        f"The model searches for its tools: {server.saved:,} tokens of each request saved.": server.saved,
+        f"Last error: {one_line(server.error, 600)}": server.error,
+        f"It also has {has_too}.": has_too,
+    }
+    lines = [one_line(server.where, 300), *(line for line, there in said.items() if there)]
+    return "\n".join([*lines, *(one_line(text, 200) for text in server.left_out[:4])])
 
 
 def servers_title(it: ListDialog[McpRow]) -> str:
@@ -269,8 +269,7 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     elif not words:
         await app.push_screen_wait(McpScreen(await servers.read(), servers))
     elif words[0].lower() == "reload" and len(words) < 3:
-        names = words[1:]
-        defined = session.launch.settings.mcp
+        names, defined = words[1:], session.launch.settings.mcp
         if unknown := next((name for name in names if name not in defined), ""):
             there = ", ".join(defined) or "none"
             session.say(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
@@ -564,9 +563,8 @@ def read_value(typed: str, field: Mapping[str, Any]) -> Any:
         try:
             return int(typed) if kind == "integer" else float(typed)
         except ValueError:
-            raise ValueError(
-                "That is not a whole number." if kind == "integer" else "That is not a number."
-            ) from None
+            what = "whole number" if kind == "integer" else "number"
+            raise ValueError(f"That is not a {what}.") from None
     if not typed:
         raise ValueError("This field is required.")
     least, most = field.get("minLength"), field.get("maxLength")

@@ -19,8 +19,7 @@ BRIEF = Words(
     "Writing the brief …",
     "Review the brief of the new session",
     "begin it",
-    ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet.", "rewrite"),
-    "Discard the brief you have edited?",
+    ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet."),
     rewrites="another goal",
     unchanged="Not handed over. Nothing changed.",
 )

@@ -72,12 +72,6 @@ class Asked(Generic[R]):
     row: R | None = None
 
 
-def titled(text: str) -> Content:
-    """A title: what it is, and less loudly what else the row says of it."""
-    name, separator, more = text.partition(" · ")
-    return Content.assemble(name, (f"  {more}" if separator else "", "$text-muted not bold"))
-
-
 class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     """Dismisses with the row that is chosen, or with an :class:`Asked` for one of its keys.
 
@@ -139,8 +133,10 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     @property
     def head(self) -> Content:
         """The first row; that of a page begins with our sign."""
-        sign = (f"{UNICODE.load_line} ", "$text-accent") if self.is_page else ""
-        head = Content.assemble(sign, titled(self.spec.title(self)))
+        sign = f"{UNICODE.load_line} " if self.is_page else ""
+        name, _, more = self.spec.title(self).partition(" · ")
+        more = f"  {more}" if more else ""
+        head = Content.assemble((sign, "$text-accent"), name, (more, "$text-muted not bold"))
         said = self.how_many if self.spec.narrows else ""
         gap = self.row_width + (4 if self.is_page else 2) - head.cell_length - len(said)
         return Content.assemble(head, " " * max(2, gap), (said, "$text-muted not bold")) if said else head

@@ -21,8 +21,7 @@ MERGE = Words(
     "Reading the branch …",
     "Review what the branch brings",
     "merge it",
-    ("Focus on", "What matters most? The brief is rewritten; nothing has changed yet.", "rewrite"),
-    "Discard the brief you have edited?",
+    ("Focus on", "What matters most? The brief is rewritten; nothing has changed yet."),
     unchanged="Not merged. Nothing changed.",
 )
 _MOST_LINES = 2_000

@@ -43,26 +43,20 @@ if TYPE_CHECKING:
 
 # What is known about one message, in words: who sees it, what took it away and when, how to name it.
 
-KINDS: Mapping[RowKind, str] = {
+_KINDS: Mapping[RowKind, str] = {
     "user": "prompt",
     "assistant": "answer",
     "tool": "tool call and its result",
     "shell": "command of yours and its output",
     "system": "system prompt",
-    "compaction": "compaction",
     "rewrite": "rewrite by a stage",
     "truncation": "request that was cut",
     "model": "change of model or policy",
-    "checkpoint": "checkpoint",
     "clear": "cleared or rewound",
-    "error": "error",
-    "notice": "notice",
-    "hook": "hook",
-    "memory": "memory",
-    "approval": "approval",
     "files": "restored files",
     "merge": "merged branch",
 }
+"""What rows are called that have other names to the user."""
 _FORMS = {kind.TYPE: kind.FORM for kind in REWRITES}
 _HIDERS: Mapping[str, str] = {
     CompactionComplete.TYPE: "a compaction",
@@ -91,7 +85,7 @@ class MessageFacts:
 
     @property
     def title(self) -> str:
-        return f"#{self.entry.message} · {KINDS[self.entry.kind]}"
+        return f"#{self.entry.message} · {_KINDS.get(self.entry.kind, self.entry.kind)}"
 
     def lines(self) -> Sequence[str]:
         entry = self.entry

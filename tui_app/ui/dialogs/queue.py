@@ -2,7 +2,7 @@
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -31,15 +31,8 @@ EMPTY = "The queue is empty."
 PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
 
 
-class Picked(NamedTuple):
-    """The prompt that is to be edited, as it was shown."""
-
-    place: int
-    label: str
-
-
-class QueueScreen(Dialog[Picked], place="queue", size="-list"):
-    """Follows the queue while it is open; dismisses with what to edit, or ``None``.
+class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
+    """Follows the queue while it is open; dismisses with the place and words of what to edit, or ``None``.
 
     It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
     """
@@ -83,7 +76,7 @@ class QueueScreen(Dialog[Picked], place="queue", size="-list"):
     def _edit(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         if (at := event.option_index) < len(self._shown):
-            self.dismiss(Picked(at, self._shown[at]))
+            self.dismiss((at, self._shown[at]))
 
     async def action_remove(self) -> None:
         if (at := self._at) is not None:
@@ -111,13 +104,13 @@ async def show_queue(app: "Host", session: ChatSession) -> None:
     picked = await app.push_screen_wait(QueueScreen(app.chat.query_one(QueueView), session))
     if picked is not None:
         # Not exclusive: a command that is run meanwhile must not lose what was taken out.
-        app.chat.work(_edit(app, session, picked), group="queue", exclusive=False)
+        app.chat.work(_edit(app, session, *picked), group="queue", exclusive=False)
 
 
-async def _edit(app: "Host", session: ChatSession, picked: Picked) -> None:
+async def _edit(app: "Host", session: ChatSession, place: int, label: str) -> None:
     """Take a prompt out of the queue and give it to the editor."""
     editor = app.chat.pane.prompt.editor
-    if not (text := await session.take(*picked)):
+    if not (text := await session.take(place, label)):
         session.say(GONE)
         return
     kept = not editor.is_empty

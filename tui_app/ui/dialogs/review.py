@@ -152,18 +152,16 @@ def facts_line(proposed: CompactionProposed) -> Content:
     missing, added = at_risk(proposed.facts), fact_counts(facts)["put_back"]
     risks = sum(fact.kind != "detail" for fact in missing)
     details = len(missing) - risks
-    parts = [] if proposed.retention is None or risks else [Content("All facts are kept")]
-    if risks:
-        parts = [Content.styled(f"{count(risks, 'fact')} at risk", "$text-warning")]
-    if details:
-        parts.append(Content(f"{count(details, 'detail')} left"))
-    for told in answers_told(proposed.questions, proposed.unanswered, proposed.misread):
-        parts.append(Content(told))
-    for told in lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked):
-        parts.append(Content.styled(told, "$text-warning" if told.endswith("log") else ""))
-    if added:
-        parts.append(Content(f"{count(added, 'fact')} added by Plimsoll"))
-    return Content(" · ").join(parts)
+    lines = lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked)
+    said = (
+        (f"{count(risks, 'fact')} at risk" if risks else "", "$text-warning"),
+        ("" if proposed.retention is None or risks else "All facts are kept", ""),
+        (f"{count(details, 'detail')} left" if details else "", ""),
+        *((told, "") for told in answers_told(proposed.questions, proposed.unanswered, proposed.misread)),
+        *((told, "$text-warning" if told.endswith("log") else "") for told in lines),
+        (f"{count(added, 'fact')} added by Plimsoll" if added else "", ""),
+    )
+    return Content(" · ").join(Content.styled(told, tone) for told, tone in said if told)
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
@@ -195,10 +193,8 @@ class Words:
     ready: str
     apply: str
     """What enter does once it is written."""
-    focus: tuple[str, str, str] | None
-    """Title, question and verb of the dialog that asks what it should be written anew for; None for none."""
-    discard: str
-    """Asked before an edited text is dropped."""
+    focus: tuple[str, str] | None
+    """Title and question of the dialog that asks what it should be written anew for; None for none."""
     rewrites: str = "rewrite with a focus"
     """What the key that has it rewritten is called in the bottom row."""
     leaves: str = "stop"
@@ -211,8 +207,7 @@ SUMMARY = Words(
     "Writing the summary …",
     "Proposal",
     "apply",
-    ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet.", "rewrite"),
-    "Discard the summary you have edited?",
+    ("Focus on", "What matters most? The summary is rewritten; nothing has changed yet."),
     leaves="back to the chat, returns when done",
 )
 
@@ -508,8 +503,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def action_focus_on(self) -> None:
         """Ask what it should be written anew for."""
         if self.words.focus is not None:
-            title, about, verb = self.words.focus
-            self.ask(EditDialog(title, about, "", verb=verb), lambda focus: Reviewed(None, focus=focus))
+            dialog = EditDialog(*self.words.focus, "", verb="rewrite")
+            self.ask(dialog, lambda focus: Reviewed(None, focus=focus))
 
     def action_original(self) -> None:
         """Put the first text back, as an edit that can be undone like one."""
@@ -531,7 +526,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         elif self.focused is not None:
             self.set_focus(None)
         elif self.area.edited:
-            self.ask(ConfirmDialog(self.words.discard, verb="Discard"), lambda _: Reviewed(None))
+            self.ask(ConfirmDialog("Discard what you have edited?", verb="Discard"), lambda _: Reviewed(None))
         else:
             self.dismiss(Reviewed(None))
 

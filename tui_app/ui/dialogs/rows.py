@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from tui_app.chat_keys import RowState
-from tui_app.conversation.work import Pin, Restore
+from tui_app.conversation.work import Compact, Pin, Restore
 from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.session.database import Database, open_store
 from tui_app.session.preview import why_no_record
@@ -20,7 +20,7 @@ from tui_app.session.request_ledger import Difference, compaction_diff, passages
 from tui_app.session.user_view import Entry
 from tui_app.ui.chat.pane import ChatHints
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.actions import compact_part, part_of, undo
+from tui_app.ui.dialogs.actions import part_of, undo
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
 from tui_app.ui.dialogs.details import DetailsScreen, file_text, unchanged_text
 from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
@@ -173,7 +173,7 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
         case "undo":
             undo(session, entries[0])
         case "up_to" | "from" as side:
-            compact_part(session, entries[0], up_to=side == "up_to")
+            session.submit(Compact(span=part_of(entries[0], up_to=side == "up_to")))
         case wanted:
             chat.work(act_on(app, session, wanted, entries), group="selection", exclusive=False)
 

@@ -315,17 +315,13 @@ class SearchScreen(ListDialog[Found], place="search"):
         """Search anew; what was being searched for is forgotten."""
         self._end("")
         self._reached, self._slow = None, False
+        self.workers.cancel_group(self, "search")
         if wanted.strip():
             self._stopping = threading.Event()
             # What makes a coroutine: the next letter may cancel a worker before it has begun.
-            _searching: Worker[None] = self.run_worker(
-                partial(self._look, wanted, self._stopping),
-                group="search",
-                exclusive=True,
-                exit_on_error=False,
-            )
+            look = partial(self._look, wanted, self._stopping)
+            _searching: Worker[None] = self.run_worker(look, group="search", exit_on_error=False)
         else:
-            self.workers.cancel_group(self, "search")
             self._show((), _HELP)
 
     def line_up(self) -> None:
@@ -336,25 +332,29 @@ class SearchScreen(ListDialog[Found], place="search"):
     async def _look(self, wanted: str, stopping: threading.Event) -> None:
         slow = self.set_timer(SLOW_S, self._tell)
         parts = self._search(wanted, stopping.is_set)
+        said = ""
         try:
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                first = self._reached is None or not self._reached.found
-                self._reached = part
+                same, self._reached = self._has_found, part
                 if part.found:
-                    self._show(part.found, "", same=not first)
+                    self._show(part.found, "", same=same)
                 if self._slow:
                     self._tell()
+            said = "" if self._has_found else "No results."
         except SearchFailed as failed:
-            self._show((), str(failed))
-        else:
-            if self._reached is None or not self._reached.found:
-                self._show((), "No results.")
+            said = str(failed)
         finally:
             slow.stop()
             # Where it is at work in a thread just now, that ends it: it asks whether it is to stop.
             with suppress(ValueError):
                 parts.close()
+        if said:
+            self._show((), said)
         self._end("")
+
+    @property
+    def _has_found(self) -> bool:
+        return self._reached is not None and bool(self._reached.found)
 
     def _tell(self) -> None:
         """Say how far the search is, from now on after each part."""
@@ -368,15 +368,14 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._stopping = None
         if state:
             self.workers.cancel_group(self, "search")
-            if self._reached is None or not self._reached.found:
+            if not self._has_found:
                 self._show((), "Stopped before anything was found.")
         self._say_how_far(state)
 
     def _say_how_far(self, state: Literal["", "looking", "stopped"]) -> None:
         self.write_head(title_of(self._reached, state))
-        esc = "stop" if state == "looking" else "close"
-        acting = self.spec.hints[:-1] if self.shown else ()
-        self.key_row.hints = (*acting, Hint("esc", esc, 0, "screen.close"))
+        esc = Hint("esc", "stop" if state == "looking" else "close", 0, "screen.close")
+        self.key_row.hints = (*(self.spec.hints[:-1] if self.shown else ()), esc)
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
         """List hits; those of the ``same`` search keep the row that was chosen."""

@@ -279,10 +279,8 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
     desk = SettingsDesk(app)
     try:
         entry = desk.entry("theme")
-        chosen: str | None = name
-        if not chosen:
-            chosen = await app.push_screen_wait(ThemePicker(entry.choices, entry.value, app.theme))
-        if not chosen:
+        picker = ThemePicker(entry.choices, entry.value, app.theme)
+        if not (chosen := name or await app.push_screen_wait(picker)):
             return
         if not entry.origin.is_forced:
             session.say(desk.change("theme", chosen) or f"Theme {chosen}, saved for the next start.")
