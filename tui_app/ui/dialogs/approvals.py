@@ -180,8 +180,6 @@ def decision_row(time: float, decided: ApprovalDecided) -> RuleRow:
     return RuleRow(first=clock(time), text=visible(decided.headline()), note=note)
 
 
-# Showing and changing the rules about tools, one after the other, until the user closes the list.
-
 _HOW = (
     "allow, ask or deny, then a tool, then a pattern:\n"
     f"allow {RUN_COMMAND.name} git log …   (commands that begin so)   allow {RUN_COMMAND.name} = make docs\n"

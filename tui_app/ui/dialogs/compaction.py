@@ -56,8 +56,6 @@ AUDIT = "tab-audit"
 """Of what another program made there is one more, the last."""
 
 
-# Other words for a summary that stands: its text, and what to do with it.
-
 _ABOUT = (
     "The model reads this text from the next request on. It is checked like any summary: secrets are "
     "masked, lines not in the log are marked."

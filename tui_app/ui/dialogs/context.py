@@ -407,9 +407,6 @@ def _say(screen: ContextScreen, where: str, text: str) -> None:
     screen.query_one(where, Static).update(told)
 
 
-# What the context screen shows of a session, and what it asks of it.
-
-
 class SessionContext:
     """Reads one session for the context screen.
 

@@ -365,8 +365,6 @@ class AgentsScreen(SkillsScreen, place="agents"):
     KIND, NONE = "Agent", NO_AGENTS
 
 
-# Listing them, and reading one.
-
 _LONGEST = 200_000
 
 

@@ -95,9 +95,6 @@ class ImportScreen(ListDialog[TranscriptRow]):
     )
 
 
-# An import while it runs: how far it is, and Esc to stop it.
-
-
 class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
 
@@ -169,8 +166,6 @@ class ImportedDialog(DetailedWays, place="imported"):
     def action_compact(self) -> None:
         self.dismiss("compact")
 
-
-# ``/import``: choose a conversation of another program, read it, and go on with it.
 
 _LOG = logging.getLogger(__name__)
 

@@ -92,8 +92,6 @@ class MemoryScreen(OpenList[Entry], place="memory"):
             self.app.push_screen(question, lambda yes: self.answer(Asked("forget", entry)) if yes else None)
 
 
-# Looking at what is remembered, and changing it; reading the session that is open.
-
 _ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this branch read it."
 
 
@@ -116,21 +114,16 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
             screen.action_close()
             await _go_to_source(app, session, wish.row)
             return
-        result = await _granted(app, session, wish)
-        if wish.what == "add":
+        if (entry := wish.row) is None or wish.what == "add":
+            result = await _typed(app, session, "A new entry", None)
             # What was just added must not be left out of the list.
             screen.query_one(Input).clear()
+        elif wish.what == "edit":
+            result = await _typed(app, session, f"Entry {entry.id}", entry)
+        else:
+            result = await _do(session, partial(_forgotten, number=entry.id))
         screen.marked_key = result.entry or screen.marked_key
         screen.show((await read())[0], result.told)
-
-
-async def _granted(app: "Host", session: ChatSession, wish: Asked[Entry]) -> _Result:
-    """Change the board as the user wants."""
-    if (entry := wish.row) is None or wish.what == "add":
-        return await _typed(app, session, "A new entry", None)
-    if wish.what == "edit":
-        return await _typed(app, session, f"Entry {entry.id}", entry)
-    return await _do(session, partial(_forgotten, number=entry.id))
 
 
 async def read_session_now(session: ChatSession) -> None:

@@ -41,8 +41,6 @@ from tui_app.ui.widgets import LongText
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-# What is known about one message, in words: who sees it, what took it away and when, how to name it.
-
 _KINDS: Mapping[RowKind, str] = {
     "user": "prompt",
     "assistant": "answer",
@@ -422,8 +420,6 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
     def use(self, row: PinRow) -> None:
         self.dismiss(Asked("show", row))
 
-
-# Keeping messages word for word: ``/pin`` and ``/unpin``.
 
 _TITLE_CELLS = 60
 NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."

@@ -91,8 +91,6 @@ class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
             self._waiting.move(at, text, step)
 
 
-# Changing what waits to be sent.
-
 GONE = "That prompt was already sent."
 
 

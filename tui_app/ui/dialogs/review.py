@@ -531,9 +531,6 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self.dismiss(Reviewed(None))
 
 
-# How full the context is while a summary waits.
-
-
 Fill = tuple[ContextUsage, tuple[float, float]]
 """The context of the next request, in a window of a known size, and shares of it: the gauge's marks."""
 

@@ -106,8 +106,6 @@ def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
     return " ".join([*said, "The prompt goes into the editor; the log keeps everything."])
 
 
-# Going back to a prompt behind which tools changed files: do the files go back as well?
-
 _STAYS = "left alone"
 _FATES: "dict[FileFate, tuple[str, str]]" = {
     "restore": ("restored", ""),
@@ -141,8 +139,6 @@ def ways(files: "Sequence[FileOutlook]") -> list[Way]:
         *([Way("Conversation and all files", others, "overwrite")] if changed else []),
     ]
 
-
-# Going back to before an earlier prompt.
 
 NOTHING = "Nothing to rewind: the context has no earlier prompt."
 NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."

@@ -202,10 +202,8 @@ class SentView(TellsFailures, Vertical):
             others: The keys of the screen.
             enter: What enter does with a message that is shown.
         """
-        told, own = (
-            self.text.progress if self.display else "",
-            {hint.label: hint for hint in place_hints("sent")},
-        )
+        own = {hint.label: hint for hint in place_hints("sent")}
+        told = self.text.progress if self.display else ""
         row.meanwhile = (told, told.removesuffix(" to check")) if told else ()
         others = [hint for hint in others if told or hint.label != "n"]
         if self.is_open:

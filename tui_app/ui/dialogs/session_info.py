@@ -147,9 +147,6 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
         return content
 
 
-# The figures of the session.
-
-
 async def show_stats(app: App[Any], session: ChatSession) -> None:
     """Show what the session did and cost; the log is read in a thread."""
     reader = StatsReader(session.launch.database, session.id)

@@ -406,9 +406,6 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._stopping.set()
 
 
-# The list of sessions: open another one, name or delete one, search all of them.
-
-
 @frozen
 class Chosen:
     """Where to go on."""

@@ -249,8 +249,6 @@ class SettingsDesk:
         return ""
 
 
-# Showing and changing settings, one after the other, until the user closes the list.
-
 _CANCELLED = "Nothing was changed."
 
 
