@@ -37,8 +37,7 @@ from tui_app.ui.dialogs.models import (
     SwitchDialog,
     fit_bar,
     model_note,
-    size_text,
-    switch_lines,
+    switch_ways,
 )
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.queue import TasksScreen
@@ -309,19 +308,20 @@ async def test_what_cannot_make_it_fit_is_not_offered(
 def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
     window = ContextWindow(limit=32_000, source="model", reserve=4_000)
     forecast = replace(SWITCH, can_compact=False, after_compaction=33_400, window=window)
-    assert switch_lines(forecast, CURRENT)[0] == "not possible: 33.4k must stay, 28k fit beside the answer"
+    assert (
+        switch_ways(forecast, CURRENT)[0].what == "not possible: 33.4k must stay, 28k fit beside the answer"
+    )
 
 
 def test_a_model_that_counts_otherwise_is_said_to() -> None:
-    forecast = replace(SWITCH, tokens=140_000)
-    assert size_text(forecast) == "is 91.5k here, 140k with its tokenizer"
-    assert size_text(replace(forecast, tokens=92_000)) == "is 91.5k"
+    for there, said in ((140_000, "is 91.5k here, 140k with its tokenizer."), (92_000, "is 91.5k.")):
+        assert str(SwitchDialog(replace(SWITCH, tokens=there), CURRENT).head).endswith(said)
 
 
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
     app = Host(lambda: SwitchDialog(SWITCH, CURRENT))
     async with app.run_test(size=(80, 24)):
-        assert switch_lines(SWITCH, CURRENT) == (
+        assert tuple(way.what for way in switch_ways(SWITCH, CURRENT)) == (
             "about 6k after · summary by claude-sonnet-5 · ~$0.020",
             "drops the oldest 61k for each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",

@@ -214,7 +214,7 @@ async def mentions_of(session: ChatSession) -> Sequence[str]:
     """What the servers have to read, as an ``@`` in the prompt names it."""
     if session.conversation is None:
         return ()
-    statuses = await session.ask(lambda opened: opened.extras.servers.statuses())
+    statuses = await SessionServers(session).read()
     mentions = (each.mention for status in statuses for each in status.resources)
     return [mention for mention in mentions if is_writable(mention)]
 

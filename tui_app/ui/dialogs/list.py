@@ -132,12 +132,16 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     @property
     def head(self) -> Content:
-        """The first row; that of a page begins with our sign."""
+        """The first row, which ends in ``41``, or ``3 of 41`` while a filter hides rows.
+
+        That of a page begins with our sign.
+        """
         sign = f"{UNICODE.load_line} " if self.is_page else ""
         name, _, more = self.spec.title(self).partition(" · ")
         more = f"  {more}" if more else ""
         head = Content.assemble((sign, "$text-accent"), name, (more, "$text-muted not bold"))
-        said = self.how_many if self.spec.narrows else ""
+        narrowed = f"{self.found:,} of " if self._listed and self.written.strip() else ""
+        said = f"{narrowed}{len(self.rows):,}" if self.spec.narrows else ""
         gap = self.row_width + (4 if self.is_page else 2) - head.cell_length - len(said)
         return Content.assemble(head, " " * max(2, gap), (said, "$text-muted not bold")) if said else head
 
@@ -145,12 +149,6 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     def found(self) -> int:
         """Rows that the filter leaves."""
         return len(self.shown)
-
-    @property
-    def how_many(self) -> str:
-        """How many rows there are: ``41``, or ``3 of 41`` while a filter hides some."""
-        narrowed = self._listed and self.written.strip()
-        return f"{self.found:,} of {len(self.rows):,}" if narrowed else f"{len(self.rows):,}"
 
     @property
     def marked(self) -> R | None:

@@ -244,24 +244,22 @@ SHORT = 20
 """Rows below which each way has one; what the marked one does stands below them."""
 
 
-def size_text(forecast: "SwitchForecast") -> str:
-    """Size of the conversation by the gauge, and by the other model's count where that is much else."""
-    return f"is {counted_text(forecast.tokens_now, forecast.tokens)}"
-
-
-def switch_lines(forecast: "SwitchForecast", current: str) -> tuple[str, str, str]:
-    """What each of the three ways does: compact and switch, switch anyway, cancel."""
-    turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
-    drops = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
+def switch_ways(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, Way]:
+    """The three ways, each with what it does: compact and switch, switch anyway, cancel."""
     after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
     price = f" · ~{cost(forecast.summary_usd)}" if forecast.summary_usd else ""
     usable = window_text(forecast.window.effective)
+    compact = f"about {after} after · summary by {model}{price}"
+    if not forecast.can_compact:
+        compact = f"not possible: {after} must stay, {usable} fit beside the answer"
+    turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
+    anyway = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
+    if not forecast.can_truncate:
+        anyway = "not possible: the latest prompt alone is too large"
     return (
-        f"about {after} after · summary by {model}{price}"
-        if forecast.can_compact
-        else f"not possible: {after} must stay, {usable} fit beside the answer",
-        drops if forecast.can_truncate else "not possible: the latest prompt alone is too large",
-        f"stay on {one_line(current, 40)}",
+        Way("Compact and switch", compact, "compact", forecast.can_compact),
+        Way("Switch anyway", anyway, "anyway", forecast.can_truncate),
+        Way("Cancel", f"stay on {one_line(current, 40)}"),
     )
 
 
@@ -301,15 +299,10 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
             forecast: What a switch would mean.
             current: Full name of the model that stays on cancel.
         """
-        size = f"holds {window_text(forecast.window.limit)}. This conversation {size_text(forecast)}."
-        compact, anyway, stay = switch_lines(forecast, current)
-        ways = (
-            Way("Compact and switch", compact, "compact", forecast.can_compact),
-            Way("Switch anyway", anyway, "anyway", forecast.can_truncate),
-            Way("Cancel", stay),
-        )
-        first = 0 if forecast.can_compact else -1
-        super().__init__(f"{one_line(forecast.target, 60)} {size}", ways, first=first)
+        holds = f"{one_line(forecast.target, 60)} holds {window_text(forecast.window.limit)}"
+        size = counted_text(forecast.tokens_now, forecast.tokens)
+        ways, first = switch_ways(forecast, current), 0 if forecast.can_compact else -1
+        super().__init__(f"{holds}. This conversation is {size}.", ways, first=first)
         self._forecast = forecast
 
     @property
@@ -328,9 +321,6 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
         """Say in full what the marked way does, where each has only one line."""
         event.stop()
         self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
-
-
-# Choosing a model, and what to do when the conversation does not fit it.
 
 
 async def choose_model(app: "Host", session: ChatSession) -> None:
