@@ -431,8 +431,10 @@ async def test_a_number_of_thousands_of_digits_is_refused_in_words(served: Desk,
 
 async def test_a_session_that_somebody_else_has_deleted_is_simply_gone(served: Desk, session: str) -> None:
     launch = served.launch()
-    assert sessions._delete(launch, session) == ""
-    assert sessions._delete(launch, session) == ""
+    sessions._delete(launch, session)
+    sessions._delete(launch, session)
+    with served.log() as store, pytest.raises(SessionNotFound):
+        store.info(session)
 
 
 async def test_prompts_that_the_disk_refuses_go_along_to_the_next_session(

@@ -472,8 +472,7 @@ async def choose_session(
             if (title := await app.push_screen_wait(dialog)) is not None:
                 await _change(app, launch, "Not renamed", partial(_rename, launch, row.id, title))
         else:
-            gone = partial(delete_session, launch.database, launch.paths.sessions_dir, choice.row.id)
-            await _change(app, launch, "Not deleted", gone)
+            await _change(app, launch, "Not deleted", partial(_delete, launch, choice.row.id))
 
 
 async def resume(app: "Host", session: "ChatSession", words: str) -> None:
@@ -535,6 +534,11 @@ async def _change(app: App[Any], launch: Launch, refused: str, change: Callable[
     except (SessionNotFound, SessionLocked, OSError, sqlite3.Error) as error:
         told = explained(error, launch.paths.database)
         await app.push_screen_wait(DetailsScreen(refused, told))
+
+
+def _delete(launch: Launch, session: str) -> None:
+    with suppress(SessionNotFound):  # another window was faster
+        delete_session(launch.database, launch.paths.sessions_dir, session)
 
 
 def _rename(launch: Launch, session: str, title: str) -> None:
