@@ -8,12 +8,12 @@ from unittest import mock
 from make_screenshots import PATHS, PROJECT, Clock
 
 from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.conversation.boards import boards_in
+from tui_app.conversation.memory.boards import boards_in
 from tui_app.events import AssistantMessage, SessionStart, UserMessage
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft
 from tui_app.memory.scope import scope_of
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 OTHERS = ("Tide notes for March", "Fares of the night boats", "Harbour plan, first draft")
 """Titles of other sessions."""

@@ -49,7 +49,7 @@ from ways import (  # noqa: E402
     in_timeline,
 )
 
-from tui_app.conversation.summary_writers import SummaryWriters  # noqa: E402
+from tui_app.conversation.compactions.summary_writers import SummaryWriters  # noqa: E402
 from tui_app.events import Trigger  # noqa: E402
 from tui_app.settings import OFFLINE_MODEL  # noqa: E402
 

@@ -36,21 +36,22 @@ from pydantic_ai.usage import RequestUsage  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import Input  # noqa: E402
 
-from tui_app.agent.addresses import ServerAddress  # noqa: E402
 from tui_app.agent.model_lists import LocalModel, NoAnswer, local_base_url  # noqa: E402
+from tui_app.agent.network.addresses import ServerAddress  # noqa: E402
 from tui_app.agent.turn import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor, PlainHost  # noqa: E402
 from tui_app.context.counting.encodings import TextCounter  # noqa: E402
-from tui_app.context.counting.prices import Ledger, Spent  # noqa: E402
+from tui_app.context.counting.expenses import Ledger, Spent  # noqa: E402
 from tui_app.context.counting.tokens import TokenCounter  # noqa: E402
 from tui_app.context.policy import PLIMSOLL  # noqa: E402
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask  # noqa: E402
-from tui_app.context.windows import resolve_window  # noqa: E402
+from tui_app.context.windows.windows import resolve_window  # noqa: E402
 from tui_app.conversation.assembly import OpenSession  # noqa: E402
-from tui_app.conversation.session_history import Archive, SessionHistory  # noqa: E402
+from tui_app.conversation.history.compaction_archive import Archive  # noqa: E402
+from tui_app.conversation.history.session_history import SessionHistory  # noqa: E402
 from tui_app.events import SessionStart, ToolCall, UsageInfo, UserMessage  # noqa: E402
 from tui_app.paths import Paths  # noqa: E402
-from tui_app.session.sqlite_store import SqliteStore  # noqa: E402
+from tui_app.session.stores.sqlite_store import SqliteStore  # noqa: E402
 from tui_app.session.workspace import SessionFolder  # noqa: E402
 from tui_app.settings import Endpoint, Settings  # noqa: E402
 from tui_app.ui.app import PlimsollApp  # noqa: E402

@@ -14,11 +14,13 @@ from tui_app.agent.mcp.servers import McpServers
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.compaction import SummaryEditor
 from tui_app.ui.dialogs.message import MessageScreen
-from tui_app.ui.dialogs.models import KeyDialog, SwitchDialog
+from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.questions import FilesDialog
-from tui_app.ui.dialogs.sessions import SearchScreen
+from tui_app.ui.dialogs.sessions.session_search import SearchScreen
+from tui_app.ui.dialogs.setup.key_entry import KeyDialog
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.widgets import HintRow, LongText
+from tui_app.ui.widgets.hint_row import HintRow
+from tui_app.ui.widgets.long_text import LongText
 
 Drive = Callable[[Pilot[int]], Awaitable[None]]
 

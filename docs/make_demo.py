@@ -12,7 +12,7 @@ from typing import Any
 
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.demo.script import models
 from tui_app.demo.stage import MODEL, Pace, Stage, data_file, recorded_prompts, set_up
 from tui_app.events import ToolResult

@@ -8,7 +8,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
 from tui_app.chat_keys import KEYS  # noqa: E402
-from tui_app.ui.dialogs.help import fixed_rows, where_of  # noqa: E402
+from tui_app.ui.dialogs.help_rows import fixed_rows, where_of  # noqa: E402
 from tui_app.ui.slash_commands import COMMANDS  # noqa: E402
 
 PAGE = HERE / "keys.md"

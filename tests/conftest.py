@@ -25,7 +25,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.llamacpp import LlamaServers, llama_servers
 from tui_app import sandbox
 from tui_app.agent.diagnostics import finder
-from tui_app.session import sqlite_store
+from tui_app.session.stores import sqlite_connection
 
 if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
@@ -90,8 +90,8 @@ def _what_stays_is_not_searched() -> Iterator[None]:
 
 
 # Nobody cuts the power of a test, and a thousand of them wait for the disk at every event.
-SYNCHRONOUS = sqlite_store.SYNCHRONOUS
-sqlite_store.SYNCHRONOUS = "OFF"
+SYNCHRONOUS = sqlite_connection.SYNCHRONOUS
+sqlite_connection.SYNCHRONOUS = "OFF"
 
 hypothesis.settings.load_profile(PROFILE)
 

@@ -16,7 +16,7 @@ for name in (
     "tiktoken.registry",
     "tomllib",
     "tui_app.cli.program",
-    "tui_app.cli.servers",
+    "tui_app.cli.setup.servers",
     "tui_app.conversation.assembly",
     "tui_app.editors.agent",
     "tui_app.ui.app",

@@ -10,9 +10,9 @@ import pytest
 from tests.fake_keyring import FakeKeyring
 from tui_app.agent.models import ModelNotReady, build_model
 from tui_app.api_keys import ApiKeys, KeyringTrouble, held_names
-from tui_app.environment import Secrets, keys_in, without_keys
 from tui_app.paths import Paths
 from tui_app.settings import Settings, resolve_model
+from tui_app.system.environment import Secrets, keys_in, without_keys
 
 NAME, KEY = "ANTHROPIC_API_KEY", "key-of-the-harbour-master"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ROOT
-from tui_app.program_log import ProgramLog, logging_to
+from tui_app.system.program_log import ProgramLog, logging_to
 
 
 def test_the_file_is_made_with_the_first_entry_and_is_private(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_in_somebody_elses_program_nothing_is_printed_unless_that_asks_for_it() 
 def test_warnings_go_there_too(tmp_path: Path) -> None:
     path = tmp_path / "plimsoll.log"
     code = (
-        "import warnings\nfrom pathlib import Path\nfrom tui_app.program_log import logging_to\n"
+        "import warnings\nfrom pathlib import Path\nfrom tui_app.system.program_log import logging_to\n"
         f"with logging_to(Path({str(path)!r}), 'run'):\n    warnings.warn('odd usage')\n"
     )
     assert in_a_process(code) == ""

@@ -18,9 +18,9 @@ from dataclasses import field
 from itertools import islice
 from pathlib import Path
 
-from tui_app.descriptors import folder_of, open_named, remove_named, stat_named
-from tui_app.obeyed_places import differs_by_branch, is_autorun, obeyed_by_git, states_of_git
 from tui_app.records import frozen
+from tui_app.system.descriptors import folder_of, open_named, remove_named, stat_named
+from tui_app.system.obeyed_places import differs_by_branch, is_autorun, obeyed_by_git, states_of_git
 from tui_app.text import count, visible
 
 MOST_FOLDERS = 3_000

@@ -25,8 +25,6 @@ def mentions(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in found if path))
 
 
-# Writing mentions of files, which ``tui_app.references`` reads.
-
 _OPEN = re.compile(rf'{SIGN}(?:"([^"\n]*)|([^\s"]*))$')
 
 
@@ -89,8 +87,6 @@ def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
     return paths if all(wanted(path.name) and path.is_file() for path in paths) else ()
 
 
-# Numbers of the log as people write them: ``#12``, or ``12``.
-
 _DIGITS = 18
 """So many digits no log has; Python itself refuses to read some thousands of them."""
 
@@ -105,9 +101,6 @@ def log_number(text: str) -> int | None:
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _DIGITS:
         return None
     return int(digits)
-
-
-# A range of messages that the user has named by log numbers.
 
 
 @frozen

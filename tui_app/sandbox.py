@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Literal
 
 from tui_app.autorun import MOST_PLACES, AutorunPlaces, find_autorun, within_git
-from tui_app.command_parent import parented
-from tui_app.containment import Inside, landlock_abi
-from tui_app.descriptors import folder_of
-from tui_app.files import Refused, anything, read_inside
-from tui_app.obeyed_places import obeyed_by_git
 from tui_app.records import frozen
+from tui_app.system.command_parent import parented
+from tui_app.system.containment import Inside, landlock_abi
+from tui_app.system.descriptors import folder_of
+from tui_app.system.obeyed_places import obeyed_by_git
+from tui_app.system.project_files import Refused, anything, read_inside
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 INSTALL = "Install bubblewrap (Debian, Fedora, Arch: the package bubblewrap)"

@@ -142,8 +142,6 @@ def _is_shown(text: str, words: Sequence[re.Match[str]], at: int, script: str) -
     return False
 
 
-# Foreign text without what a terminal would act on, for files, prompts and the log.
-
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,16}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\-_])")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -162,8 +160,6 @@ def plain_text(text: str) -> str:
         c for c in text if c in "\n\t" or (unicodedata.category(c) not in ("Cc", "Cs") and c not in _BIDI)
     )
 
-
-# The first line of a message, as the title of a row: the words without the signs of Markdown.
 
 _FENCE = re.compile(r"(?:```|~~~)[\w+.#-]*")
 _HEADING = re.compile(r"#{1,6}\s+(?P<words>\S.*?)(?:\s+#+)?")
@@ -197,9 +193,6 @@ def _bare(line: str) -> str:
     return _INLINE.sub(bare, line)
 
 
-# Numbers in words: one wording for every room.
-
-
 def cut(text: str, limit: int) -> str:
     """Text of so many characters at most, the last of them a dot of omission where some are missing."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
@@ -214,8 +207,6 @@ def thousands(tokens: int) -> str:
     """Write tokens in thousands or millions with one digit, for example ``91.5k``."""
     return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"
 
-
-# Pasted texts.
 
 LARGE = 20
 """A paste of more lines than this becomes a chip."""

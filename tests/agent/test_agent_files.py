@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.agent_files import LOOKS, MOST, agents_text, find_agents
-from tui_app.files import Refused
+from tui_app.agent.instructions.agent_files import LOOKS, MOST, agents_text, find_agents
+from tui_app.system.project_files import Refused
 
 
 @pytest.fixture

@@ -15,21 +15,14 @@ from pydantic_ai.models import Model, known_model_names
 from pydantic_ai.models.test import TestModel
 
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent import catalog as shelf_module
-from tui_app.agent.addresses import ServerAddress, is_loopback, same_server, server_address
-from tui_app.agent.catalog import (
-    KeyCheck,
-    ModelChoice,
-    ModelShelf,
-    check_key,
-    list_models,
-    listing_of,
-    missing_key,
-)
+from tui_app.agent import model_shelf as shelf_module
+from tui_app.agent.catalog import KeyCheck, ModelChoice, check_key, list_models, listing_of, missing_key
 from tui_app.agent.model_lists import LocalModel, NoAnswer, ask_listing, discover, listing
+from tui_app.agent.model_shelf import ModelShelf
 from tui_app.agent.models import ask_window, build_model
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
+from tui_app.agent.network.addresses import ServerAddress, is_loopback, same_server, server_address
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
 from tui_app.providers import SHORTLIST
 from tui_app.settings import Endpoint
 

@@ -39,13 +39,13 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from tui_app import agent
 from tui_app.agent.error_sentences import sentence
 from tui_app.agent.errors import describe_error, may_be_size
-from tui_app.agent.turn import passes
-from tui_app.context.secrets import MASK
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.conversation.retry_advice import with_size
+from tui_app.agent.retry_rules import passes
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.conversation.models.retry_advice import with_size
 from tui_app.events import Error, ErrorKind
 from tui_app.next_steps import screen_words
 from tui_app.providers import key_variable
+from tui_app.system.secrets import MASK
 from tui_app.wires.error_text import asked_pause, known_pause
 
 MODEL = "openai:gpt-5"

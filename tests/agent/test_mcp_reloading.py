@@ -14,7 +14,7 @@ from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.settings.tables import McpServer
-from tui_app.trust import ProgramPlace
+from tui_app.system.trust import ProgramPlace
 
 
 class Alone:

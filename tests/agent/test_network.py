@@ -22,11 +22,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from pydantic_ai import Agent
 
-from tui_app.agent.addresses import server_address
 from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import NoListing, ask_listing
 from tui_app.agent.models import ModelNotReady, ask_window, build_model
-from tui_app.agent.network import TRUST_VARIABLES, NoWay, _trusted, http_client, proxy_of
+from tui_app.agent.network.addresses import server_address
+from tui_app.agent.network.network import TRUST_VARIABLES, NoWay, _trusted, http_client, proxy_of
 from tui_app.events import Error
 from tui_app.settings import Endpoint
 

@@ -27,7 +27,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.agent.instructions import system_instructions
+from tui_app.agent.instructions.instructions import system_instructions
 from tui_app.agent.offline.answer import next_steps, ranked, term_pattern
 from tui_app.agent.offline.model import CannotAnswerOffline, OfflineModel
 from tui_app.agent.offline.turn import (

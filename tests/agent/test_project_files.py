@@ -6,16 +6,15 @@ from time import process_time
 
 import pytest
 
-from tui_app.agent.agent_files import find_agents
-from tui_app.agent.instructions import (
+from tui_app.agent.instructions.agent_files import find_agents
+from tui_app.agent.instructions.instructions import (
     FILE_CHARS,
     MOST_FILES,
-    find_skills,
     instructions_text,
     read_instructions,
-    use_skill,
 )
-from tui_app.files import Refused, read_document
+from tui_app.agent.instructions.skills import find_skills, use_skill
+from tui_app.system.project_files import Refused, read_document
 
 
 @pytest.fixture

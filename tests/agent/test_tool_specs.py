@@ -16,27 +16,25 @@ from pydantic_ai.toolsets import ExternalToolset
 
 import tui_app
 from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool
+from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.mcp.toolset import mcp_tool_search
-from tui_app.agent.prompts import PROMPTS
 from tui_app.agent.subagents import subagent_toolset
+from tui_app.agent.tools.ask_tool import AskTool
 from tui_app.agent.tools.command_tool import CommandTool, TaskTool
 from tui_app.agent.tools.lookup import ReadTools, skill_toolset
-from tui_app.agent.tools.toolset import (
-    AskTool,
-    FileTools,
-    NoteTools,
-)
+from tui_app.agent.tools.note_tools import NoteTools
+from tui_app.agent.tools.toolset import FileTools
 from tui_app.agent.tools.web import WebTool
-from tui_app.context.compaction.compaction_tool import ContextTool
+from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.tool_room import SwitchedOff
-from tui_app.conversation.goals import Goals
+from tui_app.conversation.turns.goals import Goals
 from tui_app.tool_specs import TOOLS, tool_spec
 
 _OWNERS = (ReadTools, FileTools, CommandTool, NoteTools, TaskTool, AskTool, WebTool)
 FUNCTIONS: dict[str, Any] = (
     {
         name: value
-        for each in (*_OWNERS, ContextTool, DiagnosticsTool)
+        for each in (*_OWNERS, DiagnosticsTool)
         for name, value in vars(each).items()
         if not name.startswith("_") and callable(value)
     }
@@ -48,7 +46,7 @@ FUNCTIONS: dict[str, Any] = (
         )
         for name, tool in toolset.tools.items()
     }
-    | {"end_goal": Goals.end_goal}
+    | {"end_goal": Goals.end_goal, "compact_context": ContextToolset.compact_context}
 )
 PACKAGE = Path(tui_app.__file__).parent
 UNLIKE_WORDS = tuple(name for name in TOOLS if "_" in name and name != "web_fetch")

@@ -46,10 +46,10 @@ from tui_app.context.summaries.prompt import (
     summary_prompt,
     transcript_lines,
 )
-from tui_app.context.view import Item, is_prompt, to_messages
-from tui_app.conversation.replay import Replay, Request
-from tui_app.conversation.simulate import Transcript, transcript_of
-from tui_app.conversation.transcript import recorded_file
+from tui_app.context.views.view import Item, is_prompt, to_messages
+from tui_app.conversation.audits.replay import Replay, Request
+from tui_app.conversation.audits.simulate import Transcript, transcript_of
+from tui_app.conversation.audits.transcript import recorded_file
 from tui_app.events import CompactionComplete, UsageInfo, ViewRewrite
 from tui_app.settings import Endpoint
 from tui_app.wires.wire_form import WireForm

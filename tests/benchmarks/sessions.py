@@ -28,8 +28,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import Event
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import Event
 
 LAST_WORD = "harbourmaster"
 """Stands in the last answer only, and in one piece whatever the formatting."""

@@ -21,9 +21,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.context.compaction import proposal
 from tui_app.conversation.engine import Inbox
-from tui_app.conversation.work import Compact, Prompt, WorkQueue
+from tui_app.conversation.turns.work_queue import WorkQueue
+from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import AssistantDelta, UserMessage
-from tui_app.session.store import SessionStore
+from tui_app.session.stores.store import SessionStore
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.transcript.layout import Layout

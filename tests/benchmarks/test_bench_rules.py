@@ -18,7 +18,7 @@ from tui_app.agent.approvals.rules import Action, judge
 from tui_app.context.ledger.origins import Origins
 from tui_app.context.shell_line import read_line
 from tui_app.context.tool_titles import call_title
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.settings.tables import parse_rule
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]

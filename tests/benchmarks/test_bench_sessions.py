@@ -23,18 +23,19 @@ from tui_app.context.ledger.facts import session_facts
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.replay import Replay
-from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.conversation.audits.replay import Replay
+from tui_app.conversation.history.compaction_archive import Archive
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.event_heads import row_sum
+from tui_app.session.event_rows import row_sum
 from tui_app.session.preview import StatsReader, load_preview
 from tui_app.session.search import search_sessions
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings
 

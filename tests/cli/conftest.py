@@ -14,7 +14,7 @@ import pytest
 from tests.context.schema_check import problems
 from tui_app.__main__ import main
 from tui_app.cli.program import load_command, parse
-from tui_app.cli.schema import output_names, output_schema
+from tui_app.cli.setup.schema import output_names, output_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.cli.conftest import Plimsoll
 from tui_app.events import Payload, SessionStart, SubAgentEnd, SubAgentPromoted, SubAgentStart, SubAgentStep
 from tui_app.paths import Paths
-from tui_app.session.database import open_store
 from tui_app.session.rewind_fork import fork_session
+from tui_app.session.stores.database import open_store
 
 OFFLINE = ("--model", "offline:extractive", "--json")
 

@@ -12,10 +12,10 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
 from tui_app.events import NOT_IN_LOG, UNCHECKED, ModelChange
 from tui_app.paths import Paths
-from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.lock import WriterLock
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.ui.text import tokens
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import AgentView, fold_agent_view
+from tui_app.ui.words.text import tokens
 from tui_app.usage import CATEGORIES
 
 NAMES = {
@@ -439,7 +439,7 @@ def test_context_says_what_the_next_turn_costs(
         store.append_many(session, story.events)
     finally:
         store.close()
-    monkeypatch.setattr("tui_app.cli.context.time.time", lambda: NOON + 100)
+    monkeypatch.setattr("tui_app.cli.sessions.context.time.time", lambda: NOON + 100)
     cache = plimsoll("context", session, "--json").json["cache"]
     assert (cache["warm_until"], cache["last_read"]) == (NOON + 60 + 300, 0)
     assert cache["predicted_tokens"] > 1_024

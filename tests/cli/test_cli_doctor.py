@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Plimsoll
 from tui_app.agent import model_lists
 from tui_app.agent.model_lists import LocalServer
-from tui_app.cli.doctor import check_encoding, check_terminal, check_tmux
+from tui_app.cli.setup.doctor import check_encoding, check_terminal, check_tmux
 from tui_app.events import CompactionComplete
 from tui_app.ui import terminal_input
 

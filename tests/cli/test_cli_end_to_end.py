@@ -19,13 +19,13 @@ from tests.forked import Read, completed
 from tests.pty.conftest import Machine, forks, machine
 from tests.servers.behaviours import HangBeforeHeaders, HangMidStream
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.cli import output as progress
-from tui_app.cli.output import ProgressLine
-from tui_app.conversation import imports as importing
+from tui_app.cli.core import progress_line
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.conversation.imports import imports as importing
 from tui_app.events import AssistantMessage, SessionEnd
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 __all__ = ["forks", "machine"]
 
@@ -255,7 +255,7 @@ def shown_first(screen: Screen) -> str:
 
 
 def test_the_line_says_what_how_long_and_how_to_stop_it_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST_S", 0.0)
+    monkeypatch.setattr(progress_line, "FIRST_S", 0.0)
     screen = Screen()
     with ProgressLine("Reading [b]big\x1b[31m.json " + "long " * 40, screen):
         line = shown_first(screen).removeprefix("\r\x1b[K")
@@ -274,7 +274,7 @@ def test_quick_work_says_nothing() -> None:
 
 
 def test_into_a_file_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST_S", 0.0)
+    monkeypatch.setattr(progress_line, "FIRST_S", 0.0)
     stream = io.StringIO()
     with ProgressLine("Reading a.json", stream) as line:
         assert line._thread is None

@@ -12,20 +12,20 @@ import pytest
 
 from tests.agent.test_errors import CASES
 from tests.cli.conftest import Plimsoll
-from tui_app.agent.catalog import why_unavailable
 from tui_app.agent.error_sentences import disk_trouble
 from tui_app.agent.errors import describe_error
+from tui_app.agent.model_shelf import why_unavailable
 from tui_app.agent.models import ModelNotReady, UnknownModel
 from tui_app.cli import program
-from tui_app.cli.failures import explain
+from tui_app.cli.core.failures import explain
 from tui_app.cli.run import AnswerView, JsonView
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation.retry_advice import too_large
+from tui_app.conversation.models.retry_advice import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
 from tui_app.next_steps import STEPS, screen_words, shell_words
 from tui_app.paths import Paths
 from tui_app.session.lock import Overtaken
-from tui_app.session.store import SessionDeleted
+from tui_app.session.stores.store import SessionDeleted
 from tui_app.usage import ContextWindow
 
 KEY = "sk-" + "a1" * 20

@@ -10,7 +10,7 @@ from tests.cli.conftest import Plimsoll
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 RULE = "Never touch the legacy importer."
 

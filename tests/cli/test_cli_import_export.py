@@ -16,24 +16,22 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 from tests.cli.conftest import Plimsoll
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, result, text
-from tui_app.cli import imports as cli_imports
 from tui_app.cli.program import latest_session
-from tui_app.conversation import imports as importing
-from tui_app.conversation.imports import (
+from tui_app.cli.sessions import imports as cli_imports
+from tui_app.conversation.imports import imports as importing
+from tui_app.conversation.imports.earlier_imports import earlier_imports, imported_as
+from tui_app.conversation.imports.import_progress import (
     ImportedAlready,
     ImportProgress,
-    ImportReport,
     ImportStopped,
     Stoppable,
-    earlier_imports,
-    import_session,
-    imported_as,
 )
+from tui_app.conversation.imports.imports import ImportReport, import_session
 from tui_app.events import AssistantMessage, CompactionComplete, SessionStart, ToolResult, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import FORMATS
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli.command import FAILED, OK, USAGE
+from tui_app.cli.core.command import FAILED, OK, USAGE
 
 RULE = "Never touch the importer in legacy/."
 

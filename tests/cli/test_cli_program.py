@@ -15,7 +15,7 @@ from tests.cli.conftest import Plimsoll
 from tui_app.cli.program import COMMANDS, load_command, parse
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.ui import run as launch
 from tui_app.ui.launch import Launch
 

@@ -18,10 +18,10 @@ from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.cli import output, stdin
-from tui_app.cli.background import place_of_run
+from tui_app.cli.core import output, stdin
+from tui_app.cli.core.stdin import PIPED_BYTES
 from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
-from tui_app.cli.stdin import PIPED_BYTES
+from tui_app.cli.sessions.background import place_of_run
 from tui_app.conversation.telemetry import NO_ADDRESS
 from tui_app.events import (
     AssistantDelta,
@@ -43,8 +43,8 @@ from tui_app.events import (
 )
 from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import Event
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import Event
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # ``plimsoll run``: what it says beside the answer.

@@ -13,10 +13,10 @@ from tests.docs.pages import command_parser
 from tests.servers.behaviours import error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.cli.program import COMMANDS
-from tui_app.cli.schema import output_names
+from tui_app.cli.setup.schema import output_names
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 OFFLINE = ("--model", "offline:extractive", "--json")
 

@@ -22,7 +22,7 @@ from tui_app.events import (
 )
 from tui_app.paths import Paths
 from tui_app.session.lock import WriterLock
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 
 # ``plimsoll sessions``.

@@ -15,8 +15,8 @@ from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.events import MemoryConsolidated, Notice, SessionStart, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.exports.export import agent_messages
-from tui_app.session.postgres_store import PostgresStore
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.postgres_store import PostgresStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres

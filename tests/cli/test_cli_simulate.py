@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.cli import simulate as simulating
-from tui_app.conversation.replay import STAGES
+from tui_app.cli.sessions import simulate as simulating
+from tui_app.conversation.audits.replay import STAGES
 from tui_app.paths import Paths
 from tui_app.settings.tables import POLICIES
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
+from tui_app.system.worktrees import NoWorktree, Worktrees, is_apart
 from tui_app.ui.launch import Launch
-from tui_app.worktrees import NoWorktree, Worktrees, is_apart
 
 OFFLINE = ("--model", "offline:extractive", "--json")
 

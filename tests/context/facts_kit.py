@@ -23,8 +23,8 @@ from tests.context.governor_kit import Heard, Writer, plain_counter
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.view import Item, to_messages
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, Fact
 from tui_app.usage import Overhead
 

@@ -21,16 +21,16 @@ from pydantic_ai.usage import RequestUsage
 from tests.context.histories import complaints
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.context.summaries.writer import ModelSummariser, Progress, Summary, SummaryTask
-from tui_app.context.view import Item
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
+from tui_app.context.views.view import Item
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
 from tui_app.events import CompactionComplete, Payload
 
 # A text counter that tests can follow in their heads.

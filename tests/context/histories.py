@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 # Generated histories, as bad as imports, interruptions and other programs make them.
 

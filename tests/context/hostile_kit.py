@@ -20,11 +20,12 @@ from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import History, ListHistory
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser
-from tui_app.context.windows import resolve_window
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.summaries.writer import ModelSummariser
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, Record, SessionStart
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.system.secrets import mask_secrets
 from tui_app.usage import Overhead
 
 WINDOW = 16_000

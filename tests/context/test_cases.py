@@ -25,9 +25,9 @@ from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import build, sendable
 from tui_app.context.summaries.writer import SummaryTask
-from tui_app.context.view import safe_cuts
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.cuts import safe_cuts
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionStart, Truncation
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Overhead
 

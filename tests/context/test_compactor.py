@@ -17,22 +17,18 @@ from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import Session, propose, summary_task
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.prices import Ledger as Costs
+from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory, OriginalView, Proposal
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.requests.builder import sendable
+from tui_app.context.summaries.extractive import NO_NOTES, ExtractiveSummariser
+from tui_app.context.summaries.notes_request import SummaryFailed
 from tui_app.context.summaries.prompt import message_text, summary_prompt
-from tui_app.context.summaries.writer import (
-    NO_NOTES,
-    ExtractiveSummariser,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
-from tui_app.context.view import to_messages
-from tui_app.context.windows import resolve_window
+from tui_app.context.summaries.writer import Summary, SummaryTask
+from tui_app.context.views.view import to_messages
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionStart, Notice, Trigger
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Overhead
 

@@ -36,8 +36,9 @@ from tests.context.histories import as_items, long_conversation, messages
 from tests.examples import examples
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.context.counting import encodings
-from tui_app.context.counting.attachments import IMAGE_TOKENS, file_content
+from tui_app.context.counting.attachments import file_content
 from tui_app.context.counting.encodings import PIECE_CHARS, TextCounter, encoding_name, estimate
+from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.context.counting.prices import answer_cost
 from tui_app.context.counting.tally import MessageWeight, Tally, is_silent_truncation
 from tui_app.context.counting.tokens import (
@@ -50,7 +51,8 @@ from tui_app.context.counting.tokens import (
 from tui_app.context.history import ListHistory, RunningCount, RunningMessages, same_objects, sizes_of
 from tui_app.context.policy import SLIDING_WINDOW, Recent
 from tui_app.context.requests.builder import usage_as_sent
-from tui_app.context.view import boundary_of, to_messages
+from tui_app.context.views.cuts import boundary_of
+from tui_app.context.views.view import to_messages
 from tui_app.events import CompactionStart
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds, Overhead
 

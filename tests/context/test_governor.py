@@ -45,9 +45,9 @@ from tui_app.context.history import ListHistory
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.builder import build
 from tui_app.context.requests.pipeline import SILENT_TRUNCATION
-from tui_app.context.summaries.writer import ExtractiveSummariser
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import resolve_window
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import (
     CompactionAwaited,
     CompactionComplete,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.context.secrets import MASK, mask_secrets, names_secret
+from tui_app.system.secrets import MASK, mask_secrets, names_secret
 
 SHAPES = [
     "sk-proj-" + "a1B2" * 10,

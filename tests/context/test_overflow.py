@@ -44,17 +44,10 @@ from tests.context.histories import as_bytes, complaints, long_conversation, pro
 from tui_app.context.counting.tally import is_silent_truncation
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser
-from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.windows.window_limits import ContextTooLarge
 from tui_app.wires.answer_end import CUT_OFF, as_known, why_not_whole
-from tui_app.wires.error_text import (
-    body_text,
-    chain,
-    full_text,
-    provider_message,
-    status_of,
-    url_of,
-)
+from tui_app.wires.error_text import body_text, chain, full_text, provider_message, status_of, url_of
 from tui_app.wires.overflow import (
     PER_REQUEST,
     SIGNALS,

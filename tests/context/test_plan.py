@@ -23,8 +23,9 @@ from tui_app.context.compaction.guards import Breaker, refuse_gain, refuse_resul
 from tui_app.context.compaction.plan import Plan, irreducible_floor, plan_compaction, split_span
 from tui_app.context.compaction.replacement import NOTES, Passage, summary_message
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
-from tui_app.context.view import Item, choose_boundary, latest_prompt_index, safe_cuts, split_at, units
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.cuts import choose_boundary, safe_cuts, split_at, units
+from tui_app.context.views.view import Item, latest_prompt_index
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, Trigger
 from tui_app.references import Span
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow

@@ -19,9 +19,9 @@ from pydantic_ai.messages import (
 from tests.context.governor_kit import Writer, tokens
 from tests.context.histories import as_items, long_conversation
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.proposal import writers_for
-from tui_app.context.counting.attachments import IMAGE_TOKENS
+from tui_app.context.compaction.writers import writers_for
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.context.policy import (
     BACKGROUND,
     OFF,
@@ -42,12 +42,13 @@ from tui_app.context.policy import (
     derive,
     framed,
 )
+from tui_app.context.summaries.extractive import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.summaries.prompt import RESULT_LIMIT
-from tui_app.context.summaries.writer import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.tool_results.archive import to_archive
-from tui_app.context.tool_results.normalise import trim
-from tui_app.context.view import Item, pairs
-from tui_app.context.windows import resolve_window
+from tui_app.context.tool_results.trim import trim
+from tui_app.context.views.tool_pairs import pairs
+from tui_app.context.views.view import Item
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import Trigger
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 

@@ -19,16 +19,17 @@ from tests.examples import examples
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import Outgoing, build, repair, sendable
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
 from tui_app.context.truncator import truncate
-from tui_app.context.view import Item, choose_boundary, safe_cuts, sections, split_at, to_messages
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.cuts import choose_boundary, safe_cuts, sections, split_at
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.context.windows.windows import resolve_window
 from tui_app.usage import Breakdown, ContextWindow, Overhead
 
 MANY = settings(max_examples=examples(400))

@@ -39,12 +39,8 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import WordCounter
 from tests.context.histories import as_items, retry_prompt
-from tui_app.context.counting.attachments import (
-    AUDIO_TOKENS_PER_SECOND,
-    IMAGE_TOKENS,
-    PAGE_TOKENS,
-    attachment_tokens,
-)
+from tui_app.context.counting.attachments import AUDIO_TOKENS_PER_SECOND, PAGE_TOKENS, attachment_tokens
+from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.context.counting.tokens import (
     CALL_OVERHEAD,
     MESSAGE_OVERHEAD,

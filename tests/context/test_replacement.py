@@ -37,16 +37,14 @@ from tui_app.context.compaction.replacement import (
     NOTES,
     WAY_BACK,
     WAY_BACK_PART,
-    EditableSummary,
     Passage,
     earlier_notes,
-    editable,
     escaped,
     key_ranges,
-    reworded,
     summary_message,
 )
 from tui_app.context.compaction.sections import WORDS_HEADING
+from tui_app.context.compaction.summary_edits import EditableSummary, editable, reworded
 from tui_app.context.history import ListHistory
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
@@ -62,9 +60,10 @@ from tui_app.context.policy import (
     framed,
 )
 from tui_app.context.policy import FORMS_MARKER as MARKER
-from tui_app.context.view import Item, cost_of, with_room
+from tui_app.context.views.cuts import cost_of, with_room
+from tui_app.context.views.view import Item
 from tui_app.events import CompactionComplete, Origin
-from tui_app.session.request_ledger import passages
+from tui_app.session.figures.passages import passages
 from tui_app.usage import ContextWindow, Overhead
 
 # What stands in the place of what left.

@@ -51,9 +51,9 @@ from tui_app.context.requests.builder import (
     sendable,
 )
 from tui_app.context.requests.request_meter import Piece, PrefixMeter, Sent, prefix_kept
-from tui_app.context.view import Item, to_messages
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import (
     CompactionComplete,
     Payload,

@@ -16,15 +16,14 @@ from tui_app.context.compaction.sections import (
     RULES_HEADING,
     WORDS_HEADING,
     deeds_section,
-    names_section,
-    standing_notes,
-    words_section,
 )
-from tui_app.context.ledger.facts import judge, ledger_facts
+from tui_app.context.compaction.user_words import names_section, standing_notes, words_section
+from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.ledger.ledger import Ledger, Prompt
-from tui_app.context.ledger.names import names_to_carry
+from tui_app.context.ledger.name_lines import names_to_carry
 from tui_app.context.ledger.passages import passages
-from tui_app.context.view import Item
+from tui_app.context.ledger.retention import judge
+from tui_app.context.views.view import Item
 
 ROOM = 100_000
 COUNTS: list[Callable[[str], int]] = [len, characters, lambda text: len(text.split())]

@@ -30,14 +30,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
 from tests.context.governor_kit import NOTES, Delta, Heard, Provider, WordCounter, plain_counter
-from tests.context.histories import (
-    as_bytes,
-    as_items,
-    complaints,
-    long_conversation,
-    prompts,
-    system_prompts,
-)
+from tests.context.histories import as_bytes, as_items, complaints, long_conversation, prompts, system_prompts
 from tui_app.context import PRESETS, ContextGovernor, Policy, resident_memory
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import CONVERSATIONS_KEPT, Conversations
@@ -45,8 +38,10 @@ from tui_app.context.history import ListHistory, Proposal, reported_tokens
 from tui_app.context.ledger.summary_ledger import carried_ledgers
 from tui_app.context.policy import OFF, derive
 from tui_app.context.summaries.prompt import INSTRUCTIONS
-from tui_app.context.view import Change, Item, Rewrite, place_summary, to_messages
-from tui_app.context.windows import resolve_window
+from tui_app.context.views.cuts import place_summary
+from tui_app.context.views.rewrites import Change, Rewrite
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import (
     CompactionComplete,
     CompactionStart,

@@ -29,8 +29,8 @@ from tests.context.facts_kit import characters
 from tests.context.governor_kit import NOTES, Provider, Tracer, rate_limited, too_long
 from tests.context.histories import as_items, long_conversation
 from tests.context.hostile_kit import breaking
-from tui_app.context.counting.prices import Ledger, Spent
-from tui_app.context.secrets import mask_secrets
+from tui_app.context.counting.expenses import Ledger, Spent
+from tui_app.context.summaries.notes_request import SummaryFailed
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
     SECTIONS,
@@ -42,9 +42,10 @@ from tui_app.context.summaries.prompt import (
     unwrapped,
     why_no_notes,
 )
-from tui_app.context.summaries.writer import MOST_PARTS, ModelSummariser, SummaryFailed, SummaryTask
-from tui_app.context.view import Item
-from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.summaries.writer import MOST_PARTS, ModelSummariser, SummaryTask
+from tui_app.context.views.view import Item
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.system.secrets import mask_secrets
 
 TASK = SummaryTask(items=tuple(as_items(long_conversation(20))), budget_tokens=200)
 

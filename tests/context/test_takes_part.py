@@ -22,7 +22,7 @@ from tui_app.context import PLIMSOLL, ContextGovernor
 from tui_app.context.governor import Conversations
 from tui_app.context.message_marks import note_kind
 from tui_app.context.policy import OFF, Policy
-from tui_app.context.view import is_summary
+from tui_app.context.views.view import is_summary
 from tui_app.events import CompactionComplete, CompactionStart, FullnessTold
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

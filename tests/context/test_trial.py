@@ -8,7 +8,7 @@ from tests.context.facts_kit import call, history, says, shell, user, viewed
 from tests.context.governor_kit import Writer
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.compaction.trial import misread, trial_questions, unanswered
-from tui_app.context.counting.prices import Ledger as Costs
+from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
 from tui_app.events import CompactionComplete, Trigger

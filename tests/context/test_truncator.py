@@ -24,7 +24,8 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.requests.builder import sendable
 from tui_app.context.truncator import Truncated, truncate
-from tui_app.context.view import Item, is_prompt, is_summary, is_system, latest_prompt_index, sections, units
+from tui_app.context.views.cuts import sections, units
+from tui_app.context.views.view import Item, is_prompt, is_summary, is_system, latest_prompt_index
 
 # Fitting one request: what goes first, and what never goes.
 

@@ -11,14 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.context.governor_kit import Provider
-from tui_app.context.window_limits import ContextTooLarge, Limits, most
-from tui_app.context.windows import (
-    DEFAULT_LIMIT,
-    SMALLEST_WINDOW,
-    LearntModels,
-    answer_reserve,
-    resolve_window,
-)
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits, most
+from tui_app.context.windows.windows import DEFAULT_LIMIT, SMALLEST_WINDOW, answer_reserve, resolve_window
 from tui_app.usage import Kinds
 from tui_app.wires.overflow import ContextOverflow
 
@@ -683,7 +678,7 @@ def test_a_forgotten_limit_stays_forgotten_and_the_factor_is_kept(path) -> None:
 LEARN = """
 import sys
 from pathlib import Path
-from tui_app.context.windows import LearntModels
+from tui_app.context.windows.learnt_models import LearntModels
 
 learnt = LearntModels(Path(sys.argv[1]))
 print(learnt.lesson("ollama:qwen3").limit, flush=True)

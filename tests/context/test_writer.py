@@ -15,23 +15,18 @@ from tests.context.histories import as_bytes, long_conversation
 from tests.context.hostile_kit import HOSTILE, Arena, list_arena, saying, session_arena
 from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.proposal import ProposalWriter, writers_for
-from tui_app.context.counting.prices import Ledger as Costs
-from tui_app.context.counting.prices import Spent
+from tui_app.context.compaction.proposal import ProposalWriter
+from tui_app.context.compaction.writers import writers_for
+from tui_app.context.counting.expenses import Ledger as Costs
+from tui_app.context.counting.expenses import Spent
 from tui_app.context.history import OriginalView, Proposal
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, derive
-from tui_app.context.summaries.writer import (
-    ExtractiveSummariser,
-    MarkerSummariser,
-    Progress,
-    Summariser,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
+from tui_app.context.summaries.extractive import ExtractiveSummariser, MarkerSummariser
+from tui_app.context.summaries.notes_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summariser, Summary, SummaryTask
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Trigger
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 # One compaction's work: writers in turn, what they cost, how long they may take, and what is checked.
 

@@ -8,9 +8,9 @@ import pytest
 from tests.conversation.driving import Desk
 from tests.conversation.logged import opened
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import Record, SessionStart
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint
 
 

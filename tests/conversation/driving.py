@@ -12,17 +12,17 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 import tests.tool_schemas  # noqa: F401
 from tui_app.api_keys import ApiKeys
 from tui_app.context.requests.builder import repair
-from tui_app.context.view import to_messages
+from tui_app.context.views.view import to_messages
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_history import Subscription
+from tui_app.conversation.history.event_bus import Subscription
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Work
 from tui_app.events import Payload, Record
 from tui_app.paths import Paths
-from tui_app.session.agent_view import ALONE
+from tui_app.session.views.agent_view import ALONE
 from tui_app.settings import Endpoint, Settings
-from tui_app.trust import TRUST_VARIABLE
+from tui_app.system.trust import TRUST_VARIABLE
 
 QUIET: dict[str, object] = {
     "retries": 0,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.conversation.driving import Desk
 from tui_app.memory.store import PostgresBoardStore, SqliteBoardStore
-from tui_app.session import postgres_server as wire
+from tui_app.session.stores import postgres_server as wire
 
 MACHINE = "desk"
 """Name under which a server knows who reads."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tui_app.settings.tables import Hook
-from tui_app.trust import ProgramPlace
+from tui_app.system.trust import ProgramPlace
 
 ECHO = "cat; echo heard >&2"
 """Says what it was given."""

@@ -14,7 +14,7 @@ from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.work import Work
 from tui_app.events import CompactionComplete, Payload, UserMessage
-from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.views.agent_view import fold_agent_view
 
 
 @asynccontextmanager

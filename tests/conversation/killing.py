@@ -18,12 +18,12 @@ from typing import Any
 
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.session_files import SessionFiles
+from tui_app.conversation.files.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import TurnEnd
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
 STEPS = ("fsync", "replace", "commit", "committed", "append")

@@ -19,13 +19,13 @@ from tests.conversation.driving import Desk, done, turn, view_bytes
 from tests.conversation.killing import OFFLINE, die, forked
 from tui_app.agent.tools.edits import FileChange
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.branches import plan_merge
-from tui_app.conversation.new_branch import make_branch
+from tui_app.conversation.branches.branches import plan_merge
+from tui_app.conversation.branches.new_branch import make_branch
 from tui_app.conversation.work import Restate
 from tui_app.events import UserMessage
 from tui_app.session.branches import BranchRefused, branches_of
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.trust import TRUST_VARIABLE
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.system.trust import TRUST_VARIABLE
 
 State = tuple[dict[str, bytes], bytes]
 

@@ -20,17 +20,18 @@ from typing import Any
 from tests.conversation.killing import die, forked
 from tests.session.older import build_older
 from tui_app.context.counting.encodings import TextCounter
-from tui_app.conversation.imports import import_session
+from tui_app.conversation.imports.imports import import_session
 from tui_app.events import SessionEnd, SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session import migrations
-from tui_app.session import sqlite_store as database
-from tui_app.session.agent_view import fold_agent_view
+from tui_app.session.backup import back_up
 from tui_app.session.damage import Health, examine
-from tui_app.session.management import back_up, delete_session
+from tui_app.session.management import delete_session
 from tui_app.session.repair import mend
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores import migrations
+from tui_app.session.stores import sqlite_store as database
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 
 MESSAGES = 60

@@ -16,9 +16,10 @@ from pydantic_ai.usage import RequestUsage
 
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.conversation.history.compaction_archive import Archive
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import AssistantMessage, Record, ToolResult, UserMessage
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.usage import Breakdown, ContextWindow, Overhead
 

@@ -32,13 +32,13 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
 from tui_app.context.requests.pipeline import compact_at_turn_end
-from tui_app.context.summaries.writer import ExtractiveSummariser
+from tui_app.context.summaries.extractive import ExtractiveSummariser
 from tui_app.context.tool_results.stages import StageHost
-from tui_app.context.view import to_messages
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
-from tui_app.conversation.replay import Replay, ReplayHistory
-from tui_app.conversation.simulate import Transcript
+from tui_app.context.views.view import to_messages
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
+from tui_app.conversation.audits.replay import Replay, ReplayHistory
+from tui_app.conversation.audits.simulate import Transcript
 from tui_app.events import Payload, Record
 from tui_app.usage import Breakdown
 

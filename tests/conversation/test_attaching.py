@@ -17,7 +17,7 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, file_name
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.summaries.prompt import message_text
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.conversation.attachments import (
     MAX_BYTES,
     MAX_FILES,
@@ -28,7 +28,7 @@ from tui_app.conversation.attachments import (
 )
 from tui_app.conversation.work import Prompt
 from tui_app.events import Notice, TurnEnd, UserMessage
-from tui_app.pictures import LARGEST_FILE, LONGEST_SIDE, MOST_BYTES, fitted, keep_pasted
+from tui_app.system.pictures import LARGEST_FILE, LONGEST_SIDE, MOST_BYTES, fitted, keep_pasted
 
 
 @pytest.fixture

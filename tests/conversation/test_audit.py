@@ -10,8 +10,8 @@ import pytest
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, call, text
 from tui_app.context.policy import PRESETS
-from tui_app.conversation.audit import Audit, audit, report, with_policies
-from tui_app.conversation.transcript import recorded_file
+from tui_app.conversation.audits.audit import Audit, audit, report, with_policies
+from tui_app.conversation.audits.transcript import recorded_file
 
 REQUEST = "Build the ferry timetable."
 RULE, STAYS = "Never touch the legacy importer.", "Always use tabs in table.py."

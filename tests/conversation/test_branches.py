@@ -15,15 +15,15 @@ from tests.conversation.test_approvals import together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.branches import plan_merge
-from tui_app.conversation.new_branch import Branched, make_branch
-from tui_app.conversation.recall import SessionSearch
+from tui_app.conversation.branches.branches import plan_merge
+from tui_app.conversation.branches.new_branch import Branched, make_branch
+from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.conversation.work import Compact, Merge, Restate, RestoreFiles, Rewind
 from tui_app.events import NOT_IN_LOG, BranchMerged, FilesRestored, UserMessage
-from tui_app.git import Git
 from tui_app.session.branches import BranchRefused, branches_of
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.worktrees import Worktrees
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.system.git import Git
+from tui_app.system.worktrees import Worktrees
 
 ROOT = Path(__file__).parents[2]
 NOTES = "## State\n- easter.py was created; pytest -q still fails.\n- harbour.py was deleted."

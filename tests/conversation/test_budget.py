@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.conversation.budget import Budget, budget_of
+from tui_app.conversation.turns.budget import Budget, budget_of
 from tui_app.events import AssistantMessage, CompactionComplete, Error, Notice, SessionStart
+from tui_app.session.figures.costs import Costs, is_over
 from tui_app.session.preview import StatsReader
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.stats import Costs, is_over
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 
 def spent(tmp_path: Path, *costs: float | None) -> Budget:

@@ -10,14 +10,14 @@ from tests.conversation.driving import Desk, cancelled_within, done, of, turn, u
 from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMidStream, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.turn import RetryRules
+from tui_app.agent.retry_rules import RetryRules
 from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.compactor import State
-from tui_app.context.compaction.proposal import Refocus
+from tui_app.context.compaction.reviews import Refocus
 from tui_app.context.summaries.prompt import message_text
-from tui_app.context.view import is_summary
+from tui_app.context.views.view import is_summary
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.compactions import Reviews
+from tui_app.conversation.compactions.compactions import Reviews
 from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Rewind, asked_compaction
 from tui_app.events import (
     UNCHECKED,

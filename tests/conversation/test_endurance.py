@@ -11,7 +11,7 @@ import pytest
 from tests.conversation.driving import Desk, done, of, turn
 from tests.conversation.test_long_sessions import SUMMARY, WINDOW, served
 from tests.servers.strict import WIRES, Strict, strict_server
-from tui_app.context.view import to_messages
+from tui_app.context.views.view import to_messages
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Restate
 from tui_app.events import CompactionComplete, Error, ToolResult, Truncation, TurnEnd

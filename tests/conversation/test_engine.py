@@ -17,12 +17,12 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.engine import Engine, EngineStopped
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Prompt
 from tui_app.events import AssistantMessage, Record, SessionEnd, TurnEnd, UserMessage
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionNotFound
 
 LIMIT_S = 30.0
 
@@ -248,7 +248,7 @@ import sys
 from pathlib import Path
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.paths import Paths
 from tui_app.settings import Settings
 paths = Paths.from_env({"PLIMSOLL_HOME": sys.argv[1]})
@@ -282,7 +282,7 @@ def test_thread_never_keeps_the_process_alive(desk: Desk) -> None:
 
 LOADING = """
 import threading
-import tui_app.agent.catalog as shelf
+import tui_app.agent.model_shelf as shelf
 
 loading = threading.Event()
 

@@ -15,16 +15,16 @@ from tests.examples import examples
 from tui_app.agent.tools.files import grep
 from tui_app.agent.tools.workspace import OutsideWorkspace, Workspace
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
-from tui_app.context.view import to_messages
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory_reader import said_in
-from tui_app.conversation.recall import SessionSearch
-from tui_app.conversation.session_history import SessionHistory, apart_from
+from tui_app.context.views.view import to_messages
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.history.session_history import SessionHistory, apart_from
+from tui_app.conversation.memory.memory_reader import said_in
+from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
@@ -38,11 +38,11 @@ from tui_app.events import (
     SessionStart,
     ToolCall,
 )
-from tui_app.session.event_heads import MESSAGES
+from tui_app.session.event_rows import MESSAGES
 from tui_app.session.exports.export import Format, export_session
 from tui_app.session.importers.formats import import_file
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 SECRET = "The harbour master's name is Quillfeather."
 

@@ -12,11 +12,12 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.files import read_file
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.file_snapshots import Read, stale_reads, standing
+from tui_app.conversation.files.file_snapshots import standing
+from tui_app.conversation.files.files_on_disk import Read, stale_reads
 from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
 from tui_app.events import FilesRestored, UserMessage
 from tui_app.session.event_heads import Head
-from tui_app.session.workspace import KeptFiles
+from tui_app.session.kept_files import KeptFiles
 
 
 def prompts(opened: OpenSession) -> list[int]:

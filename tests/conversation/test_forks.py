@@ -35,7 +35,7 @@ from tui_app.events import (
 from tui_app.session.management import delete_session
 from tui_app.session.preview import StatsReader
 from tui_app.session.search import search_sessions
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.settings import Endpoint
 
 COPY = "You are a copy of the assistant above"

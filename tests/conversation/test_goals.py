@@ -8,10 +8,10 @@ from tests.conversation.driving import Desk, done, turn
 from tests.conversation.test_approvals import working
 from tests.servers.behaviours import Text, counted, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation import goals
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.goals import USAGE, make_goal, parse_goal
 from tui_app.conversation.handoff import begin_session, write_brief
+from tui_app.conversation.turns import goals
+from tui_app.conversation.turns.goals import USAGE, make_goal, parse_goal
 from tui_app.conversation.work import Compact, Pursue
 from tui_app.events import ApprovalDecided, CompactionComplete, GoalChecked, GoalEnded, GoalSet
 from tui_app.session.model_state import known_of, standing_goal

@@ -14,17 +14,9 @@ from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.hooks import HookExit, Runner, before_tool, changed_arguments, judge
-from tui_app.events import (
-    ApprovalRequested,
-    Error,
-    HookRan,
-    Notice,
-    Record,
-    ToolResult,
-    TurnEnd,
-    UserMessage,
-)
+from tui_app.conversation.hooks.hook_outcomes import HookExit, before_tool, changed_arguments, judge
+from tui_app.conversation.hooks.hook_process import Runner
+from tui_app.events import ApprovalRequested, Error, HookRan, Notice, Record, ToolResult, TurnEnd, UserMessage
 from tui_app.settings.tables import Hook
 
 KEEP = "cat >> log; echo >> log"

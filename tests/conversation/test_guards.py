@@ -16,9 +16,9 @@ from tests.servers.signals import Signal
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.guards import breaks
 from tui_app.agent.approvals.rules import Action
-from tui_app.conversation.guards import checkable, parse_guard
+from tui_app.conversation.consent.guards import checkable, parse_guard
 from tui_app.conversation.handoff import begin_session, write_brief
-from tui_app.conversation.turns import NOT_TESTED
+from tui_app.conversation.turns.turns import NOT_TESTED
 from tui_app.conversation.work import Compact
 from tui_app.events import ApprovalDecided, GuardBroken, GuardLifted, GuardOffered, GuardSet, UserMessage
 from tui_app.session.rewind_fork import fork_session

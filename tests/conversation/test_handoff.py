@@ -17,7 +17,6 @@ from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
 from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox_part
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.boards import boards_in
 from tui_app.conversation.handoff import (
     BUSY,
     EMPTY,
@@ -27,6 +26,7 @@ from tui_app.conversation.handoff import (
     begin_session,
     write_brief,
 )
+from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     NOT_IN_LOG,
@@ -43,8 +43,8 @@ from tui_app.memory.entries import Draft as BoardDraft
 from tui_app.memory.scope import scope_of
 from tui_app.session.model_state import newest_event
 from tui_app.session.search import search_sessions
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionNotFound
 
 RULES = ("Never touch the legacy importer.", "Always write dates as ISO 8601.")
 FAILED = "E   AssertionError: Sunday is missing\n[exit code 1]"

@@ -27,19 +27,18 @@ from tui_app.api_keys import ApiKeys
 from tui_app.context.compaction.compactor import State
 from tui_app.context.compaction.guards import Veto
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.hooks import (
+from tui_app.conversation.hooks.hook_outcomes import (
     INSTRUCTIONS_CHARS,
-    OUTPUT_BYTES,
     OUTPUT_CHARS,
     RESULT_CHARS,
     HookExit,
-    Runner,
     before_compaction,
     before_tool,
     judge,
     name_of,
     stdin_of,
 )
+from tui_app.conversation.hooks.hook_process import OUTPUT_BYTES, Runner
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import (
     CompactionComplete,

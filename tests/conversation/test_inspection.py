@@ -23,9 +23,10 @@ from tui_app.context.compaction.replacement import acknowledging_response
 from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL, Archive, Stages
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import Change, Rewrite, to_messages
+from tui_app.context.views.rewrites import Change, Rewrite
+from tui_app.context.views.view import to_messages
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.message_actions import Share, on_scale
-from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -35,10 +36,10 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.session.event_heads import MessageKind
+from tui_app.session.event_rows import MessageKind
 from tui_app.session.exports.export import export_session
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.usage import Breakdown
 
 # Who sees which kind of message: counted, sent, exported and on the screen.

@@ -8,7 +8,7 @@ from tests.conversation import trained_words
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.llamacpp import LlamaServers
 from tests.servers.scripted_gguf import Call, Calls, Script
-from tui_app.context.view import is_summary
+from tui_app.context.views.view import is_summary
 from tui_app.events import CompactionComplete, Error, Record, ToolResult, TurnEnd, ViewRewrite
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky.\n## Done so far\nREADME.md was read."

@@ -14,13 +14,13 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.tool_results.results import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
+from tui_app.context.tool_results.stage_scope import ARCHIVED, IN_FILE, NO_GAIN, NO_RESULT, UNREAD
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.compactions import Compactions, Reviews
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.summary_edits import SummaryEdits
+from tui_app.conversation.compactions.compactions import Compactions, Reviews
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.compactions.summary_edits import SummaryEdits
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.work import Compact, Pin, Relieve, Restore
 from tui_app.events import (
     AssistantMessage,
@@ -33,9 +33,9 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.request_ledger import ledger, scaled
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.figures.request_ledger import ledger, scaled
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
 from tui_app.session.workspace import SessionFolder
 
 

@@ -29,7 +29,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import fullness_text, fullness_told, is_note_part
 from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.requests.fullness import FullnessNotes, marks_of
-from tui_app.context.view import Item, latest_prompt_index, to_messages
+from tui_app.context.views.view import Item, latest_prompt_index, to_messages
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact, Exclude, Pin, Restate
@@ -43,7 +43,7 @@ from tui_app.events import (
     Record,
     ToolResult,
 )
-from tui_app.ui.compaction_words import number_lines
+from tui_app.ui.words.compaction_words import number_lines
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 from tui_app.wires.wire_form import WireForm
 

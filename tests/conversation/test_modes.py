@@ -15,20 +15,13 @@ from tests.conversation.test_approvals import NO, ONCE, command, decided, played
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import mode_text
-from tui_app.conversation.approvals import ACCEPTED
 from tui_app.conversation.assembly import OpenSession, open_session
+from tui_app.conversation.consent.modes import ACCEPTED
 from tui_app.conversation.work import AcceptPlan, Clear, Compact, Rewind
-from tui_app.events import (
-    ApprovalRequested,
-    CompactionComplete,
-    ModeChange,
-    ModeTold,
-    Notice,
-    UserMessage,
-)
+from tui_app.events import ApprovalRequested, CompactionComplete, ModeChange, ModeTold, Notice, UserMessage
 from tui_app.modes import MODES, Mode, next_mode
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 
 @asynccontextmanager

@@ -24,11 +24,12 @@ from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.turn import ENDED
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation import agent_setup as agents
+from tui_app.conversation.agents import agent_setup as agents
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.engine import Engine
-from tui_app.conversation.imports import import_session
-from tui_app.conversation.session_history import SessionHistory, storable
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.history.view_messages import storable
+from tui_app.conversation.imports.imports import import_session
 from tui_app.conversation.work import Compact, Restate
 from tui_app.events import (
     AgentOutput,
@@ -48,9 +49,9 @@ from tui_app.events import (
 from tui_app.session.exports.export import export_session
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.preview import Preview, load_preview
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionNotFound
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionNotFound
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import SettingsError
 from tui_app.usage import ContextUsage

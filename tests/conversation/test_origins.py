@@ -16,12 +16,12 @@ from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.reach import reach_of
 from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Origins
-from tui_app.context.view import Item
-from tui_app.conversation import guards
+from tui_app.context.views.view import Item
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.boards import boards_in
+from tui_app.conversation.consent import guards
 from tui_app.conversation.handoff import begin_session, write_brief
+from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.work import Compact
 from tui_app.events import ApprovalRequested, CompactionComplete, Record
 from tui_app.memory.board import ContextBoard

@@ -11,7 +11,7 @@ from tui_app.agent.own_agent import UnusableAgent
 from tui_app.conversation.assembly import open_session
 from tui_app.events import AgentOutput, AssistantMessage, CompactionComplete, ToolResult, TurnEnd, ViewRewrite
 from tui_app.session.preview import StoreBodies
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.views.user_view import fold_user_view
 
 AGENT = '''
 from pydantic import BaseModel

@@ -11,7 +11,7 @@ from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app import sandbox
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.project_context import DATE_VARIABLE
+from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.conversation.work import Compact, Restate, Rewind
 from tui_app.events import (
     AssistantMessage,
@@ -21,7 +21,7 @@ from tui_app.events import (
     Record,
     ToolResult,
 )
-from tui_app.trust import TRUST_VARIABLE
+from tui_app.system.trust import TRUST_VARIABLE
 
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 NOTES = "Title: Sea\n## Intent\nKnow the sea.\n## Current state\nAll is said."

@@ -28,8 +28,8 @@ from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, 
 from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.compactions import IDLE
-from tui_app.conversation.simulate import Transcript
+from tui_app.conversation.audits.simulate import Transcript
+from tui_app.conversation.compactions.idle_compaction import IDLE
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
@@ -40,10 +40,10 @@ from tui_app.events import (
     TurnStart,
     UsageInfo,
 )
-from tui_app.session.cache_forecast import ColdWarning, forecast_cache
+from tui_app.session.figures.cache_forecast import ColdWarning, forecast_cache
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 

@@ -15,7 +15,7 @@ from tests.servers.behaviours import Text, too_long
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.responses import Compacts
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.compactions import (
+from tui_app.conversation.compactions.provider_compaction import (
     GIVEN_BACK,
     UNSUPPORTED,
     ProviderCompaction,

@@ -9,8 +9,8 @@ from tests.conversation.driving import Desk, assert_valid, of, turn
 from tests.conversation.test_approvals import ONCE, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.conversation.approvals import ANSWERED, LATER, NO_ANSWER, NOBODY
 from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.consent.questions import ANSWERED, LATER, NO_ANSWER, NOBODY
 from tui_app.events import ApprovalRequested, QuestionAsked, Record, ToolResult
 
 

@@ -8,8 +8,9 @@ from tests.conversation.driving import Desk, assert_valid, cancelled_within, don
 from tests.servers.behaviours import HangBeforeHeaders, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
-from tui_app.agent.turn import RetryRules
-from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work, WorkQueue
+from tui_app.agent.retry_rules import RetryRules
+from tui_app.conversation.turns.work_queue import WorkQueue
+from tui_app.conversation.work import Clear, Compact, Prompt, Restate, Switch, Work
 from tui_app.events import (
     AssistantMessage,
     Error,

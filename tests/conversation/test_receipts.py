@@ -13,13 +13,13 @@ from tests.conversation.driving import Desk, done, turn
 from tests.conversation.test_prompt_cache import NOTES, PRICED, SAID
 from tests.servers.caching import CachingAnthropic, PromptCache
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.project_context import DATE_VARIABLE
+from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.conversation.work import Compact, Exclude, Rewind, Switch
 from tui_app.events import Record, UserMessage
-from tui_app.session.cache_forecast import rule_of
+from tui_app.session.figures.cache_forecast import rule_of
+from tui_app.session.figures.receipts import Receipt, lost_by_cause, read_receipts, receipt_of, receipts
 from tui_app.session.preview import StatsReader
-from tui_app.session.receipts import Receipt, lost_by_cause, read_receipts, receipt_of, receipts
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import Endpoint, Settings
 
 

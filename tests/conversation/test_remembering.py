@@ -15,10 +15,10 @@ from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tui_app.context.message_marks import HEADING, is_inbox_part
-from tui_app.conversation import memory as remembering
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.boards import boards_in
-from tui_app.conversation.memory import NOTHING_NEW, OFF
+from tui_app.conversation.memory import memory as remembering
+from tui_app.conversation.memory.boards import boards_in
+from tui_app.conversation.memory.memory import NOTHING_NEW, OFF
 from tui_app.conversation.work import Clear, Compact, Restate, Rewind
 from tui_app.events import (
     MemoryAdded,
@@ -37,7 +37,7 @@ from tui_app.memory.entries import Draft, Entry, NotRemembered
 from tui_app.memory.scope import scope_of
 from tui_app.session.management import delete_session
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 OFFLINE = "offline:extractive"
 RULE = "Never touch the importer in legacy/."

@@ -11,8 +11,8 @@ from tests.servers.behaviours import Behaviour, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
+from tui_app.conversation.consent.repeats import edit_stands, is_unchanged
 from tui_app.conversation.handoff import begin_session, write_brief
-from tui_app.conversation.repeats import edit_stands, is_unchanged
 from tui_app.conversation.work import Compact, Restate, Rewind
 from tui_app.events import ApprovalRequested, CallRepeated, QuestionAsked, Record
 

@@ -38,9 +38,10 @@ from tests.servers.behaviours import (
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.servers.wire import problems
-from tui_app.agent.turn import RetryRules, TurnRunner
+from tui_app.agent.retry_rules import RetryRules
+from tui_app.agent.turn import TurnRunner
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.retry_advice import KEPT
+from tui_app.conversation.models.retry_advice import KEPT
 from tui_app.conversation.work import Compact, Prompt
 from tui_app.events import (
     AssistantDelta,

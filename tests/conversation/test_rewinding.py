@@ -15,10 +15,10 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.compaction.compactor import State
-from tui_app.context.view import is_summary
+from tui_app.context.views.view import is_summary
 from tui_app.conversation.work import Clear, Compact, Restate, Restore, Rewind
 from tui_app.events import CompactionUndone, Notice, SessionRestored, SessionRewind
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.views.user_view import fold_user_view
 
 
 async def test_rewinding_behind_what_a_job_replaces_leaves_it_to_be_applied(

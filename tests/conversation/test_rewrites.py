@@ -15,12 +15,11 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.context.message_marks import is_digest
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.writer import ModelSummariser
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import to_messages
+from tui_app.context.views.view import to_messages
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.work import Restore
 from tui_app.events import (
     CompactionStart,
@@ -38,8 +37,9 @@ from tui_app.events import (
     UsageInfo,
     ViewRewrite,
 )
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
+from tui_app.system.secrets import mask_secrets
 
 LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(3_000))
 

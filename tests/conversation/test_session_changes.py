@@ -11,9 +11,10 @@ from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_changes import NoProposal, SessionChanges, propose_message, session_changes
-from tui_app.git import Git, GitFailed
+from tui_app.conversation.files.commit_proposal import NoProposal, propose_message
+from tui_app.conversation.files.session_changes import SessionChanges, session_changes
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.system.git import Git, GitFailed
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from tests.conversation.logged import answer, opened, result, say
 from tests.conversation.test_rewrites import LINES, arrived
 from tests.conversation.test_session_history import filled, proposal
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.files.session_files import SessionFiles
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import CheckpointCreated, CompactionComplete, SessionStart
 from tui_app.session.event_heads import Head
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import Event
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import Event
 
 STEM = "{:03d}-before-compaction"
 

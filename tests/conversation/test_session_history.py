@@ -14,10 +14,10 @@ from tui_app.context.compaction.replacement import key_ranges
 from tui_app.context.history import Proposal, sizes_of
 from tui_app.context.policy import Trim
 from tui_app.context.tool_results.archive import archived
-from tui_app.context.tool_results.normalise import trim
-from tui_app.context.view import Item, to_messages
-from tui_app.conversation.recall import SessionSearch
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.context.tool_results.trim import trim
+from tui_app.context.views.view import Item, to_messages
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.events import (
     AssistantMessage,
     CheckpointCreated,
@@ -30,7 +30,7 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.usage import Overhead
 
 

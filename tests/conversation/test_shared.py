@@ -14,9 +14,9 @@ from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import Cluster
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.branches import plan_merge
+from tui_app.conversation.branches.branches import plan_merge
+from tui_app.conversation.branches.new_branch import make_branch
 from tui_app.conversation.inspection import inspect_session
-from tui_app.conversation.new_branch import make_branch
 from tui_app.conversation.work import Compact, Prompt, Restate
 from tui_app.events import (
     ApprovalRequested,
@@ -27,15 +27,15 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.background import SessionWaits, Standing, standing_of, standings_of
 from tui_app.session.branches import BranchRefused, branches_of
-from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
-from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.rewind_fork import fork_session
+from tui_app.session.stores.database import follow
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.session.sub_agents import read_sent_agents
-from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import UserView, fold_user_view
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
@@ -133,7 +133,7 @@ async def test_a_prompt_that_the_server_did_not_take_comes_back(
     postgres: Cluster,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.stores.postgres_store._PATIENCE_S", 0.2)
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("First."), Text("Third."))
     async with desk.session(store=server.url) as opened:

@@ -14,8 +14,8 @@ from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, strict_server
 from tui_app.context.message_marks import SHELL_HEADING
+from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.conversation.message_actions import Outlook
-from tui_app.conversation.recall import SessionSearch
 from tui_app.conversation.work import (
     Clear,
     Compact,
@@ -39,8 +39,8 @@ from tui_app.events import (
     ToolOutput,
     UserMessage,
 )
-from tui_app.session.exports.export import user_view_messages
 from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.exports.message_json import user_view_messages
 from tui_app.settings import Endpoint
 
 

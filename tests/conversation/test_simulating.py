@@ -17,13 +17,13 @@ from tests.conversation.simulating_kit import Live, prompt, replay, session, tra
 from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
-from tui_app.conversation.imports import import_session
-from tui_app.conversation.replay import STAGES, Outcome, Replay, Request, work_of
-from tui_app.conversation.session_history import storable, storable_list
-from tui_app.conversation.simulate import CannotSimulate, simulate, transcript_of
-from tui_app.conversation.transcript import recorded_file, recorded_session
+from tui_app.conversation.audits.replay import STAGES, Outcome, Replay, Request, work_of
+from tui_app.conversation.audits.simulate import CannotSimulate, simulate, transcript_of
+from tui_app.conversation.audits.transcript import recorded_file, recorded_session
+from tui_app.conversation.history.view_messages import storable, storable_list
+from tui_app.conversation.imports.imports import import_session
 from tui_app.events import SessionRewind, SessionStart, UserMessage
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 SIZES = [(300, 200, 400), (250, 150), (), (500, 300), (60,)]
 LONG = session([*SIZES, (350, 350, 350)] * 4)

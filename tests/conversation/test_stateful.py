@@ -20,19 +20,21 @@ from tests.conversation.logged import FIXED, WINDOW, opened, say
 from tests.examples import examples
 from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost, State
-from tui_app.context.compaction.replacement import editable
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.compaction.summary_edits import editable
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
-from tui_app.context.summaries.writer import Progress, Summary, SummaryFailed, SummaryTask
-from tui_app.context.tool_results.results import HandStage
+from tui_app.context.summaries.notes_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.tool_results.stage_scope import HandStage
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import safe_cuts, to_messages
-from tui_app.conversation.compactions import Compactions, Reviews
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory_reader import said_in
-from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.summary_edits import SummaryEdits
+from tui_app.context.views.cuts import safe_cuts
+from tui_app.context.views.view import to_messages
+from tui_app.conversation.compactions.compactions import Compactions, Reviews
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.compactions.summary_edits import SummaryEdits
+from tui_app.conversation.files.session_files import SessionFiles
+from tui_app.conversation.memory.memory_reader import said_in
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
@@ -46,11 +48,12 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.references import Span
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.event_heads import MESSAGES, head_of
+from tui_app.session.event_heads import head_of
+from tui_app.session.event_rows import MESSAGES
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import UserView, fold_user_view
 from tui_app.usage import Overhead
 
 SMALL = replace(

@@ -21,9 +21,9 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact
 from tui_app.events import CompactionComplete, Error, TurnEnd, UserMessage
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
 ASK = "what does README.md say about the sea?"

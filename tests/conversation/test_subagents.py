@@ -26,10 +26,10 @@ from tui_app.events import (
     ToolResult,
     TurnEnd,
 )
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.markdown import export_markdown
 from tui_app.session.preview import StatsReader
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 
 TASK = "Find out where the sky is."
 SENT = tool("explore", task=TASK)

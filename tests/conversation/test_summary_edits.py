@@ -21,13 +21,13 @@ from tests.examples import examples
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
-from tui_app.context.compaction.replacement import editable
+from tui_app.context.compaction.summary_edits import editable
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import SLIDING_WINDOW, MessageLimit
 from tui_app.context.requests.builder import build, sendable
-from tui_app.context.view import to_messages
+from tui_app.context.views.view import to_messages
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.work import BringBack, Compact, EditSummary, Restate, Restore, VerifySummary
 from tui_app.events import (
     NOT_IN_LOG,
@@ -42,9 +42,9 @@ from tui_app.events import (
     SessionStart,
     Trigger,
 )
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.exports.export import agent_messages, export_session
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
 
 # Editing a summary that stands, bringing back what it lost: events that replay and can be undone.
 

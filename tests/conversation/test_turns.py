@@ -31,8 +31,8 @@ from tui_app.agent.tools.commands import Stop
 from tui_app.agent.turn import NO_RESULT, TurnRunner
 from tui_app.context.requests.builder import INTERRUPTED
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.compactions import Compactions
-from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.compactions.compactions import Compactions
+from tui_app.conversation.models.model_switch import ModelSwitch
 from tui_app.conversation.work import Prompt, Rewind
 from tui_app.events import (
     ApprovalRequested,
@@ -201,7 +201,7 @@ async def test_cancel_while_the_server_is_asked_for_its_window(
     async with desk.session() as opened:
         conversation = opened.conversation
         conversation.history.model = "local:other"
-        monkeypatch.setattr("tui_app.agent.catalog.build_model", slow)
+        monkeypatch.setattr("tui_app.agent.model_shelf.build_model", slow)
         watching = conversation.watch()
         conversation.submit(Prompt("Hello"))
         await until(watching, lambda data: isinstance(data, TurnStart))

@@ -18,7 +18,7 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.summaries.prompt import message_text
 from tui_app.conversation.work import Switch
 from tui_app.events import Error, WebSearched
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.wires.web_searches import as_text, searches_of
 from tui_app.wires.wire_form import WireForm
 

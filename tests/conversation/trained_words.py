@@ -13,7 +13,7 @@ import regex
 
 from tests.servers import scripted_gguf
 from tests.servers.scripted_gguf import Vocabulary
-from tui_app.agent.instructions import system_instructions
+from tui_app.agent.instructions.instructions import system_instructions
 from tui_app.agent.tools.history import HistoryHit
 from tui_app.agent.tools.lookup import build_toolset
 from tui_app.agent.tools.workspace import Workspace

@@ -31,13 +31,14 @@ from tests.docs.pages import (
 )
 from tests.ui.kit import unpainted
 from tui_app.chat_keys import KEYS
-from tui_app.cli.output import print_json
+from tui_app.cli.core.output import print_json
 from tui_app.cli.program import COMMANDS, screen_parser
-from tui_app.cli.schema import output_names
+from tui_app.cli.setup.schema import output_names
 from tui_app.context.compaction.plan import FORCED
 from tui_app.context.policy import OFF, PLIMSOLL
-from tui_app.context.windows import resolve_window
-from tui_app.conversation.hooks import END_S, INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
+from tui_app.context.windows.windows import resolve_window
+from tui_app.conversation.hooks.hook_outcomes import INSTRUCTIONS_CHARS, OUTPUT_CHARS, RESULT_CHARS
+from tui_app.conversation.hooks.hooks import END_S
 from tui_app.events import (
     BY_TYPE,
     PAYLOADS,
@@ -55,7 +56,8 @@ from tui_app.events import (
 from tui_app.events.schema import event_schema
 from tui_app.paths import Paths
 from tui_app.providers import LOCAL_PORTS, PROTOCOLS, key_variables
-from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, SideRow, StageRow
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_rows import CompactionRow, ModelRow, SideRow, StageRow
 from tui_app.settings import MODELS_BY_KEY, Endpoint, Settings, load_settings
 from tui_app.settings.spec import SETTINGS
 from tui_app.settings.tables import HOOK_EVENTS, POLICIES, Hook, policy_keys
@@ -201,7 +203,7 @@ def test_example_of_the_settings_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["hooks", "mcp"])
 def test_the_examples_run_nothing_of_the_folder(tmp_path: Path, name: str) -> None:
     from tui_app.paths import Paths
-    from tui_app.trust import ProgramPlace
+    from tui_app.system.trust import ProgramPlace
 
     paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
     paths.ensure()

@@ -75,7 +75,7 @@ LOOSE = re.compile(r"\s+")
 def screens() -> set[str]:
     """Every screen of the program that stands for something by itself."""
     found = set()
-    for module in pkgutil.iter_modules(tui_app.ui.dialogs.__path__, "tui_app.ui.dialogs."):
+    for module in pkgutil.walk_packages(tui_app.ui.dialogs.__path__, "tui_app.ui.dialogs."):
         for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             own = kind.__module__ == module.name and issubclass(kind, Screen)
             if own and not kind.__subclasses__():

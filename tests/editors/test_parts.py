@@ -21,10 +21,10 @@ from acp.schema import (
 )
 
 from tests.cli.conftest import Plimsoll, plimsoll, project
-from tui_app.cli.servers import NO_EDITOR_SUPPORT
+from tui_app.cli.setup.servers import NO_EDITOR_SUPPORT
 from tui_app.conversation.work import Compact, Prompt, Restate
 from tui_app.editors import agent
-from tui_app.editors.session import ShowContext, asked
+from tui_app.editors.prompts import ShowContext, asked
 from tui_app.editors.updates import Updates, told
 from tui_app.events import (
     AssistantDelta,
@@ -36,7 +36,7 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.program_log import logging_to
+from tui_app.system.program_log import logging_to
 
 __all__ = ["plimsoll", "project"]
 CWD = Path("/home/ada/ferry")

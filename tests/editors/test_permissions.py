@@ -22,7 +22,7 @@ from tui_app.editors.session import ask
 from tui_app.editors.updates import Hunk, Question, Updates, hunks, remarks
 from tui_app.events import ApprovalDecided, ApprovalRequested, ToolCall
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 README = "# Ferries\n\nLow water on Sunday is at 09:40.\n"
 

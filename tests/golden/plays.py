@@ -22,9 +22,9 @@ from tests.session.importing import foreign
 from tests.session.importing.foreign import valid_script
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
-from tui_app.conversation.imports import import_session
+from tui_app.conversation.imports.imports import import_session
 from tui_app.session.importers.formats import ImportFormatError
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 Lines = dict[str, str]
 """Checksums by name."""

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from tests.docs.pages import DOCS, load_script, page
 from tui_app.context.policy import PRESETS
 from tui_app.settings import Settings
-from tui_app.settings.values import entries, key_entries
+from tui_app.settings.entries import entries, key_entries
 
 _MARKS = re.compile(r"<!-- (?:end of )?[\w ]+ -->")
 

@@ -19,8 +19,8 @@ from tests.golden.plays import made_up_imports, name_of, transcript
 from tests.golden.replacements import replacements
 from tests.golden.tables import tables
 from tests.quality.transcripts import find_files
-from tui_app.session.migrations import MIGRATIONS, version_of
-from tui_app.session.word_index import add_index_words
+from tui_app.session.stores.migrations import MIGRATIONS, version_of
+from tui_app.session.stores.word_index import add_index_words
 
 pytestmark = pytest.mark.timeout(300)
 """The pinned folder is one for all processes: tests beside each other wait for it."""

@@ -15,12 +15,12 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import SqliteBoardStore
-from tui_app.session.sqlite_store import connect
+from tui_app.session.stores.sqlite_connection import connect
 
 MAIN = Scope(repository="/home/ada/ferry", branch="main")
 

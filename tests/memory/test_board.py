@@ -19,9 +19,10 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.message_marks import inbox_message, is_inbox_part
-from tui_app.context.view import Item, is_prompt, is_request, is_system, sections
-from tui_app.conversation.boards import boards_in
-from tui_app.conversation.memory import read_out
+from tui_app.context.views.cuts import sections
+from tui_app.context.views.view import Item, is_prompt, is_request, is_system
+from tui_app.conversation.memory.boards import boards_in
+from tui_app.conversation.memory.memory import read_out
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS as READING_OUT_KINDS
 from tui_app.memory.entries import LONGEST, PERSON, Change, Draft, Due, Entry, EntryKind, NotRemembered
@@ -276,7 +277,7 @@ RULE = "Never touch the legacy importer."
 
 @pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.postgres)])
 def boards(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BoardStore:
-    monkeypatch.setattr("tui_app.conversation.boards.PATIENCE_S", 30.0)
+    monkeypatch.setattr("tui_app.conversation.memory.boards.PATIENCE_S", 30.0)
     if request.param == "file":
         return boards_in(tmp_path / "data" / "sessions.db")
     cluster: Cluster = request.getfixturevalue("postgres")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.postgres import Cluster
-from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.memory.entries import PERSON, Draft, Due
 from tui_app.memory.store import PostgresBoardStore
-from tui_app.session import postgres_server as schema
-from tui_app.session.postgres_server import SideLine
-from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.stores import postgres_server as schema
+from tui_app.session.stores.postgres_server import SideLine
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres

@@ -12,9 +12,10 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, UserMessage
-from tui_app.session import postgres_store as writing
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.postgres_store import PostgresFollower, PostgresStore
+from tui_app.session.stores import postgres_store as writing
+from tui_app.session.stores.postgres_follower import PostgresFollower
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
@@ -27,8 +28,8 @@ import sys
 from pathlib import Path
 from tui_app.events import UserMessage
 from tui_app.session.lock import Overtaken, SessionLocked
-from tui_app.session.database import SessionServer
-from tui_app.session.database import open_store
+from tui_app.session.stores.database import SessionServer
+from tui_app.session.stores.database import open_store
 store = open_store(SessionServer(sys.argv[1]))
 print("ready", flush=True)
 sys.stdin.readline()
@@ -188,7 +189,7 @@ def test_a_restarted_server_is_found_again(
 def test_while_the_server_is_away_nothing_is_written_and_everybody_is_told(
     store: PostgresStore, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.stores.postgres_store._PATIENCE_S", 0.2)
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
     postgres.stop()

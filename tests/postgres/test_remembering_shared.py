@@ -16,16 +16,16 @@ from tests.conversation.conftest import desk
 from tests.conversation.driving import Desk, of, turn
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
-from tui_app.conversation import boards
-from tui_app.conversation import memory as remembering
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.boards import boards_in
+from tui_app.conversation.memory import boards
+from tui_app.conversation.memory import memory as remembering
+from tui_app.conversation.memory.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Due
-from tui_app.session import postgres_server as side
-from tui_app.session import postgres_server as wire
-from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.stores import postgres_server as side
+from tui_app.session.stores import postgres_server as wire
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
 __all__ = ["desk"]
@@ -189,7 +189,7 @@ async def _left_alone(here: Desk, server: SessionServer, postgres: Cluster) -> N
 async def test_without_the_server_a_session_ends_and_says_why(
     at: Enter, server: SessionServer, postgres: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.0)
+    monkeypatch.setattr("tui_app.session.stores.postgres_store._PATIENCE_S", 0.0)
     here = at("desk")
     with pytest.raises(StorageError, match="cannot be reached"):
         await _left_alone(here, server, postgres)

@@ -11,10 +11,10 @@ from tests.postgres.conftest import Writer
 from tests.servers.postgres import Cluster
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session import postgres_server as schema
-from tui_app.session.database import has_begun
-from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.search import search_sessions
+from tui_app.session.stores import postgres_server as schema
+from tui_app.session.stores.database import has_begun
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
 pytestmark = pytest.mark.postgres
@@ -23,9 +23,9 @@ START = SessionStart(cwd="/tmp", model="a:b")
 BEGINNER = """
 import sys
 from tui_app.events import SessionStart
-from tui_app.session.database import SessionServer
-from tui_app.session.database import open_store
-import tui_app.session.postgres_store
+from tui_app.session.stores.database import SessionServer
+from tui_app.session.stores.database import open_store
+import tui_app.session.stores.postgres_store
 print("ready", flush=True)
 sys.stdin.readline()
 store = open_store(SessionServer(sys.argv[1]))

@@ -12,12 +12,12 @@ import pytest
 from tests.postgres.conftest import ROOT, Writer
 from tests.servers.postgres import PASSWORD, USER, Cluster
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session.database import follow
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
-from tui_app.session.postgres_store import PostgresStore
 from tui_app.session.search import search_sessions
-from tui_app.session.store import SessionDeleted, SessionNotFound
+from tui_app.session.stores.database import follow
+from tui_app.session.stores.postgres_store import PostgresStore
+from tui_app.session.stores.store import SessionDeleted, SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
 
@@ -93,7 +93,7 @@ import sys, time
 from contextlib import closing
 from pathlib import Path
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 with closing(PostgresStore(SessionServer(sys.argv[1]))) as store:
     session = store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)

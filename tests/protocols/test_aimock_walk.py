@@ -16,7 +16,7 @@ from tests.protocols.walk import ASKS, COMMAND, NEW, NOTES, OLD, Sizes, walk
 from tests.servers.aimock import AiMock, running_aimock
 from tests.servers.proxy import Broken, Proxy
 from tests.servers.wire import problems
-from tui_app.agent.turn import RetryRules
+from tui_app.agent.retry_rules import RetryRules
 from tui_app.conversation.assembly import open_session
 from tui_app.events import AssistantMessage, Error, TurnEnd, TurnRetry
 from tui_app.settings import Endpoint

@@ -16,7 +16,7 @@ from tests.pty.conftest import PROGRAM, Machine
 from tests.pty.terminal import PATIENCE_S, Terminal
 from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.ui.type_ahead import QUIET_S
+from tui_app.ui.keyboard.stray_keys import QUIET_S
 
 pytestmark = pytest.mark.pty
 

@@ -23,8 +23,8 @@ from tests.quality.writers import ACCEPTED, REFUSED, ScriptedWriter
 from tui_app.context.compaction.compactor import CompactionRefused, PlainHost
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser
-from tui_app.context.view import to_messages
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.views.view import to_messages
 from tui_app.events import CompactionComplete
 
 TIMES = 5

@@ -10,7 +10,7 @@ from tests.quality.governed import Governed, context_of
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.view import to_messages
+from tui_app.context.views.view import to_messages
 
 STEP = 3_000
 """Tokens a played history grows by between two requests."""

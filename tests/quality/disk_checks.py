@@ -15,21 +15,18 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from tests.quality.playing import Play
 from tests.quality.sent_checks import SECRET
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.history import Proposal
-from tui_app.context.summaries.writer import (
-    ExtractiveSummariser,
-    Progress,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
-from tui_app.context.view import Item, to_messages
-from tui_app.conversation.session_history import SessionHistory, ViewMessages
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.summaries.notes_request import SummaryFailed
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.views.view import Item, to_messages
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.history.view_messages import ViewMessages
 from tui_app.events import CompactionComplete, Record
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.usage import Overhead
 
 

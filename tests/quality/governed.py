@@ -13,19 +13,20 @@ from tests.quality.contexts import Context
 from tests.quality.text import text_of
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import WAY_BACK
-from tui_app.context.compaction.sections import deeds_section, names_section, words_section
+from tui_app.context.compaction.sections import deeds_section
+from tui_app.context.compaction.user_words import names_section, words_section
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.names import names_to_carry
+from tui_app.context.ledger.name_lines import names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser
-from tui_app.context.view import Item, to_messages
-from tui_app.context.window_limits import ContextTooLarge, Limits
-from tui_app.context.windows import LearntModels
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits
 from tui_app.events import CompactionComplete, Payload
 
 COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)

@@ -30,12 +30,13 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import Policy
-from tui_app.context.summaries.writer import ExtractiveSummariser
+from tui_app.context.summaries.extractive import ExtractiveSummariser
 from tui_app.context.tool_results.stages import StageHost
-from tui_app.context.view import answer_id, is_system, to_messages
-from tui_app.context.window_limits import ContextTooLarge, Limits
-from tui_app.context.windows import LearntModels
-from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.context.views.view import answer_id, is_system, to_messages
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits
+from tui_app.conversation.history.compaction_archive import Archive
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import (
     AssistantMessage,
     CompactionStart,
@@ -48,8 +49,8 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import head_of
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import UserView
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.user_view import UserView
 from tui_app.session.workspace import SessionFolder
 
 _NOW = datetime(2000, 1, 1, tzinfo=UTC)

@@ -28,8 +28,8 @@ from tests.quality.truth import Truth, truth_of
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.ledger.facts import session_facts
 from tui_app.context.policy import PLIMSOLL
-from tui_app.context.view import Item
-from tui_app.context.window_limits import ContextTooLarge
+from tui_app.context.views.view import Item
+from tui_app.context.windows.window_limits import ContextTooLarge
 
 # All measurements over all cases.
 

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 from tests.context.histories import complaints, unpaired
 from tui_app.context.message_marks import is_digest_part
 from tui_app.context.requests.builder import CONTINUE, INTERRUPTED, START
-from tui_app.context.secrets import mask_secrets
+from tui_app.system.secrets import mask_secrets
 
 SYSTEM = "You are careful."
 INSTRUCTIONS = "You help with the work in this folder."

@@ -21,7 +21,7 @@ from tui_app.context.binding.bind import Binder
 from tui_app.context.binding.states import State
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.passages import Passage, passages
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.session.importers.formats import import_file
 
 OWN_SETS = Path(__file__).parent / "statements"

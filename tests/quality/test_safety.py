@@ -34,7 +34,7 @@ from tests.quality.verdicts import CHECKS, play_through
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import Proposal
 from tui_app.context.policy import PLIMSOLL, PRESETS
-from tui_app.conversation.session_history import SessionHistory
+from tui_app.conversation.history.session_history import SessionHistory
 
 
 def text() -> TextCounter:

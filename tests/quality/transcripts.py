@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.context.view import Item, is_system, to_messages
+from tui_app.context.views.view import Item, is_system, to_messages
 from tui_app.events import CompactionComplete
 from tui_app.session.importers.formats import ImportFormatError, import_file
 

@@ -23,7 +23,7 @@ from tui_app.context.compaction.trial import TrialQuestion, trial_questions, una
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)
 """Tokens of the forms."""

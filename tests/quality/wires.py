@@ -34,9 +34,9 @@ from tests.servers.strict import WIRES, Strict, strict_server
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.policy import PRESETS, Policy
-from tui_app.conversation.compactions import Compactions, Reviews
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.summary_edits import SummaryEdits
+from tui_app.conversation.compactions.compactions import Compactions, Reviews
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.events import CompactionComplete, UserMessage
 from tui_app.wires.adjustments import Adjustments
 from tui_app.wires.wire_form import WireForm

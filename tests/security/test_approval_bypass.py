@@ -23,11 +23,10 @@ from tui_app import sandbox
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.command_parent import parented
-from tui_app.containment import landlock_abi
-from tui_app.conversation.approvals import Approvals, Decision, ToolGate
+from tui_app.conversation.approvals import Approvals, Decision
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.imports import import_session
+from tui_app.conversation.consent.tool_gate import ToolGate
+from tui_app.conversation.imports.imports import import_session
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
     ApprovalDecided,
@@ -49,11 +48,13 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.background import standing_of
-from tui_app.session.database import open_store
-from tui_app.session.exports.export import export_jsonl
+from tui_app.session.exports.message_json import export_jsonl
+from tui_app.session.kept_files import checksum
 from tui_app.session.model_state import chosen_mode
-from tui_app.session.workspace import checksum
+from tui_app.session.stores.database import open_store
 from tui_app.settings.tables import Hook
+from tui_app.system.command_parent import parented
+from tui_app.system.containment import landlock_abi
 
 KEY = "sk-proj-" + "Abc1Def2" * 4
 SAYS_YES = (

@@ -13,11 +13,11 @@ from tests.servers.behaviours import CutStream, ReasoningOnly, Text, Tool, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.api_keys import ApiKeys
-from tui_app.environment import Secrets, for_programs, is_secret, keys_in, without_keys
 from tui_app.events import AssistantDelta, Error, ToolOutput, ToolResult
 from tui_app.paths import Paths
-from tui_app.program_log import logging_to
 from tui_app.settings.tables import McpServer
+from tui_app.system.environment import Secrets, for_programs, is_secret, keys_in, without_keys
+from tui_app.system.program_log import logging_to
 
 KEY = "sk-fake-0123456789"
 MIXED = "Zk3v9QpXr7LmT2wYb8NcHd5s"
@@ -294,7 +294,7 @@ async def test_results_carry_nothing_that_servers_of_tools_are_given(
 def test_nobody_reads_a_key_in_the_environment_of_a_process() -> None:
     child = "import os; print(open(f'/proc/{os.getppid()}/environ', 'rb').read())"
     program = (
-        "import os, subprocess, sys, ctypes\nfrom tui_app.environment import hide_environment\n"
+        "import os, subprocess, sys, ctypes\nfrom tui_app.system.environment import hide_environment\n"
         "hide_environment({'HARBOUR_KEY'})\n"
         "getenv = ctypes.CDLL(None).getenv; getenv.restype = ctypes.c_char_p\n"
         "assert getenv(b'HARBOUR_KEY').decode() == os.environ['HARBOUR_KEY'] == 'deep-w4ter'\n"

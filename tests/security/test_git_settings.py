@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.git import Git, GitFailed
-from tui_app.worktrees import Worktrees
+from tui_app.system.git import Git, GitFailed
+from tui_app.system.worktrees import Worktrees
 
 QUESTIONS: dict[str, Callable[[Git], object]] = {
     "status": Git.status,

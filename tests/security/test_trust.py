@@ -16,12 +16,19 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk as Screens
 from tests.ui.kit import shown
 from tui_app.__main__ import main
-from tui_app.conversation.imports import import_session
+from tui_app.conversation.imports.imports import import_session
 from tui_app.events import ApprovalDecided, Error, ModeChange, Notice, SessionStart
 from tui_app.paths import Paths
 from tui_app.session.model_state import chosen_mode
 from tui_app.settings.tables import Hook, McpServer
-from tui_app.trust import FOLDER_VARIABLE, TRUST_VARIABLE, NotTrusted, ProgramPlace, remember_trust, trust_in
+from tui_app.system.trust import (
+    FOLDER_VARIABLE,
+    TRUST_VARIABLE,
+    NotTrusted,
+    ProgramPlace,
+    remember_trust,
+    trust_in,
+)
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.web.pages import page_command
@@ -237,7 +244,7 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
     key: str,
     answer: bool,
 ) -> None:
-    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
+    monkeypatch.setattr("tui_app.ui.keyboard.stray_keys.QUIET_S", 0.0)
     desk = Screens(plimsoll_home, tmp_path / "harbour", env={}).serve(fake_openai)
     fill(desk.cwd)
     fake_openai.add(Text("Aye."))
@@ -261,7 +268,7 @@ async def test_the_screen_asks_once_and_before_anything_is_sent(
 async def test_trust_is_given_on_the_screen_and_counts_in_the_same_session(
     plimsoll_home: Path, tmp_path: Path, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
+    monkeypatch.setattr("tui_app.ui.keyboard.stray_keys.QUIET_S", 0.0)
     desk = Screens(plimsoll_home, tmp_path / "harbour", env={}).serve(fake_openai)
     fill(desk.cwd)
     remember_trust(desk.paths, desk.cwd, False)
@@ -295,7 +302,7 @@ async def test_trust_is_given_on_the_screen_and_counts_in_the_same_session(
 async def test_a_commit_asks_for_the_trust_that_git_needs(
     plimsoll_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, answer: bool
 ) -> None:
-    monkeypatch.setattr("tui_app.ui.type_ahead.QUIET_S", 0.0)
+    monkeypatch.setattr("tui_app.ui.keyboard.stray_keys.QUIET_S", 0.0)
     desk = Screens(plimsoll_home, tmp_path / "harbour", env={})
     write(desk.cwd / "log.md", "Rough.")
     begin(desk.cwd)

@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai import ModelRetry, ToolDenied
 
 from tui_app.agent.approvals.rules import Action
-from tui_app.agent.foreign_urls import is_public
+from tui_app.agent.network.foreign_urls import is_public
 from tui_app.agent.tools import web
 from tui_app.agent.tools.web import WebTool, text_of_html
 

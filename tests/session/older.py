@@ -17,7 +17,7 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session.event_heads import head_of
-from tui_app.session.word_index import add_index_words
+from tui_app.session.stores.word_index import add_index_words
 
 SCHEMA_1 = """
 CREATE TABLE sessions (

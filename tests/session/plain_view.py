@@ -25,8 +25,9 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import ALONE, Reports, weighed
-from tui_app.session.event_heads import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Head, Seen, seen
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Seen, seen
+from tui_app.session.views.agent_view import ALONE, Reports, weighed
 
 # One message of the agent view, and small questions about heads.
 

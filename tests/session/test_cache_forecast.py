@@ -32,10 +32,10 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.cache_forecast import cached_answers, lasting_rule
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.figures.cache_forecast import cached_answers, lasting_rule
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import Settings
-from tui_app.ui.text import next_turn_text
+from tui_app.ui.words.cost_words import next_turn_text
 
 SONNET = "anthropic:claude-sonnet-4-5"
 RULE = CacheRule(300.0, 1_024, chooses=True)

@@ -17,8 +17,8 @@ from tui_app.events import (
     ToolTrimmed,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.user_view import Entry
+from tui_app.session.views.agent_view import AgentView, fold_agent_view
+from tui_app.session.views.entries import Entry
 
 SINCE = {"last", "version", "pins", "reports", "measured", "_before"}
 """What an event that takes something back leaves as it is, or sets anew."""

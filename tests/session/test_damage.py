@@ -23,7 +23,7 @@ from tui_app.events import AssistantMessage, Error, Payload, SessionStart, ToolC
 from tui_app.session.damage import Health, examine
 from tui_app.session.repair import mend
 from tui_app.session.search import search_sessions
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 STAMP = "20260101-120000"
 Log = dict[tuple[str, int], tuple[str, str | None]]

@@ -16,11 +16,12 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import weighed
 from tui_app.session.event_heads import TITLE_LIMIT, Head, head_of, spoken_line
 from tui_app.session.importers.books import ImportedEvent
 from tui_app.session.importers.titles import title_of
-from tui_app.session.user_view import Entry, UserView
+from tui_app.session.views.agent_view import weighed
+from tui_app.session.views.entries import Entry
+from tui_app.session.views.user_view import UserView
 from tui_app.text import thousands
 
 # One line for an event, in the words a person reads.

@@ -29,7 +29,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.secrets import MASK
 from tui_app.events import (
     PAYLOADS,
     AssistantMessage,
@@ -45,19 +44,18 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.exports.export import (
-    FORMATS,
+from tui_app.session.exports.export import FORMATS, export_openai, export_session
+from tui_app.session.exports.html import export_html
+from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.exports.message_json import (
     answered,
     export_jsonl,
-    export_openai,
     export_pydantic_ai,
-    export_session,
     group_tool_returns,
     user_view_messages,
 )
-from tui_app.session.exports.html import export_html
-from tui_app.session.exports.markdown import export_markdown
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.system.secrets import MASK
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 

@@ -45,9 +45,9 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.events.base import Payload as FormFoldsPayload
-from tui_app.session.agent_view import AgentView, fold_agent_view, in_ranges
 from tui_app.session.event_heads import Head, head_of
-from tui_app.session.user_view import UserView, fold_user_view
+from tui_app.session.views.agent_view import AgentView, fold_agent_view, in_ranges
+from tui_app.session.views.user_view import UserView, fold_user_view
 
 TOKENS = {"user": 3}
 STEPS = st.lists(

@@ -7,10 +7,10 @@ import pytest
 
 from tests.session.test_store_contract import OPEN, database, opened, store
 from tui_app.events import MemoryConsolidated, MemoryPruned, SessionStart, UserMessage
-from tui_app.session.database import Database, open_store
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, sizes_of
-from tui_app.session.store import SessionNotFound, SessionStore
+from tui_app.session.stores.database import Database, open_store
+from tui_app.session.stores.store import SessionNotFound, SessionStore
 from tui_app.session.workspace import SessionFolder
 
 __all__ = ["database", "opened", "store"]

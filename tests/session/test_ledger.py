@@ -19,8 +19,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.events.base import Payload
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.session.request_ledger import (
+from tui_app.session.figures.request_ledger import (
     LedgerRow,
     fixed_rows,
     growths,
@@ -29,7 +28,8 @@ from tui_app.session.request_ledger import (
     together,
     turns_left,
 )
-from tui_app.ui.request_ledger import title_of
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.ui.context.request_ledger import title_of
 from tui_app.usage import CATEGORIES, Breakdown, sum_breakdowns
 
 

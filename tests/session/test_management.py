@@ -12,11 +12,12 @@ import pytest
 
 from tui_app.context.storage_errors import DiskFull, StorageError
 from tui_app.events import SessionStart, UserMessage
+from tui_app.session.backup import BackupRefused, back_up
 from tui_app.session.damage import Health, examine
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.management import DAY_S, BackupRefused, Limits, back_up, delete_session, due
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionInfo
+from tui_app.session.management import DAY_S, Limits, delete_session, due
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 
 # What is over a limit: by age, number and size; never because a clock is wrong.
@@ -187,7 +188,7 @@ def test_a_full_disk_gives_back_what_is_deleted(tmp_path: Path, monkeypatch: pyt
     def refused(error: BaseException, _file: Path | None = None) -> StorageError | None:
         return DiskFull("the sessions file") if isinstance(error, sqlite3.Error) else None
 
-    monkeypatch.setattr("tui_app.session.sqlite_store.sqlite3.connect", full)
+    monkeypatch.setattr("tui_app.session.stores.sqlite_store.sqlite3.connect", full)
     monkeypatch.setattr("tui_app.session.management.storage_error", refused)
     delete_session(path, folders, ids[1])
     monkeypatch.undo()

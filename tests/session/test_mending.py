@@ -14,14 +14,15 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.events import AssistantMessage, Error, SessionStart, UserMessage
 from tui_app.memory.entries import Draft, Due
 from tui_app.memory.store import SqliteBoardStore
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.damage import Health, examine
-from tui_app.session.event_heads import row_of
+from tui_app.session.event_rows import row_of
 from tui_app.session.lock import WriterLock
 from tui_app.session.repair import InUse, mend
 from tui_app.session.search import search_sessions
-from tui_app.session.sqlite_store import SqliteStore, connect
-from tui_app.session.word_index import add_index_words
+from tui_app.session.stores.sqlite_connection import connect
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.word_index import add_index_words
+from tui_app.session.views.agent_view import fold_agent_view
 from tui_app.session.workspace import SessionFolder
 
 PAGE = 4_096

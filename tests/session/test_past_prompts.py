@@ -7,7 +7,7 @@ import pytest
 from tui_app.events import Payload, SessionStart, UserMessage
 from tui_app.session import prompts as module
 from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 HERE = Path("/home/ada/ferry")
 

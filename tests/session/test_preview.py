@@ -11,8 +11,9 @@ from tests.session.test_snapshots import Written, stored
 from tui_app.events import SessionStart, UserMessage
 from tui_app.session import preview as previews
 from tui_app.session.preview import StoreBodies, all_rows, load_preview
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import Entry, fold_user_view
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.entries import Entry
+from tui_app.session.views.user_view import fold_user_view
 
 
 def test_text_that_is_damaged_is_told_in_its_place(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView, fold_agent_view
 from tui_app.session.event_heads import head_of
-from tui_app.session.rewind_fork import NotAPrompt, fork_session, rewind_points, tokens_after_rewind
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionNotFound
-from tui_app.ui.dialogs.rewind import leaving_words
+from tui_app.session.rewind_fork import NotAPrompt, fork_session
+from tui_app.session.rewind_points import rewind_points, tokens_after_rewind
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionNotFound
+from tui_app.session.views.agent_view import AgentView, fold_agent_view
+from tui_app.ui.dialogs.sessions.rewind import leaving_words
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # Prompts to go back to, and what would leave with each.

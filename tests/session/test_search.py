@@ -12,8 +12,9 @@ from tests.examples import examples
 from tui_app.events import AssistantMessage, SessionStart, ToolCall, ToolResult, UserMessage
 from tui_app.session import search
 from tui_app.session import search as search_parts
-from tui_app.session.search import Found, Searched, read_query, search_sessions, searching, snippet_of
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.queries import read_query
+from tui_app.session.search import Found, Searched, search_sessions, searching, snippet_of
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 
 @pytest.fixture

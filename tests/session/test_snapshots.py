@@ -18,8 +18,8 @@ from tests.session.older import build_older
 from tests.session.plain_view import PlainView, plain_view
 from tests.session.test_folds import EVERY, Long, said_by
 from tests.session.test_store_contract import OPEN, database, opened, store
-from tui_app.cli.doctor import check_database
-from tui_app.conversation.imports import import_session
+from tui_app.cli.setup.doctor import check_database
+from tui_app.conversation.imports.imports import import_session
 from tui_app.events import (
     AssistantMessage,
     CompactionComplete,
@@ -35,18 +35,19 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session import sql_store as log
-from tui_app.session import store as log_store
-from tui_app.session.agent_view import fold_agent_view
 from tui_app.session.damage import Health, examine
-from tui_app.session.event_heads import Head, row_of
-from tui_app.session.exports.export import user_view_messages
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import row_of
+from tui_app.session.exports.message_json import user_view_messages
 from tui_app.session.preview import load_preview
 from tui_app.session.repair import mend
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.sqlite_store import SqliteStore
 from tui_app.session.stats import SessionStats, StatsFold
-from tui_app.session.store import Event, SessionStore
+from tui_app.session.stores import sql_store as log
+from tui_app.session.stores import store as log_store
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import Event, SessionStore
+from tui_app.session.views.agent_view import fold_agent_view
 
 __all__ = ["database", "opened", "store"]
 

@@ -37,8 +37,9 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session.preview import StatsReader
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.stats import CompactionRow, ModelRow, SessionStats, StageRow, StatsFold
+from tui_app.session.stats import SessionStats, StatsFold
+from tui_app.session.stats_rows import CompactionRow, ModelRow, StageRow
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 
 def folded(*events: Payload) -> SessionStats:

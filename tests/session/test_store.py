@@ -20,18 +20,18 @@ from tests.conftest import SYNCHRONOUS
 from tests.session.older import OLDER, build_older
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Notice, SessionStart, SystemMessage, UserMessage
-from tui_app.session import migrations, sqlite_store
 from tui_app.session.search import search_sessions
-from tui_app.session.sql_store import Db
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.store import SessionDeleted
+from tui_app.session.stores import migrations, sqlite_connection
+from tui_app.session.stores.sql_store import Db
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionDeleted
 
 START = SessionStart(cwd="/tmp", model="a:b")
 WRITER = """
 import sys
 from pathlib import Path
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
 for number in range(40):
@@ -76,7 +76,7 @@ def test_programs_that_make_the_same_file_at_once_wait_for_each_other(tmp_path: 
 def test_commits_survive_a_power_cut_and_readers_never_wait(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_store, "SYNCHRONOUS", SYNCHRONOUS)
+    monkeypatch.setattr(sqlite_connection, "SYNCHRONOUS", SYNCHRONOUS)
     with closing(SqliteStore(path)) as store:
         assert store._db.execute("PRAGMA synchronous").fetchone()[0] == 2
     assert ask(path, "PRAGMA journal_mode") == "wal"
@@ -338,7 +338,7 @@ def test_a_disk_that_fills_up_keeps_the_older_version_whole(
 
     with monkeypatch.context() as patched:
         patched.setattr(migrations, "MIGRATIONS", steps)
-        patched.setattr("tui_app.session.sqlite_store.sqlite3.connect", small)
+        patched.setattr("tui_app.session.stores.sqlite_store.sqlite3.connect", small)
         with pytest.raises(sqlite3.DatabaseError, match="The disk is full"):
             SqliteStore(path)
     with closing(sqlite3.connect(path)) as db:

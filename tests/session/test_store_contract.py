@@ -25,8 +25,6 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.agent_view import AgentView, fold_agent_view
-from tui_app.session.database import Database, follow, has_begun, open_store
 from tui_app.session.event_heads import head_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
@@ -34,8 +32,10 @@ from tui_app.session.preview import StatsReader, load_preview
 from tui_app.session.prompts import past_prompts, whole_prompt
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.search import search_sessions
-from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore
-from tui_app.session.user_view import fold_user_view
+from tui_app.session.stores.database import Database, follow, has_begun, open_store
+from tui_app.session.stores.store import SessionDeleted, SessionNotFound, SessionStore
+from tui_app.session.views.agent_view import AgentView, fold_agent_view
+from tui_app.session.views.user_view import fold_user_view
 from tui_app.settings.spec import SessionServer
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import Head, head_of
-from tui_app.session.request_ledger import compaction_diff
+from tui_app.session.figures.compaction_diff import compaction_diff
 
 ASKED = UserMessage(text="question", tokens={"user": 5})
 ANSWERED = AssistantMessage(text="answer", tokens={"assistant": 5})

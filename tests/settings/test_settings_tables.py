@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.cli.config import settings_json
+from tui_app.cli.setup.config import settings_json
 from tui_app.events import HookName, Trigger
 from tui_app.paths import Paths
 from tui_app.settings import Settings, SettingsError, load_settings

@@ -19,7 +19,7 @@ from textual.theme import BUILTIN_THEMES
 
 from tui_app.chat_keys import ACTION_KEYS, KEYS
 from tui_app.context.policy import PLIMSOLL, PRESETS, MessageLimit, derive
-from tui_app.conversation.policies import choose_policy
+from tui_app.conversation.requests.policies import choose_policy
 from tui_app.paths import Paths
 from tui_app.settings import (
     OFFLINE_MODEL,
@@ -45,7 +45,7 @@ from tui_app.settings.tables import (
     policy_keys,
 )
 from tui_app.tool_specs import TOOLS
-from tui_app.ui import themes
+from tui_app.ui.colours import themes
 
 
 @pytest.fixture

@@ -28,23 +28,26 @@ from textual.worker import WorkerCancelled, WorkerFailed
 import tests.tool_schemas  # noqa: F401
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
-from tui_app.conversation.project_context import DATE_VARIABLE
+from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.paths import Paths
-from tui_app.session.agent_view import ALONE, AgentView
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.agent_view import ALONE, AgentView
 from tui_app.settings import Endpoint, Settings
-from tui_app.trust import TRUST_VARIABLE
+from tui_app.system.trust import TRUST_VARIABLE
 from tui_app.ui.app import PlimsollApp
+from tui_app.ui.colours.themes import own_variables
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.gauge import ContextGauge
 from tui_app.ui.host import FLOW
+from tui_app.ui.keyboard.stray_keys import StrayKeys
 from tui_app.ui.launch import Launch
+from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.panels.header import ChatHeader
+from tui_app.ui.panels.queue_view import Draft, QueueView, Waiting
+from tui_app.ui.panels.status import SIGNED, StatusRow
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.status import SIGNED, ChatHeader, Draft, QueueView, StatusRow, Waiting
-from tui_app.ui.themes import own_variables
 from tui_app.ui.transcript.transcript import Transcript
-from tui_app.ui.type_ahead import StrayKeys
-from tui_app.ui.widgets import DRAWING, SIGNS, HintRow
+from tui_app.ui.widgets.hint_row import HintRow
+from tui_app.ui.widgets.widgets import DRAWING, SIGNS
 
 # A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000

@@ -38,7 +38,7 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from tests.ui.kit import USUAL, WIDE, Deck, unpainted
-from tui_app.ui.themes import THEMES
+from tui_app.ui.colours.themes import THEMES
 
 LOOKS = Path(__file__).parent / "app" / "looks"
 BOTH = ("dark", "light")

@@ -1,6 +1,6 @@
 """What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
 
-from tui_app.conversation.model_switch import SwitchForecast
+from tui_app.conversation.models.model_switch import SwitchForecast
 from tui_app.events import CompactionComplete, CompactionProposed
 from tui_app.usage import ContextWindow
 

@@ -26,7 +26,7 @@ from tests.ui.kit import WIDE, Deck, Desk, shown, write_files
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent import catalog
 from tui_app.agent.catalog import ModelChoice
-from tui_app.conversation.project_context import DATE_VARIABLE
+from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.events import (
     ApprovalRequested,
     CompactionComplete,
@@ -38,16 +38,16 @@ from tui_app.events import (
     ShellCommand,
     ShellResult,
 )
-from tui_app.trust import TRUST_VARIABLE
+from tui_app.system.trust import TRUST_VARIABLE
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.review import ReviewScreen, fill_of
-from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen
-from tui_app.ui.todo import TodoItem
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.dialogs.setup.settings import SettingsScreen
+from tui_app.ui.panels.todo import TodoItem
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 MODEL = "anthropic:claude-sonnet-5"

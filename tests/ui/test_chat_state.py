@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tui_app.context.compaction.guards import Veto
-from tui_app.conversation.hooks import Run, before_compaction
+from tui_app.conversation.hooks.hook_outcomes import Run, before_compaction
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -39,9 +39,9 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session.event_heads import spoken_line
+from tui_app.ui.chat.compaction_outcome import CANCELLED, outcome_text
 from tui_app.ui.chat.presenter import running_compaction
 from tui_app.ui.chat.state import (
-    CANCELLED,
     EARLIER,
     NOTICES,
     PROPOSED,
@@ -50,10 +50,9 @@ from tui_app.ui.chat.state import (
     answering,
     bringing,
     moved_on,
-    outcome_text,
     unread_of,
 )
-from tui_app.ui.status import Status
+from tui_app.ui.panels.status import Status
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FAILED = CompactionComplete(job="j", outcome="failed", trigger="manual", reason="the model gave no answer")

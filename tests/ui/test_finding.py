@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.session.user_view import Body, Entry
+from tui_app.session.views.entries import Body, Entry
 from tui_app.ui.transcript import search as finding
 from tui_app.ui.transcript.search import batches, excerpt_of, hits_in, pattern_of, places_in
 

@@ -9,11 +9,11 @@ import pytest
 
 from tests.ui.kit import LIMIT_S
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session import database as places
 from tui_app.session import preview
 from tui_app.session.preview import StoreBodies, load_preview
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.session.user_view import Entry
+from tui_app.session.stores import database as places
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.views.entries import Entry
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.row_bodies import LateBodies
 

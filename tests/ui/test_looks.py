@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from tests.ui.kit import ThemedApp
 from tests.ui.looks import BOTH, Looks, Screen, kept_looks
-from tui_app.ui.themes import THEMES
+from tui_app.ui.colours.themes import THEMES
 
 SIZE = (20, 3)
 HELLO = [("Hello ", "bold"), ("there", "#aa0000"), ("\n潮 is 2 wide", "")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_app.ui.vim_keys import ESCAPE, REDO, Pressed, Vim, press
+from tui_app.ui.keyboard.vim_keys import ESCAPE, REDO, Pressed, Vim, press
 
 NORMAL = Vim(mode="normal")
 

@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.walkthroughs.walk import Tmux, Walk
 from tui_app.events import ApprovalDecided, SessionEnd, TaskEnded
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.pty, pytest.mark.tmux]
 

@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Protocol, Self
 
 from tests.pty.terminal import Terminal
-from tui_app.ui.type_ahead import QUIET_S
+from tui_app.ui.keyboard.stray_keys import QUIET_S
 
 LIMIT_S = 40.0
 """How long a step may take on a busy machine; none takes that long when all is well."""

@@ -12,7 +12,7 @@ from tests.web import kit as xterm
 from tests.web.kit import serving
 from tui_app.events import AssistantMessage
 from tui_app.paths import Paths
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 pytestmark = [pytest.mark.chromium, pytest.mark.timeout(180)]
 SHOWN = "document.body.classList.contains('-first-byte')"

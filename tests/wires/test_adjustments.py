@@ -24,8 +24,8 @@ from pydantic_ai.toolsets import ExternalToolset
 from tests.servers.strict import Strict, strict_server
 from tests.wires.test_wire_form import called, drain, results, said
 from tui_app.context import ContextGovernor
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
 from tui_app.events import Notice, Payload
 from tui_app.wires.adjustments import Adjustments
 from tui_app.wires.wire_form import WireForm

@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from tests.servers.strict import Strict, strict_server
 from tests.wires.test_wire_form import drain
 from tui_app.context import ContextGovernor
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
 from tui_app.wires.answer_end import PAUSED, context_input, why_not_whole
 from tui_app.wires.served_model import MOST_PAUSES
 

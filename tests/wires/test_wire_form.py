@@ -51,12 +51,12 @@ from tests.servers.strict import (
     strict_server,
 )
 from tui_app.context import ContextGovernor
-from tui_app.context.counting.attachments import IMAGE_TOKENS
 from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.window_limits import Limits
-from tui_app.context.windows import LearntModels
-from tui_app.pictures import LONGEST_SIDE, size_of
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import Limits
+from tui_app.system.pictures import LONGEST_SIDE, size_of
 from tui_app.wires.wire_form import NO_OUTPUT, SYSTEM_TAG, WireForm
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)

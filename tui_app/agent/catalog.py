@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
@@ -12,26 +11,12 @@ import httpx2
 from pydantic_ai.models import Model, known_model_names
 
 from tui_app.agent import model_lists as discovery
-from tui_app.agent.addresses import address_of, is_loopback, same_server
-from tui_app.agent.error_sentences import OTHER
-from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
-from tui_app.agent.models import (
-    ModelNotReady,
-    UnknownModel,
-    ask_endpoint,
-    ask_window,
-    build_model,
-    capabilities,
-    keep_library_quiet,
-    why_not,
-)
-from tui_app.agent.network import NoWay, http_client, is_untrusted
+from tui_app.agent.models import ModelNotReady, ask_endpoint, capabilities, why_not
+from tui_app.agent.network.addresses import address_of, is_loopback, same_server
+from tui_app.agent.network.network import NoWay, http_client, is_untrusted
 from tui_app.agent.offline.model import CONTEXT_WINDOW
-from tui_app.api_keys import KeyringTrouble
 from tui_app.context.counting.prices import priced_as
-from tui_app.context.window_limits import Limits
-from tui_app.events import Error, ErrorKind
 from tui_app.providers import (
     GOOGLE,
     KEY_CHECKS,
@@ -44,8 +29,6 @@ from tui_app.providers import (
 )
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
-
-# Whether a key is missing, and whether one that was typed in is taken, by one request that costs nothing.
 
 Verdict = Literal["accepted", "refused", "unknown"]
 CHECK_S = 15.0
@@ -324,84 +307,3 @@ def price_words(price_in: float | None, price_out: float | None) -> str:
 
 def _prices(price_in: float | None, price_out: float | None) -> dict[str, Any]:
     return {"price": price_words(price_in, price_out), "price_in": price_in, "price_out": price_out}
-
-
-# The models of a conversation: built when first used, with the window their server lists.
-
-
-@dataclass(slots=True)
-class ModelShelf:
-    """Builds models by name and keeps them; a vendor's SDK is loaded with its first model."""
-
-    env: Mapping[str, str]
-    endpoints: Mapping[str, Endpoint]
-    limits: Limits
-    ready: Mapping[str, Model] = field(default_factory=dict)
-    """Models made elsewhere, by name."""
-    _unanswered: set[str] = field(default_factory=set)
-    """Names of models whose server did not answer when it was asked last."""
-    _models: dict[str, Model] = field(default_factory=dict)
-    _building: dict[str, "asyncio.Task[Model]"] = field(default_factory=dict)
-
-    async def get(self, name: str) -> Model:
-        """Return the model of that name, asking its server for the window the first time.
-
-        A server that did not answer is asked again each time; each turn gets its model once.
-        Who asks while it is being built waits for the same one; giving up waiting does not stop the others.
-
-        Raises:
-            UnknownModel: if there is no such model.
-            Exception: whatever the vendor's SDK raises for a missing key.
-        """
-        if (model := self._models.get(name)) is not None:
-            if name in self._unanswered:
-                await self._learn_window(name, model)
-            return model
-        building = self._building.get(name)
-        if building is None:
-            building = self._building[name] = asyncio.create_task(self._build(name), name=f"model {name}")
-            # The outcome is fetched also when nobody waits any more, or asyncio would complain about it.
-            building.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(building)
-
-    def built(self, name: str) -> Model | None:
-        """The model of that name if it was built before."""
-        return self._models.get(name)
-
-    async def _build(self, name: str) -> Model:
-        keep_library_quiet()
-        try:
-            if (model := self.ready.get(name)) is None:
-                model = await asyncio.to_thread(build_model, name, endpoints=self.endpoints, env=self.env)
-            await self._learn_window(name, model)
-            self._models[name] = model
-            return model
-        finally:
-            del self._building[name]
-
-    async def _learn_window(self, name: str, model: Model) -> None:
-        try:
-            endpoint = self.endpoints.get(name.partition(":")[0])
-            own = endpoint.window if endpoint else None
-            window = own or await ask_window(model, endpoint, self.env)
-        except NoAnswer:
-            self._unanswered.add(name)
-            return
-        self._unanswered.discard(name)
-        if window:
-            self.limits.server[self.limits.model_key(model)] = window
-        if own:
-            self.limits.own.add(self.limits.model_key(model))
-
-
-def why_unavailable(error: Exception, *, model: str) -> Error:
-    """Word why a model could not be built.
-
-    Args:
-        error: What building it raised.
-        model: Its name.
-    """
-    if not isinstance(error, KeyringTrouble | UnknownModel):
-        return describe_error(error, model=model)
-    kind: ErrorKind = "auth" if isinstance(error, KeyringTrouble | ModelNotReady) else "input"
-    return Error(kind=kind, message=str(error), actions=OTHER)

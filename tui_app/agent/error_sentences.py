@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 from pydantic_ai.exceptions import ModelHTTPError
 
-from tui_app.agent.addresses import is_loopback
 from tui_app.agent.models import ModelNotReady
-from tui_app.agent.network import NotHttp, NoWay, named_trust, tls_error
-from tui_app.context.secrets import MASK, mask_secrets
+from tui_app.agent.network.addresses import is_loopback
+from tui_app.agent.network.network import NotHttp, NoWay, named_trust, tls_error
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Error, ErrorKind
 from tui_app.providers import how_to_start, key_variable
 from tui_app.records import frozen
+from tui_app.system.secrets import MASK, mask_secrets
 from tui_app.wires.error_text import (
     body_text,
     chain,

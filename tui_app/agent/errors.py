@@ -31,10 +31,11 @@ from tui_app.agent import error_sentences as say
 from tui_app.agent.error_sentences import sentence
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import UnknownModel
-from tui_app.agent.tool_failures import AnswerCutOff, GoesInCircles, HalfCall, ToolBroke, came_damaged
+from tui_app.agent.step_watch import AnswerCutOff, GoesInCircles, HalfCall
+from tui_app.agent.tool_failures import ToolBroke, came_damaged
 from tui_app.context.storage_errors import storage_error
-from tui_app.context.window_limits import ContextTooLarge
-from tui_app.context.windows import SMALLEST_WINDOW
+from tui_app.context.windows.window_limits import ContextTooLarge
+from tui_app.context.windows.windows import SMALLEST_WINDOW
 from tui_app.events import Error
 from tui_app.providers import key_variable
 from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole

@@ -11,8 +11,8 @@ from typing import Any
 
 import httpx2
 
-from tui_app.agent.addresses import ServerAddress, VersionFinder, is_loopback, server_address
-from tui_app.agent.network import NoWay, http_client, is_untrusted
+from tui_app.agent.network.addresses import ServerAddress, VersionFinder, is_loopback, server_address
+from tui_app.agent.network.network import NoWay, http_client, is_untrusted
 from tui_app.providers import ANTHROPIC, GOOGLE, LOCAL_PORTS, OPENAI_CHAT
 from tui_app.records import frozen
 

@@ -29,9 +29,15 @@ from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from tui_app import providers
-from tui_app.agent.addresses import SDK_VERSIONS, ServerAddress, VersionFinder, address_of, server_address
 from tui_app.agent.model_lists import LocalModel, NoListing, ask_listing, key_headers, local_base_url
-from tui_app.agent.network import http_client, rerouted, trusted
+from tui_app.agent.network.addresses import (
+    SDK_VERSIONS,
+    ServerAddress,
+    VersionFinder,
+    address_of,
+    server_address,
+)
+from tui_app.agent.network.network import http_client, rerouted, trusted
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.api_keys import ApiKeys, key_flaw
 from tui_app.context.counting.prices import PricedProfile
@@ -42,13 +48,6 @@ from tui_app.refusals import Refusal
 from tui_app.settings import Endpoint
 from tui_app.wires.event_streams import with_plain_streams
 from tui_app.wires.library import own_client
-
-# From a provider's name to a ready pydantic-ai provider: keys, addresses, retries.
-#
-# Vendor SDKs cost one to three seconds to import, so each is imported where its model is made.
-#
-# SDK clients repeat a failed request twice on their own. That is switched off wherever the client allows it:
-# whoever runs the turn decides about retries and can show them, and the two would multiply.
 
 NO_KEY = "not-needed"
 """Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
@@ -245,8 +244,6 @@ def made_ready(
     return with_plain_streams(provider)
 
 
-# A model file of the user's own, run in this process by llama.cpp (the extra ``local``).
-
 _QUIET = -1
 """llama.cpp would print to the terminal that the screen is drawn on."""
 _MAGIC = b"GGUF"
@@ -307,9 +304,6 @@ def _start(path: Path, key: str) -> Any:
         raise UnknownModel(
             f"llama.cpp cannot run {path}: it is damaged, or there is not enough memory."
         ) from error
-
-
-# The terminal belongs to the program: what the library beneath it would say of itself is left out.
 
 
 def keep_library_quiet() -> None:
@@ -481,8 +475,6 @@ def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequ
     direct = get_close_matches(name, names, n=3, cutoff=0.7)
     return direct or [bare[each] for each in get_close_matches(name, list(bare), n=3, cutoff=0.7)]
 
-
-# What a model can do, as far as its family is known; no vendor's SDK is loaded for it.
 
 _FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = {
     providers.ANTHROPIC: anthropic_model_profile,

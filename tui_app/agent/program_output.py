@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tui_app.processes import L, Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.system.processes import L, Listener, NotStarted, Pipes, ProcessGroup, start_group
 
 _SAID_BYTES = 2_000
 _STREAM_BYTES = 1 << 16

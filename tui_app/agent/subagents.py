@@ -8,11 +8,11 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 
-from tui_app.agent.agent_files import AgentFile, AgentFiles
-from tui_app.agent.prompts import PROMPTS
-from tui_app.files import Refused
+from tui_app.agent.instructions.agent_files import AgentFile, AgentFiles
+from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.providers import SEARCHING
 from tui_app.records import frozen
+from tui_app.system.project_files import Refused
 from tui_app.tool_specs import AGENTS, DELEGATE, EXPLORE, FORK
 
 NONE_HERE = "A sub-agent sends no others: do it yourself."

@@ -9,19 +9,14 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import (
-    FAILED,
-    OK,
-    CommandFailed,
-    Program,
-    WrongUsage,
-    run_until_signal,
-)
-from tui_app.cli.opened_session import carry_out, notices_in, opened_session
-from tui_app.cli.output import ProgressLine, answer, print_json, say, sizes_json, tell
-from tui_app.cli.stdin import words_of_file
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policies import policy_of
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage
+from tui_app.cli.core.opened_session import carry_out, notices_in, opened_session
+from tui_app.cli.core.output import answer, print_json, say, sizes_json, tell
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.cli.core.stdin import words_of_file
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.requests.policies import policy_of
 from tui_app.conversation.work import EditSummary, Restate, VerifySummary
 from tui_app.events import (
     CompactionComplete,
@@ -36,7 +31,7 @@ from tui_app.events import (
 from tui_app.next_steps import shell_words
 from tui_app.references import WHOLE, Span
 from tui_app.text import plain_text
-from tui_app.ui import text as numbers
+from tui_app.ui.words import text as numbers
 
 if TYPE_CHECKING:
     from tui_app.context.compaction.plan import Plan
@@ -264,7 +259,7 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
         view = conversation.history.view
         numbered = view.compactions if undo else view.undone
         if not numbered:
-            from tui_app.conversation.compactions import NO_COMPACTION
+            from tui_app.conversation.compactions.compactions import NO_COMPACTION
 
             raise CommandFailed(NO_COMPACTION if undo else "Nothing to redo.")
         compaction = numbered[-1]

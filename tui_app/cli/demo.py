@@ -2,7 +2,7 @@
 
 import argparse
 
-from tui_app.cli.command import CommandFailed, Program, need_screen
+from tui_app.cli.core.command import CommandFailed, Program, need_screen
 from tui_app.demo.stage import set_up
 
 

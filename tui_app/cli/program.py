@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.command import (
+from tui_app.cli.core.command import (
     OK,
     USAGE,
     CommandFailed,
@@ -16,14 +16,14 @@ from tui_app.cli.command import (
     need_screen,
     place_of,
 )
-from tui_app.cli.options import COMMANDS, load_command, parse, screen_parser
-from tui_app.cli.output import abandon_stdout, flush, prepare_streams, tell
+from tui_app.cli.core.options import COMMANDS, load_command, parse, screen_parser
+from tui_app.cli.core.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths
-from tui_app.program_log import logging_to
-from tui_app.ui.text import one_line
+from tui_app.system.program_log import logging_to
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
-    from tui_app.session.store import SessionInfo
+    from tui_app.session.stores.store import SessionInfo
 
 NO_SESSIONS = "There is no session to continue yet. Start one with: plimsoll"
 _PATH_CELLS = 200
@@ -178,7 +178,7 @@ def run(argv: Sequence[str]) -> int:
         return OK
     except Exception as error:  # whatever is left must end in a sentence, never in a traceback
         # Imported now: a start that goes well has no use for what explains a failure.
-        from tui_app.cli.failures import explain
+        from tui_app.cli.core.failures import explain
 
         text, code = explain(error, os.environ)
         tell(text)

@@ -10,29 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tui_app.cli.background import (
-    FOREGROUND,
-    Foreground,
-    Outcome,
-    leave_running,
-    place_of_run,
-)
-from tui_app.cli.command import (
-    FAILED,
-    OK,
-    CommandFailed,
-    Program,
-    WrongUsage,
-    place_of,
-    read_goal,
-    run_until_signal,
-)
-from tui_app.cli.failures import spoken
-from tui_app.cli.output import print_json, say, stream, tell
-from tui_app.cli.stdin import NO_PROMPT, named_files, read_piped, read_prompt
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, place_of, read_goal
+from tui_app.cli.core.failures import spoken
+from tui_app.cli.core.output import print_json, say, stream, tell
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.cli.core.stdin import NO_PROMPT, named_files, read_piped, read_prompt
+from tui_app.cli.sessions.background import FOREGROUND, Foreground, Outcome, leave_running, place_of_run
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Prompt, Pursue
 from tui_app.events import (
     AgentOutput,
@@ -61,13 +47,13 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
-from tui_app.files import Refused
 from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.settings.tables import ApprovalRule, misnamed, parse_rule
+from tui_app.system.project_files import Refused
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.slash_commands import built_in_words
-from tui_app.ui.text import one_line
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema

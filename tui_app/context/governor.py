@@ -30,15 +30,16 @@ from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.fullness import FullnessNotes
 from tui_app.context.requests.pipeline import Pipeline
 from tui_app.context.requests.request_meter import CacheWatch
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.summaries.writer import ExtractiveSummariser, ModelSummariser, Summariser
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.summaries.writer import ModelSummariser, Summariser
 from tui_app.context.telemetry import SCOPE, SpanConversation, Spans, traced
 from tui_app.context.tool_results.stages import StageHost
-from tui_app.context.view import Digest
-from tui_app.context.window_limits import ContextTooLarge, Limits
-from tui_app.context.windows import LearntModels
+from tui_app.context.views.rewrites import Digest
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits
 from tui_app.events import Payload, Trigger
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 from tui_app.wires.answer_end import as_known
 from tui_app.wires.library import PREPARES_ATTEMPTS, OutermostCapability, new_messages_from
 

@@ -14,28 +14,10 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
 from tui_app.context.message_marks import is_acknowledgement
-from tui_app.context.view import (
-    Item,
-    ItemIndex,
-    Rewrite,
-    is_summary,
-    is_system,
-    latest_prompt_index,
-    place_summary,
-    rewritten_items,
-    sections,
-    to_messages,
-    with_partners,
-)
-from tui_app.events import (
-    REWRITES,
-    CompactionComplete,
-    Payload,
-    Rewritten,
-    Stage,
-    ToolArchived,
-    ViewRewrite,
-)
+from tui_app.context.views.cuts import ItemIndex, place_summary, sections, with_partners
+from tui_app.context.views.rewrites import Rewrite, rewritten_items
+from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index, to_messages
+from tui_app.events import REWRITES, CompactionComplete, Payload, Rewritten, Stage, ToolArchived, ViewRewrite
 from tui_app.records import frozen, picked
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Kinds, Overhead
 from tui_app.wires.answer_end import context_input
@@ -94,11 +76,6 @@ class RunningMessages:
         return before + len(messages)
 
 
-# Sizes of single messages in the unit of the estimate of the whole request.
-#
-# A provider's own figure rarely equals our count. Whoever plans with both must use one unit, or a summary
-# that is half as long as what it replaces looks like growth.
-
 Weigh = Callable[[Item], int]
 """Counted tokens of one item."""
 
@@ -139,12 +116,6 @@ def sizes_of(items: Sequence[Item], usage: ContextUsage, weigh: Weigh) -> Sizes:
         scale = max(0.0, usage.total - carried) / counted
     return Sizes(carried, scale)
 
-
-# The view before any stage touched it: facts are read from it when something is summarised.
-#
-# A stage hides text from the model, and a model that writes a summary reads what the agent sees. Facts, and a
-# summary that only quotes, are the code's own work: an error or a name must not be lost for having been
-# hidden.
 
 Part = ModelRequestPart | ModelResponsePart
 
@@ -225,8 +196,6 @@ def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequenc
     """Replace the messages of some items, by key; the other items stay the same objects."""
     return [replace(item, message=forms[item.key]) if item.key in forms else item for item in items]
 
-
-# From a stage's decision to its event: what it changed, and how large the view was and is.
 
 EVENTS: Mapping[Stage, type[ViewRewrite]] = {kind.STAGE: kind for kind in REWRITES}
 """The event that records each stage's work."""

@@ -11,11 +11,6 @@ from tui_app.records import frozen
 from tui_app.tool_specs import GREP, READ_FILE, SEARCH_HISTORY
 from tui_app.usage import ContextUsage, ContextWindow
 
-# What a policy of the user's own can set is a field with an annotated type: the bounds of a number, and the
-# name of the key in ``[policies.NAME]`` where it is not the field's own. Settings are checked by that, and
-# ``derive`` finds the field by it. The page of settings says the field's docstring; a field without one is
-# described together with the next.
-
 
 class Bounds(NamedTuple):
     """The range of a number, both ends included."""
@@ -128,8 +123,6 @@ def _check(template: str, allowed: frozenset[str]) -> None:
         )
 
 
-# Sizes of the stages, as data that a policy holds.
-
 MARKER = f'\n[… trimmed: {{length:,}} characters in all; {SEARCH_HISTORY.name} "#{{key}}" has all of it …]'
 SLIDING_WINDOW_MARKER = "\n[… cut here; {length} characters in all]"
 _FIELDS = frozenset({"length", "key"})
@@ -215,10 +208,6 @@ class Pointers(_Checked):
     batch: Annotated[Size, "pointers_batch"] = 4
     """Messages rewritten at once, so that prompt caches keep hitting; fewer where that frees much."""
 
-
-# The wording of a replacement, as data: a frame around the summary, a marker where there is none.
-#
-# Imports nothing of the agent side, so that policies are known at once.
 
 _SUMMARY_FIELDS = frozenset({"summary", "count"})
 _MARKER_FIELDS = frozenset({"count"})
@@ -516,10 +505,6 @@ OFF = Policy(
     model_compacts="ignore",
 )
 
-
-# The policies that are built in, and policies that the user makes out of them.
-#
-# Each preset stands for a known way to govern a context window, with the sizes that belong to it.
 
 SLIDING_WINDOW = Policy(
     name="sliding-window",

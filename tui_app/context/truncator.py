@@ -19,15 +19,8 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
-from tui_app.context.view import (
-    Item,
-    answers_of,
-    is_prompt,
-    is_summary,
-    is_system,
-    latest_prompt_index,
-    units,
-)
+from tui_app.context.views.cuts import units
+from tui_app.context.views.view import Item, answers_of, is_prompt, is_summary, is_system, latest_prompt_index
 from tui_app.records import frozen
 
 CUT = "\n[… cut to fit this request: {length} characters in all …]"

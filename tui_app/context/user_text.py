@@ -126,8 +126,6 @@ def is_marked_command(text: object) -> bool:
     return begins and _COMMAND_NAME.search(str(text)) is not None
 
 
-# What of a prompt is the user's own, by its form: what they paste, quote or cite is somebody else's.
-
 _FENCE = re.compile(r"^[ \t]{0,8}(```|~~~)[^\n]{0,200}\n.*?(?:^[ \t]{0,8}\1[`~]{0,9}[ \t]*$|\Z)", re.M | re.S)
 _QUOTED_LINE = re.compile(
     r"[ \t]{0,8}(?:>|\||\$ |\[?\d{4}-\d\d-\d\d[T \t]{1,2}\d\d:\d\d|\[?\d\d:\d\d:\d\d\b|\[[A-Z]{4,8}\][ \t:]"
@@ -167,8 +165,6 @@ def own_words(text: str) -> str:
             own.append(block)
     return "\n\n".join(own)
 
-
-# Sentences of what somebody wrote, verbatim but for white space.
 
 LONGEST_SENTENCE = 1_200
 """Characters; a longer run without an end is data."""

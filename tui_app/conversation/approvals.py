@@ -5,42 +5,24 @@ model or a tool says leads there.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
-
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability, WrapOutputProcessHandler, WrapToolExecuteHandler
-from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
-from pydantic_ai.messages import (
-    AgentStreamEvent,
-    FunctionToolCallEvent,
-    FunctionToolResultEvent,
-    ToolCallPart,
-)
-from pydantic_ai.models import ModelRequestContext
-from pydantic_ai.output import OutputContext
-from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.command_line import ANYWHERE, Folder
 from tui_app.agent.approvals.guards import breaks
 from tui_app.agent.approvals.rules import (
     PERHAPS,
     Action,
-    Gate,
     Verdict,
     fits,
     judge,
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.context.history import ignore
-from tui_app.context.message_marks import mode_text, mode_told
 from tui_app.context.user_text import NOT_DONE, SAID_NO
 from tui_app.conversation.answers import OpenQuestions
-from tui_app.conversation.hooks import ChangedArguments
-from tui_app.conversation.session_history import SessionHistory
 from tui_app.events import (
     ApprovalDecided,
     ApprovalDecision,
@@ -48,20 +30,12 @@ from tui_app.events import (
     ApprovalsAhead,
     DecidedBy,
     GuardSet,
-    ModeChange,
-    ModeTold,
     Payload,
-    QuestionAsked,
-    QuestionClosed,
 )
 from tui_app.modes import Mode
-from tui_app.providers import SEARCHING
 from tui_app.records import frozen, like
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import ApprovalRule, parse_rule
-from tui_app.tool_specs import FILE_LOOKERS, PLAN
-
-# Calls of one answer that nobody has allowed yet, and which of them is asked about next.
 
 
 @dataclass(eq=False, slots=True)
@@ -407,247 +381,3 @@ def asked_action(asked: ApprovalRequested) -> Action:
 def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
     """Rules given for one run. Raises ``Refused``."""
     return tuple(parse_rule("allow", text, "command line") for text in patterns)
-
-
-# Questions of the model to the user: in the same line as approvals, answered by whoever shows them.
-
-ANSWERED = "The user answers: {}"
-NO_ANSWER = (
-    "The user gave no answer. Go on with what is most sensible and say what you assumed, or leave out what "
-    "needs the answer."
-)
-NOBODY = (
-    "There is no user to answer. Go on with what is most sensible and say what you assumed, or leave out "
-    "what needs the answer."
-)
-LATER = (
-    "The question is shown to the user, who answers with the next prompt. End your turn now: do nothing that "
-    "needs the answer."
-)
-_ANSWER_CHARS = 10_000
-
-
-@dataclass(slots=True)
-class Questions:
-    """The questions of one conversation. Belongs to one event loop."""
-
-    report: Callable[[Payload], object]
-    """Shows a question."""
-    ahead: CallsAhead
-    """The line in which approvals wait too: one thing is asked at a time."""
-    attended: bool = False
-    """Whether a user sees the questions and can answer."""
-    repeated: Callable[[str], str] = lambda _call: ""
-    """What a call asks that was answered before, by its id; empty for nothing."""
-    _answers: OpenQuestions[str] = field(default_factory=OpenQuestions)
-    _count: int = 0
-
-    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
-        """Wait for the answer; what the model reads of it."""
-        self._count += 1
-        id = f"{call}.question.{self._count}"
-        asked = QuestionAsked(
-            id=id,
-            tool_call_id=call,
-            question=question,
-            choices=tuple(choices),
-            attended=self.attended,
-            repeats=self.repeated(call),
-        )
-        if not self.attended:
-            self.report(asked)
-            return NOBODY
-        async with self.ahead.turn(call):
-            try:
-                return await self._answers.ask(id, lambda: self.report(asked))
-            finally:
-                self.report(QuestionClosed(id=id))
-
-    def reply(self, id: str, text: str) -> bool:
-        """Answer a question; an empty text is no answer.
-
-        Returns:
-            Whether it was waiting for that; every question is answered once.
-        """
-        answer = text.strip()[:_ANSWER_CHARS]
-        return self._answers.answer(id, ANSWERED.format(answer) if answer else NO_ANSWER)
-
-    def postpone(self, id: str) -> bool:
-        """Let the next prompt answer a question, where nothing else can; whether it was waiting for that."""
-        return self._answers.answer(id, LATER)
-
-
-@frozen
-class AgentQuestions:
-    """Questions of a sub-agent, put in its name."""
-
-    questions: Questions
-    agent: str
-
-    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
-        told = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
-        if told != NOBODY:
-            return told
-        return "There is no user to answer. End with the question: whoever has sent you reads it."
-
-
-# Asking before tools run that do not ask for themselves: of servers, of others' agents, a few of ours.
-
-_DESCRIBING = frozenset({"tool-search", "capability-load"})
-"""Kinds of tools with which pydantic-ai itself shows a model more tools: those are asked about in turn."""
-_NO_RESULT = (
-    "Not done: the result of {} would have to come from outside of this program, and nothing can bring it "
-    "here. Go on without it, or tell the user."
-)
-
-
-@dataclass(eq=False)
-class ToolGate(AbstractCapability[Any]):
-    """Lets only known tools run without a word, and of those what no rule asks about or denies.
-
-    What pydantic-ai would have approved by the user passes the same gate, once.
-    """
-
-    gate: Gate
-    """Decides about the others."""
-    known: Collection[str] = ()
-    """Names of the tools that ask for themselves, with what they would do or look at."""
-    free: Collection[str] = ()
-    """Names of those that only look, or keep notes: they go ahead unless a rule sets it."""
-    ahead: CallsAhead = field(default_factory=lambda: CallsAhead(ignore))
-    """Is told which calls have to be allowed, in the order of the answer."""
-    _let_through: set[Action] = field(default_factory=set, init=False)
-    """Calls that may go ahead, and whose tool wants to hear that once more."""
-
-    async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
-        """No yes outlives its turn."""
-        self.ahead.restart()
-        return replace(self)
-
-    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
-        """Note what has to be allowed before any of it begins; whatever has a result is over."""
-        match event:
-            case FunctionToolCallEvent(part=call, args_valid=True):
-                looks = call.tool_name in FILE_LOOKERS and call.tool_name in self.known
-                if not looks and call.tool_name not in self.free:
-                    self.ahead.hold(call.tool_call_id)
-            case FunctionToolResultEvent(part=part):
-                self.ahead.let(part.tool_call_id)
-
-    async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
-    ) -> Any:
-        """Ask, and run the tool with the very arguments that were asked about."""
-        if tool_def.tool_kind in _DESCRIBING:
-            self.ahead.let(call.tool_call_id)
-            return await handler(args)
-        with self.ahead.begun(call.tool_call_id):
-            if call.tool_name in self.known:
-                return await handler(args)
-            asked = replace(call, args=args.said) if isinstance(args, ChangedArguments) else call
-            action = replace(_action(asked), looks=call.tool_name in self.free)
-            if action in self._let_through and ctx.tool_call_approved:
-                self._let_through.discard(action)
-                self.ahead.judged(call.tool_call_id)
-                self.ahead.let(call.tool_call_id)
-            elif declined := await self.gate(action):
-                return ToolDenied(declined)
-            try:
-                return await handler(args)
-            except ApprovalRequired:
-                # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
-                self._let_through.add(action)
-                raise
-
-    async def wrap_output_process(
-        self,
-        ctx: RunContext[Any],
-        *,
-        output_context: OutputContext,
-        output: Any,
-        handler: WrapOutputProcessHandler,
-    ) -> Any:
-        """Ask before a function runs that a model calls to give its answer.
-
-        Raises:
-            ModelRetry: if it must not run; the model reads why, and may answer in another way.
-        """
-        call = output_context.tool_call
-        if call is not None and output_context.has_function and (declined := await self.gate(_action(call))):
-            raise ModelRetry(declined)
-        return await handler(output)
-
-    async def handle_deferred_tool_calls(
-        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
-    ) -> DeferredToolResults:
-        """Leave what wants approval to the gate, which is asked before it is executed too."""
-        calls: dict[str, Any] = {
-            call.tool_call_id: ToolFailed(_NO_RESULT.format(call.tool_name)) for call in requests.calls
-        }
-        return requests.build_results(approve_all=True, calls=calls)
-
-
-def _action(call: ToolCallPart) -> Action:
-    return Action(tool=call.tool_name, kind="other", subject=call.args_as_json_str(), call=call.tool_call_id)
-
-
-# The mode of a conversation: changing it, telling the model, and turning a plan into work.
-
-ACCEPTED = "The plan is accepted. Carry it out now, step by step, and keep the todo list up to date."
-"""The prompt that turns a plan into work."""
-NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode plan asks the model for one."
-
-
-@dataclass(slots=True)
-class ModeSwitch:
-    """Changes the mode of one conversation at once, also in the middle of a turn; the log remembers it."""
-
-    history: SessionHistory
-    approvals: Approvals
-
-    @property
-    def current(self) -> Mode:
-        return self.approvals.mode
-
-    def change(self, mode: Mode) -> None:
-        if mode == (old := self.current):
-            self.history.refuse(f"The mode is already {mode}.")
-            return
-        self.history.report(ModeChange(old=old, new=mode))
-        self.approvals.change_mode(mode)
-
-    def accept(self, mode: Mode) -> str:
-        """Leave plan mode for another one, if there is a plan.
-
-        Returns:
-            The prompt that begins the work; empty where there is nothing to accept, which is reported.
-        """
-        folder = self.history.archive.folder
-        if self.current != "plan":
-            self.history.refuse(NOT_PLANNING.format(self.current))
-        elif not folder.read_note(folder.plan_file).strip():
-            self.history.refuse(
-                f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
-            )
-        else:
-            self.change(mode)
-            return ACCEPTED
-        return ""
-
-    async def tell_mode(self, request: ModelRequestContext) -> None:
-        """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
-
-        What it knows is read off the view, so it is told again once a compaction has taken the line along.
-        """
-        # The built-in search takes whatever is last for what it is asked.
-        if request.model.system in SEARCHING:
-            return
-        known = (told for item in reversed(self.history.items()) if (told := mode_told(item.message)))
-        if self.current != next(known, "ask"):
-            self.history.tell_model(ModeTold(text=mode_text(self.current), mode=self.current))

@@ -11,51 +11,56 @@ from typing import Literal
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
+from tui_app.agent.retry_rules import RetryRules
 from tui_app.agent.tools.commands import ProcessRunner, unattended
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import ProgramEnded, RetryRules
+from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.compaction.guards import Veto
 from tui_app.context.compaction.plan import Addition
-from tui_app.context.compaction.proposal import Reviewer
+from tui_app.context.compaction.reviews import Reviewer
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.ledger.facts import live_text
 from tui_app.context.storage_errors import storage_explained
 from tui_app.context.summaries.writer import Summariser
 from tui_app.context.user_text import beginning, one_line
-from tui_app.conversation.agent_sessions import AgentSessions
-from tui_app.conversation.agent_setup import AgentSetup
-from tui_app.conversation.approvals import ModeSwitch
+from tui_app.conversation.agents.agent_sessions import AgentSessions
+from tui_app.conversation.agents.agent_setup import AgentSetup
+from tui_app.conversation.agents.session_tools import Tooling
+from tui_app.conversation.agents.subagents import SubAgents
 from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.background import Background
-from tui_app.conversation.budget import budget_of
-from tui_app.conversation.compactions import Compactions, IdleCompaction, MemoryGuard, Reviews
+from tui_app.conversation.compactions.compactions import Compactions, Reviews
+from tui_app.conversation.compactions.idle_compaction import IdleCompaction
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.compactions.memory_guard import MemoryGuard
+from tui_app.conversation.compactions.summary_edits import SummaryEdits
+from tui_app.conversation.compactions.summary_writers import SummaryWriters
+from tui_app.conversation.consent.guards import Guards, parse_guard
+from tui_app.conversation.consent.modes import ModeSwitch
+from tui_app.conversation.consent.repeats import Repeats
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.goals import Goals, goal_additions
-from tui_app.conversation.guards import Guards, parse_guard
-from tui_app.conversation.hooks import Hooks, MaskedResults, Runner, ToolHooks
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.memory import SessionMemory
-from tui_app.conversation.model_switch import EffortSwitch, ModelSwitch
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policies import PolicySwitch, choose_policy, policy_of
-from tui_app.conversation.repeats import Repeats
-from tui_app.conversation.request_hook import RequestHook
+from tui_app.conversation.files.session_files import SessionFiles
+from tui_app.conversation.history.event_bus import EventBus
+from tui_app.conversation.hooks.hook_process import Runner
+from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.conversation.hooks.request_hook import RequestHook
+from tui_app.conversation.hooks.tool_hooks import MaskedResults, ToolHooks
+from tui_app.conversation.memory.memory import SessionMemory
+from tui_app.conversation.models.effort_switch import EffortSwitch
+from tui_app.conversation.models.model_switch import ModelSwitch
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.requests.policies import PolicySwitch, choose_policy, policy_of
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_files import SessionFiles
-from tui_app.conversation.session_history import EventBus
-from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.session_view import load_history
-from tui_app.conversation.shell import UserShell, resume_tasks, tell_tasks
-from tui_app.conversation.subagents import SubAgents
-from tui_app.conversation.summary_edits import SummaryEdits
-from tui_app.conversation.summary_writers import SummaryWriters
 from tui_app.conversation.telemetry import start_telemetry
 from tui_app.conversation.threads import log_defect
-from tui_app.conversation.turns import Turns
-from tui_app.conversation.work import WorkQueue
-from tui_app.environment import hide_environment
+from tui_app.conversation.turns.budget import budget_of
+from tui_app.conversation.turns.goals import Goals, goal_additions
+from tui_app.conversation.turns.shell import UserShell, resume_tasks, tell_tasks
+from tui_app.conversation.turns.turns import Turns
+from tui_app.conversation.turns.work_queue import WorkQueue
 from tui_app.events import (
     CompactionStart,
     EffortChange,
@@ -67,16 +72,17 @@ from tui_app.events import (
     SessionStart,
     Trigger,
 )
-from tui_app.program_log import keep_out
 from tui_app.session.background import check_unasked
-from tui_app.session.cache_forecast import ColdWarning, turn_cache
-from tui_app.session.database import open_store
+from tui_app.session.figures.cache_forecast import ColdWarning, turn_cache
 from tui_app.session.lock import Overtaken
 from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy, newest_event
-from tui_app.session.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
+from tui_app.session.stores.database import open_store
+from tui_app.session.stores.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import resolve_model
 from tui_app.settings.spec import CacheSettings, SessionServer
+from tui_app.system.environment import hide_environment
+from tui_app.system.program_log import keep_out
 
 _log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from tui_app.agent.approvals.rules import Action, Verdict
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.context.counting.attachments import IMAGE_TOKENS
-from tui_app.files import MayRead, anything, folders_of
-from tui_app.pictures import LARGEST_FILE, UnusablePicture, fitted, image_type, pasted_file
+from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.records import frozen
+from tui_app.system.pictures import LARGEST_FILE, UnusablePicture, fitted, image_type, pasted_file
+from tui_app.system.project_files import MayRead, anything, folders_of
 from tui_app.tool_specs import READ_FILE
 
 MAX_BYTES = 128 * 1024

@@ -8,10 +8,10 @@ from pydantic_ai.messages import ToolCallPart
 
 from tui_app.agent.turn import open_calls
 from tui_app.context.counting.attachments import PIPED
+from tui_app.conversation.agents.subagents import SubAgents
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.attachments import AttachedFile
-from tui_app.conversation.subagents import SubAgents
-from tui_app.conversation.turns import Turns
+from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.work import GoOn, Prompt, Pursue, Shell, Work, asked_command
 from tui_app.events import (
     ApprovalDecided,

@@ -9,17 +9,17 @@ from typing import Any
 
 from tui_app.agent.errors import describe_error
 from tui_app.context.counting.attachments import PIPED, piped_in
-from tui_app.conversation.approvals import ModeSwitch
-from tui_app.conversation.hooks import Hooks
-from tui_app.conversation.manual_edits import ManualEdits
-from tui_app.conversation.model_switch import EffortSwitch
-from tui_app.conversation.policies import PolicySwitch
-from tui_app.conversation.retry_advice import with_way_back
-from tui_app.conversation.session_history import EventBus, Subscription
-from tui_app.conversation.session_tools import Tooling
-from tui_app.conversation.shell import UserShell
-from tui_app.conversation.subagents import SubAgents
-from tui_app.conversation.turns import UNFINISHED, Turns
+from tui_app.conversation.agents.session_tools import Tooling
+from tui_app.conversation.agents.subagents import SubAgents
+from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.consent.modes import ModeSwitch
+from tui_app.conversation.history.event_bus import EventBus, Subscription
+from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.conversation.models.effort_switch import EffortSwitch
+from tui_app.conversation.models.retry_advice import with_way_back
+from tui_app.conversation.requests.policies import PolicySwitch
+from tui_app.conversation.turns.shell import UserShell
+from tui_app.conversation.turns.turns import UNFINISHED, Turns
 from tui_app.conversation.work import (
     AcceptPlan,
     BringBack,

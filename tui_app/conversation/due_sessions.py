@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.conversation.boards import boards_in, lock_of, own_scope
-from tui_app.conversation.memory_reader import BoardLog, SessionReader
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.memory.board_log import BoardLog
+from tui_app.conversation.memory.boards import boards_in, lock_of, own_scope
+from tui_app.conversation.memory.memory_reader import SessionReader
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.records import frozen
 from tui_app.session.lock import WriterLock
-from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.stores.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 
 

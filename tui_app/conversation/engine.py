@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.threads import DaemonThreads
-from tui_app.conversation.work import WorkQueue
+from tui_app.conversation.turns.work_queue import WorkQueue
 from tui_app.events import AssistantDelta, Notice, Record
 from tui_app.session.lock import SessionLocked
 

@@ -11,14 +11,14 @@ from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.view import is_prompt
-from tui_app.conversation.goals import goal_additions, in_force
+from tui_app.context.views.view import is_prompt
+from tui_app.conversation.compactions.summary_writers import SummaryWriters
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.history.view_messages import storable
 from tui_app.conversation.inspection import Inspection, inspect_session
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policies import policy_of
-from tui_app.conversation.session_history import SessionHistory, storable
-from tui_app.conversation.summary_writers import SummaryWriters
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.requests.policies import policy_of
+from tui_app.conversation.turns.goals import goal_additions, in_force
 from tui_app.events import (
     AssistantMessage,
     CompactionProgress,
@@ -32,9 +32,10 @@ from tui_app.events import (
 )
 from tui_app.records import frozen, like
 from tui_app.refusals import Refusal
-from tui_app.session.database import open_store
 from tui_app.session.model_state import newest_event
-from tui_app.session.store import SessionInfo
+from tui_app.session.stores.database import open_store
+from tui_app.session.stores.store import SessionInfo
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import without_sequences, words_of
 
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."

@@ -3,22 +3,23 @@
 import asyncio
 from dataclasses import dataclass, field, replace
 
-from tui_app.agent.catalog import ModelShelf, listed_window
+from tui_app.agent.catalog import listed_window
+from tui_app.agent.model_shelf import ModelShelf
 from tui_app.agent.models import ModelNotReady
 from tui_app.context.compaction.plan import Plan, plan_of
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.policy import Policy
-from tui_app.context.windows import resolve_window
-from tui_app.conversation.agent_setup import describe_tools
+from tui_app.context.windows.windows import resolve_window
+from tui_app.conversation.agents.agent_setup import describe_tools
+from tui_app.conversation.agents.session_tools import Tooling
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.message_actions import Share
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_history import SessionHistory
-from tui_app.conversation.session_tools import Tooling
 from tui_app.conversation.session_view import load_history
 from tui_app.references import WHOLE, Span
-from tui_app.session.database import open_store
-from tui_app.session.store import SessionStore
+from tui_app.session.stores.database import open_store
+from tui_app.session.stores.store import SessionStore
 from tui_app.settings import resolve_model
 from tui_app.usage import Breakdown, Overhead
 

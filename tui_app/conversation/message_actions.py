@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Literal
 
-from tui_app.agent.agent_files import AgentFiles
-from tui_app.agent.instructions import InstructionFile
+from tui_app.agent.instructions.agent_files import AgentFiles
+from tui_app.agent.instructions.instructions import InstructionFile
 from tui_app.agent.mcp.status import McpStatus
 from tui_app.records import frozen
 from tui_app.usage import Breakdown
@@ -51,11 +51,6 @@ class Outlook:
     """Of that, what nobody has pinned itself: the calls of pinned results, the results of pinned calls."""
     pin_budget: int = 0
     """What may stay because of pins."""
-
-
-# The parts of a category of the context, and what a session has beside its own tools, in plain values.
-#
-# Imports nothing heavy: the screen shows it.
 
 
 @frozen

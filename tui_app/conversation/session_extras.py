@@ -8,12 +8,9 @@ from typing import Any, Literal
 
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.agent_files import agents_text
-from tui_app.agent.instructions import (
-    InstructionFile,
-    instructions_text,
-    skills_text,
-)
+from tui_app.agent.instructions.agent_files import agents_text
+from tui_app.agent.instructions.instructions import InstructionFile, instructions_text
+from tui_app.agent.instructions.skills import skills_text
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers, found_by_search
 from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
@@ -22,16 +19,13 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.answers import OpenQuestions
 from tui_app.conversation.attachments import AttachedFile, NamedPath, attached_bytes
-from tui_app.conversation.file_snapshots import FilesOnDisk
+from tui_app.conversation.files.files_on_disk import FilesOnDisk
+from tui_app.conversation.history.event_bus import EventBus
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.project_context import (
-    FolderReader,
-    ProjectContext,
-    RequestOverhead,
-    SkillsInUse,
-)
-from tui_app.conversation.session_history import EventBus, SessionHistory
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.requests.project_context import FolderReader, ProjectContext, SkillsInUse
+from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.events import Notice, ServerAsked, ToolSwitch
 from tui_app.session.model_state import switched_off
 from tui_app.settings.tables import defer_above, servers_here

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ignore
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.session_history import Archive, SessionHistory
+from tui_app.conversation.history.compaction_archive import Archive
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import Record
-from tui_app.session.store import SessionStore
+from tui_app.session.stores.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 
 

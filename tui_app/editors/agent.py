@@ -50,24 +50,16 @@ from acp.schema import (
 
 from tui_app.agent.catalog import ModelChoice
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.open_request import Opening
-from tui_app.editors.session import (
-    COMMANDS,
-    MODEL,
-    POLICY,
-    EditorSession,
-    Menu,
-    asked,
-    modes,
-    options,
-    usable_models,
-)
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.editors.menus import MODEL, POLICY, Menu, modes, options, usable_models
+from tui_app.editors.prompts import COMMANDS, asked
+from tui_app.editors.session import EditorSession
 from tui_app.editors.updates import NOT_FOUND, Updates, refused, trouble
-from tui_app.program_log import logging_to
-from tui_app.session.database import has_begun, open_store
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.store import SessionNotFound
 from tui_app.settings.tables import McpServer
+from tui_app.system.program_log import logging_to
 from tui_app.text import visible
 from tui_app.version import __version__
 
@@ -334,12 +326,6 @@ def _folder(cwd: str) -> Path:
     raise refused(f"There is no folder {cwd}; the editor names it by its whole path.")
 
 
-# One JSON message a line over stdin and stdout, which belong to the protocol alone while an editor is served.
-#
-# Whatever else prints goes to stderr, and programs that tools start find stdin empty: neither can break into
-# the stream. Reading and writing happen on daemon threads, because pipes, files and terminals block in
-# different ways and an editor that has stopped reading must not hold up the end of the process.
-
 Message = dict[str, Any]
 
 LINE_BYTES = 64 * 1024 * 1024
@@ -506,9 +492,6 @@ def read_message(line: bytes) -> tuple[Message | None, Message | None]:
 
 def _refusal(id: str | int | None, code: int, sentence: str) -> Message:
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": sentence}}
-
-
-# Serving one editor until it closes stdin: sessions are ended, and nothing is left running.
 
 
 async def serve(opening: Opening) -> int:

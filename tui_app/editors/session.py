@@ -1,45 +1,24 @@
 """One session in an editor: prompts go in, updates come out in the order of the events."""
 
 import asyncio
-import base64
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from acp import RequestError
 from acp.interfaces import Client
-from acp.schema import (
-    AllowedOutcome,
-    AvailableCommand,
-    AvailableCommandInput,
-    EmbeddedResourceContentBlock,
-    ImageContentBlock,
-    ResourceContentBlock,
-    SessionConfigOptionBoolean,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    StopReason,
-    TextContentBlock,
-    TextResourceContents,
-    UnstructuredCommandInput,
-)
+from acp.schema import AllowedOutcome, StopReason
 
-from tui_app.agent.catalog import ModelChoice, list_models
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.conversation.agents.session_tools import Tooling
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.attachments import AttachedFile
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.open_request import Opening
-from tui_app.conversation.policies import policy_names
-from tui_app.conversation.session_tools import Tooling
-from tui_app.conversation.work import ChangePolicy, Compact, Prompt, Restate, Switch, Work, asked_compaction
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.requests.policies import policy_names
+from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
+from tui_app.editors.prompts import Asked, Servers, ShowContext
 from tui_app.editors.updates import Question, Update, Updates, choice_of, failed, refused, told
 from tui_app.events import (
     ApprovalDecided,
@@ -53,10 +32,7 @@ from tui_app.events import (
     ToolResult,
     TurnEnd,
 )
-from tui_app.modes import ABOUT, MODES, mode_named
-from tui_app.pictures import UnusablePicture, fitted
-from tui_app.records import frozen
-from tui_app.settings import Settings
+from tui_app.modes import MODES, mode_named
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
 
@@ -130,126 +106,6 @@ async def ask(client: Client, session: str, question: Question) -> Decision | st
                 return chosen
             why = "the editor chose something that was not offered"
     return question.answers.get("none", Decision("nobody", reason=why))
-
-
-# What an editor sends as a prompt: text, files it points to, files it sends along, or a slash command.
-
-
-@frozen
-class ShowContext:
-    """The user wants to see what fills the context."""
-
-
-@frozen
-class Servers:
-    """The user wants to see the MCP servers, or to have them started again."""
-
-    reload: bool = False
-    names: tuple[str, ...] = ()
-    """Which are started again; none for all."""
-
-
-Asked = Prompt | Compact | Restate | ShowContext | Servers
-COMMANDS = (
-    AvailableCommand(
-        name="compact",
-        description="Summarise old history so that the conversation fits",
-        input=AvailableCommandInput(root=UnstructuredCommandInput(hint="what to keep above all")),
-    ),
-    AvailableCommand(name="undo", description="Undo the last compaction or /clear"),
-    AvailableCommand(name="context", description="Show what fills the context"),
-    AvailableCommand(
-        name="mcp",
-        description="Show the MCP servers, or start them again",
-        input=AvailableCommandInput(root=UnstructuredCommandInput(hint="reload [NAME]")),
-    ),
-)
-"""Advertised to the editor, which completes them."""
-
-
-def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
-    """Read a prompt.
-
-    Args:
-        blocks: The protocol's content blocks.
-        cwd: Folder of the session; files are named relative to it.
-
-    Raises:
-        RequestError: if nothing is said, or a command cannot be read.
-    """
-    texts, files = [], []
-    pictures: list[AttachedFile] = []
-    for block in blocks:
-        match block:
-            case TextContentBlock():
-                texts.append(block.text)
-            case ResourceContentBlock():
-                path = _path(block.uri, cwd)
-                texts.append(f"@{path}" if path else block.uri)
-                files += [path] if path else []
-            case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
-                # It may not be saved yet.
-                name = _path(resource.uri, cwd) or resource.uri
-                longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
-                fence = "`" * max(3, longest + 1)
-                texts.append(f"{name}:\n{fence}\n{resource.text}\n{fence}")
-            case ImageContentBlock():
-                pictures.append(_picture(block, len(pictures) + 1))
-            case _:
-                raise refused("Only text, files and pictures can be sent; sound cannot.")
-    text = " ".join(filter(None, texts)) if files else "\n\n".join(filter(None, texts))
-    if not text.strip() and not pictures:
-        raise refused("The prompt is empty.")
-    command = None if pictures else _command(text.strip())
-    return command or Prompt(text.strip("\n"), tuple(files), brought=tuple(pictures))
-
-
-def _picture(block: ImageContentBlock, number: int) -> AttachedFile:
-    """A picture out of the editor; RequestError if no provider would take it."""
-    try:
-        data = base64.b64decode(block.data, validate=True)
-    except ValueError:
-        raise refused("A picture cannot be read: it is not base64.") from None
-    try:
-        picture = fitted(data)
-    except UnusablePicture as unusable:
-        raise refused(f"A picture cannot be sent: {unusable}.") from None
-    name = Path(unquote(urlsplit(block.uri or "").path)).name or f"picture {number}"
-    return AttachedFile(name, picture=picture.data, media_type=picture.media_type)
-
-
-def _command(text: str) -> Asked | None:
-    word, _, rest = text.partition(" ")
-    match word:
-        case "/compact":
-            wanted = asked_compaction(rest)
-            if isinstance(wanted, str):
-                raise refused(wanted)
-            if wanted.review:
-                raise refused("A summary cannot be reviewed in an editor. Use /compact without --review.")
-            return wanted
-        case "/undo" if not rest.strip():
-            return Restate(undo=True)
-        case "/context" if not rest.strip():
-            return ShowContext()
-        case "/mcp" if not rest.strip():
-            return Servers()
-        case "/mcp" if rest.split()[0] == "reload":
-            return Servers(reload=True, names=tuple(rest.split()[1:]))
-        case _:
-            return None
-
-
-def _path(uri: str, cwd: Path) -> str:
-    """The path that a ``file:`` address names, relative to the folder where it is in it; else empty."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return ""
-    path = Path(unquote(parts.path))
-    return str(path.relative_to(cwd)) if path.is_relative_to(cwd) else str(path)
-
-
-# What ``/context`` says in an editor: what fills the context, in Markdown.
 
 
 def context_text(conversation: Conversation) -> str:
@@ -519,48 +375,3 @@ class EditorSession:
                     await self.client.session_update(session_id=self.id, update=update)
             finally:
                 self._outbox.task_done()
-
-
-# The editor's menus: the model and the policy; and the modes of the session.
-
-MODEL, POLICY = "model", "policy"
-Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
-"""What the protocol calls a configuration option."""
-
-
-def modes(conversation: Conversation) -> SessionModeState:
-    return SessionModeState(
-        current_mode_id=conversation.modes.current,
-        available_modes=[SessionMode(id=mode, name=mode, description=ABOUT[mode]) for mode in MODES],
-    )
-
-
-def options(conversation: Conversation, settings: Settings, models: Sequence[ModelChoice]) -> list[Menu]:
-    """Menus for model and policy, with what is chosen now."""
-    labels = {each.name: each.label for each in models if each.available}
-    labels.setdefault(conversation.model, conversation.model)
-    names = policy_names(settings)
-    return [
-        _menu(MODEL, "Model", "model", conversation.model, labels),
-        _menu(POLICY, "Context policy", None, conversation.policy, dict(zip(names, names, strict=True))),
-    ]
-
-
-async def usable_models(env: Mapping[str, str], settings: Settings) -> list[ModelChoice]:
-    """The models that can be used now, local servers and the user's own ones among them."""
-    return await list_models(env=env, endpoints=settings.endpoints)
-
-
-def _menu(
-    id: str, name: str, category: str | None, current: str, labels: Mapping[str, str]
-) -> SessionConfigOptionSelect:
-    return SessionConfigOptionSelect.model_validate(
-        {
-            "type": "select",
-            "id": id,
-            "name": name,
-            "category": category,
-            "current_value": current,
-            "options": [SessionConfigSelectOption(value=key, name=label) for key, label in labels.items()],
-        }
-    )

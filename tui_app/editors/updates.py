@@ -33,7 +33,6 @@ from acp.schema import (
 )
 
 from tui_app.agent.own_agent import UnusableAgent
-from tui_app.context.secrets import mask_secrets
 from tui_app.context.storage_errors import StorageError
 from tui_app.context.tool_titles import call_title, result_note
 from tui_app.conversation.approvals import Decision
@@ -66,12 +65,11 @@ from tui_app.next_steps import editor_words
 from tui_app.records import frozen
 from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.store import SessionNotFound
 from tui_app.settings import SettingsError
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import MOST_REMARKS, count, cut, lookalikes, thousands, visible
 from tui_app.tool_specs import TODO, tool_spec
-
-# What a session has used and cost, as an editor wants to know it.
 
 
 @dataclass(slots=True)
@@ -106,8 +104,6 @@ class Spending:
             cached_read_tokens=self.cached_tokens,
         )
 
-
-# Every failure as an error of the protocol, with a sentence that the user can read.
 
 INVALID_PARAMS, INTERNAL, NOT_FOUND = -32602, -32603, -32002
 _log = logging.getLogger(__name__)
@@ -149,9 +145,6 @@ def trouble(error: Exception) -> RequestError:
             return RequestError(INTERNAL, f"Something unexpected went wrong: {reason.splitlines()[0]}")
 
 
-# A unified diff as pairs of texts, which is how the protocol carries a change. Pure.
-
-
 @frozen
 class Hunk:
     """One place of a file, before and after."""
@@ -182,8 +175,6 @@ def remarks(diff: str) -> tuple[str, ...]:
 def _text(rows: Iterable[str], signs: str) -> str:
     return "".join(f"{row[1:]}\n" for row in rows if row[0] in signs)
 
-
-# A question about a tool in the protocol's words: what would be done, and what may be answered. Pure.
 
 _TITLE_CHARS, _RULE_CHARS, _TEXT_CHARS = 100, 200, 40_000
 _MOST_CHARS = 400_000

@@ -5,8 +5,8 @@ from dataclasses import field
 from typing import Any, Literal
 
 from tui_app.events.base import COMMAND_FAILED, PRIVATE, Paid, Payload, Said, event
-from tui_app.pictures import is_picture_name
 from tui_app.records import frozen
+from tui_app.system.pictures import is_picture_name
 from tui_app.text import count, words_of
 
 

@@ -20,8 +20,6 @@ from tui_app.events.record import Record
 from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-# What the source says of a class: docstrings of fields are not kept at run time, so they are read there.
-
 
 @frozen
 class Docstrings:

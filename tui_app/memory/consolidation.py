@@ -12,9 +12,9 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 
-from tui_app.context.counting.prices import Spent, spent_on
+from tui_app.context.counting.expenses import Spent, spent_on
 from tui_app.context.telemetry import SpanMarker
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS, WEIGHTS, Draft, Maker, NotRemembered
 from tui_app.memory.evidence import (

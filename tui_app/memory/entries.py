@@ -4,8 +4,8 @@ import re
 import unicodedata
 from typing import Literal, get_args
 
-from tui_app.context.secrets import mask_secrets
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import without_sequences
 
 EntryKind = Literal["rule", "decision", "command", "file", "note"]
@@ -99,11 +99,6 @@ class Due:
     attempts: int = 0
     """How often it was started without coming to an end."""
 
-
-# What may be remembered: one plain line without secrets and without hidden orders to a model.
-#
-# A board is read out to a model in every later session. A secret would be sent each time, and a sentence that
-# a file has put into a transcript would steer work that has nothing to do with it.
 
 LONGEST = 400
 """Characters of an entry; what needs more belongs into a file of the repository."""

@@ -16,11 +16,10 @@ from tui_app.context.binding.statements import anchors_in
 from tui_app.context.ledger.facts import decision_text
 from tui_app.context.ledger.ledger import Ledger, Prompt, Run, Words, is_look
 from tui_app.context.message_marks import is_note
-from tui_app.context.secrets import mask_secrets
 from tui_app.context.shell_line import producer
 from tui_app.context.summaries.prompt import fitted, inert, transcript
 from tui_app.context.user_text import own_words, sentences
-from tui_app.context.view import Item, is_summary, is_system
+from tui_app.context.views.view import Item, is_summary, is_system
 from tui_app.memory.entries import (
     EXTRACTION,
     WEIGHTS,
@@ -31,6 +30,7 @@ from tui_app.memory.entries import (
     checked,
 )
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 
 _WORD = re.compile(r"[^\W_]{3,60}")
 _SHARE = 0.6
@@ -133,8 +133,6 @@ def _bears(said: str, text: str) -> bool:
     return not wanted or len(wanted & _words(said)) >= _SHARE * len(wanted) or squeeze(text) in folded
 
 
-# A session as the model reads it that keeps the board: data between markers, in parts that fit it.
-
 MOST_PARTS = 8
 """Parts that are read of one session, the newest; what is before them is left to the rules."""
 _RESULT_LIMIT = 600
@@ -206,11 +204,6 @@ def _safe(text: str) -> str:
     """Text that can neither close nor open the markers around it."""
     return inert(text).replace("<board", "<\\board").replace("</board", "<\\/board")
 
-
-# What a session leaves without any model: by structure, and no list of names.
-#
-# Sentences of the user that name something of the code or were said again, answers to questions, commands
-# that proved themselves, and the files that most of the work was about.
 
 _MOST: Mapping[EntryKind, int] = {"rule": 12, "decision": 8, "command": 6, "file": 6}
 """Entries of a kind that one session yields at most."""

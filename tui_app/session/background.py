@@ -33,7 +33,7 @@ from tui_app.events import (
 )
 from tui_app.records import frozen
 from tui_app.session.lock import holder_process
-from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.stores.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 
 HAND_OVER, STOP = (getattr(signal, name, signal.SIGTERM) for name in ("SIGUSR1", "SIGTERM"))

@@ -7,8 +7,8 @@ from itertools import pairwise
 from tui_app.events import BranchMerged, SessionStart, ToolCall, UserMessage
 from tui_app.records import frozen
 from tui_app.refusals import Refusal
-from tui_app.session.store import SessionInfo, SessionStore
-from tui_app.session.user_view import is_interruption
+from tui_app.session.stores.store import SessionInfo, SessionStore
+from tui_app.session.views.user_view import is_interruption
 
 Forks = Mapping[str, Sequence[SessionInfo]]
 

@@ -9,14 +9,16 @@ from pathlib import Path
 
 from tui_app.context.storage_errors import storage_explained
 from tui_app.records import frozen
-from tui_app.session.event_heads import EventRow, Head, payload_of, plain, row_sum
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import EventRow, payload_of, plain, row_sum
 from tui_app.session.lock import holder
-from tui_app.session.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_SUMS, is_newer
 from tui_app.session.pages import Value, log_frames
-from tui_app.session.sql_store import is_stale
-from tui_app.session.sqlite_store import SQLITE, is_begun, lossy, open_file
-from tui_app.session.store import is_session_id
-from tui_app.session.word_index import add_index_words
+from tui_app.session.stores.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_SUMS, is_newer
+from tui_app.session.stores.sql_store import is_stale
+from tui_app.session.stores.sqlite_connection import is_begun, lossy, open_file
+from tui_app.session.stores.sqlite_store import SQLITE
+from tui_app.session.stores.store import is_session_id
+from tui_app.session.stores.word_index import add_index_words
 from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 

@@ -1,6 +1,5 @@
 """Sessions as a whole: which are over a limit; renaming, deleting and backing up."""
 
-import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -9,10 +8,11 @@ from pathlib import Path
 from tui_app.context.storage_errors import DiskFull, storage_error
 from tui_app.events import UserMessage
 from tui_app.records import frozen
-from tui_app.session.database import Database, open_store
 from tui_app.session.lock import SessionLocked
-from tui_app.session.sqlite_store import SqliteStore, connect, reserve_of
-from tui_app.session.store import SessionInfo, SessionStore
+from tui_app.session.stores.database import Database, open_store
+from tui_app.session.stores.sqlite_connection import reserve_of
+from tui_app.session.stores.sqlite_store import SqliteStore
+from tui_app.session.stores.store import SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
 from tui_app.text import count, plain_text
@@ -98,8 +98,6 @@ def folder_size(folder: Path) -> int:
     return total
 
 
-# The title: a label on a session, and no part of what was said.
-
 LONGEST_TITLE = 200
 """Characters of a title that are kept."""
 
@@ -175,59 +173,3 @@ def delete_session(
                 delete(SqliteStore(database, cramped=True))
             except sqlite3.Error:
                 raise error from None
-
-
-# A copy of the sessions file, made while it is in use.
-
-
-class BackupRefused(Exception):
-    """No copy was made; the text tells the user why."""
-
-
-@frozen(kw_only=True)
-class Backup:
-    """What was copied."""
-
-    path: Path
-    sessions: int
-    bytes: int
-
-
-def back_up(database: Path, target: Path) -> Backup:
-    """Copy the sessions file as it is at one moment; its writer goes on meanwhile. Blocks.
-
-    The copy is one file, readable by its owner only, and is there whole or not at all.
-
-    Args:
-        database: The file with the log of every session.
-        target: Where the copy goes; nothing must be there.
-
-    Raises:
-        BackupRefused: if something is there, or the copy is damaged as its original is.
-        OSError: if the target cannot be written.
-        sqlite3.Error: if the original cannot be read, or the disk is full.
-    """
-    if target.exists() or target.is_symlink():
-        raise BackupRefused(f"{target} exists already; nothing was written. Choose another name.")
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-    try:
-        with (
-            closing(connect(database, read_only=True)) as source,
-            closing(sqlite3.connect(unfinished, isolation_level=None)) as copy,
-        ):
-            # In one step: what is read is one moment of the log, and no writer has to wait for it.
-            source.backup(copy)
-            # One file that can be carried away, without a -wal beside it.
-            copy.execute("PRAGMA journal_mode=DELETE")
-            if problems := [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]:
-                raise BackupRefused(
-                    f"The sessions file is damaged: {problems[0]}. No copy was made."
-                    " See: plimsoll doctor --repair"
-                )
-            sessions = int(copy.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
-        unfinished.rename(target)
-    finally:
-        for name in (unfinished.name, f"{unfinished.name}-wal", f"{unfinished.name}-shm"):
-            unfinished.with_name(name).unlink(missing_ok=True)
-    return Backup(path=target, sessions=sessions, bytes=target.stat().st_size)

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from tui_app.context.counting.tally import Tally
-from tui_app.context.windows import resolve_window
+from tui_app.context.windows.windows import resolve_window
 from tui_app.events import GoalSet, UsageInfo
 from tui_app.modes import Mode
 from tui_app.records import frozen
-from tui_app.session.agent_view import AgentView, in_ranges
+from tui_app.session.views.agent_view import AgentView, in_ranges
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Overhead, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")

@@ -29,14 +29,16 @@ from tui_app.events import (
     data_of,
 )
 from tui_app.records import frozen
-from tui_app.session.agent_view import AgentView
-from tui_app.session.database import Database, open_store
-from tui_app.session.event_heads import DamagedEvent, Head, output_text
+from tui_app.session.event_heads import Head, output_text
+from tui_app.session.event_rows import DamagedEvent
 from tui_app.session.measurement import Known
 from tui_app.session.model_state import known_of
 from tui_app.session.stats import SessionStats, StatsFold
-from tui_app.session.store import SessionInfo, SessionStore, explained
-from tui_app.session.user_view import Body, Entry, UserView, entry_of, fold_user_view, is_interruption
+from tui_app.session.stores.database import Database, open_store
+from tui_app.session.stores.store import SessionInfo, SessionStore, explained
+from tui_app.session.views.agent_view import AgentView
+from tui_app.session.views.entries import Body, Entry
+from tui_app.session.views.user_view import UserView, entry_of, fold_user_view, is_interruption
 
 _PROMPTS = 50
 """Prompts of a resumed session that the arrow keys bring back."""

@@ -12,9 +12,9 @@ from uuid import uuid4
 from tui_app.events import UserMessage, data_of
 from tui_app.files import make_private, write_atomic
 from tui_app.records import frozen
-from tui_app.session.database import Database, has_begun, open_store
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.user_view import is_interruption
+from tui_app.session.stores.database import Database, has_begun, open_store
+from tui_app.session.views.user_view import is_interruption
 
 MOST_LISTED = 500
 """Prompts that are listed, the newest ones."""
@@ -68,11 +68,6 @@ def whole_prompt(database: Database, prompt: PastPrompt) -> str:
     whole = data_of(record, UserMessage)
     return prompt.text if whole is None else whole.text
 
-
-# Prompts that were written in a folder and never sent, because the user left first.
-#
-# They stand in no session: one may not even have begun. A line of JSON for each, so that windows closed at
-# the same moment do not write over each other.
 
 MOST_UNSENT = 50
 """Prompts of one folder that are kept, the newest ones."""
@@ -143,11 +138,6 @@ def lines_of(file: Path) -> list[tuple[str, str]]:
                 found.append((each["folder"], each["text"]))
     return found
 
-
-# What one window holds that no log has yet, on disk while it lives: a kill must not take it along.
-#
-# Each window has a file of its own and holds a lock beside it, which the kernel takes back. The next visit
-# takes over what windows left that are gone.
 
 _FRESH_S = 60.0
 """Seconds for which a lock without a file may belong to a window that is just about to write."""

@@ -24,13 +24,14 @@ from tui_app.events import (
 )
 from tui_app.files import write_bytes_atomic
 from tui_app.session.damage import BESIDE, Health, whole_event
-from tui_app.session.event_heads import CARRYING, EventRow, Head, payload_of, plain, row_of, row_sum
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import CARRYING, EventRow, payload_of, plain, row_of, row_sum
 from tui_app.session.importers.books import call_part, canonical, iso, plain_text, request, return_request
 from tui_app.session.lock import holder
-from tui_app.session.migrations import COUNT_BYTES, rebuild_index, transaction
 from tui_app.session.pages import PageReader, Value, Values
-from tui_app.session.sqlite_store import connect
-from tui_app.session.store import is_session_id
+from tui_app.session.stores.migrations import COUNT_BYTES, rebuild_index, transaction
+from tui_app.session.stores.sqlite_connection import connect
+from tui_app.session.stores.store import is_session_id
 from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 

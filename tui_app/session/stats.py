@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -18,15 +18,12 @@ from tui_app.events import (
     Handoff,
     HookRan,
     MemoryConsolidated,
-    Paid,
-    Payload,
     RewriteUndone,
     SessionClear,
     SessionRestored,
     SessionRewind,
     SubAgentStart,
     SubAgentStep,
-    ToolArchived,
     ToolCall,
     ToolResult,
     Truncation,
@@ -34,120 +31,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.records import frozen
-
-# The rows of a session's figures.
-
-FIGURES: tuple[str, ...] = (
-    "model", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "cost_usd",
-    "duration_s", "outcome",
-    "trigger", "tokens_removed", "retention", "prefix_kept", "kind", "compaction", "rewrite", "failed",
-    "hook", "to", "job", "cut", "context_tokens", "cache_hour", "messages", "messages_left", "total", "parts",
-    "broken", "again",
-)  # fmt: skip
-"""Fields of events that the figures are made of; none of them is long."""
-
-
-@frozen(kw_only=True)
-class ModelRow:
-    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
-
-    model: str
-    answers: int = 0
-    input_tokens: int = 0
-    """Cached ones included."""
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """Answers whose price is not known."""
-
-
-@frozen(kw_only=True)
-class CompactionRow:
-    """Compactions that started and ended in the same way."""
-
-    trigger: str
-    outcome: str
-    """``imported`` where another program has made them."""
-    count: int = 0
-    undone: int = 0
-    """How many of them were undone since, by an undo or a rewind."""
-    tokens_removed: int = 0
-    """Those of compactions that were undone since are not in it."""
-    duration_s: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """How many of them asked a model whose price is not known."""
-
-
-@frozen(kw_only=True)
-class SideRow:
-    """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
-
-    purpose: str
-    count: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: int = 0
-    """How many of them have no known price."""
-
-
-@frozen(kw_only=True)
-class StageRow:
-    """What one stage saves now."""
-
-    stage: str
-    count: int = 0
-    undone: int = 0
-    """How many of them were undone, by the user or by a rewind; their tokens are saved no more."""
-    tokens_removed: int = 0
-    """Of truncation: summed over requests, because it cuts each one anew."""
-
-
-@dataclass(slots=True)
-class Shares:
-    """Shares of something, from 0 to 1, as far as anything is said of them all together."""
-
-    number: int = 0
-    total: float = 0.0
-    least: float | None = None
-    partial: int = 0
-    """How many are less than 1."""
-
-    def add(self, share: float) -> None:
-        self.number += 1
-        self.total += share
-        self.least = share if self.least is None else min(self.least, share)
-        self.partial += share < 1.0
-
-    @property
-    def mean(self) -> float | None:
-        return round(self.total / self.number, 4) if self.number else None
-
-
-Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
-
-
-def add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
-    """Add figures of an event to the row of their name; what a row does not have is left out."""
-    row, names = rows.get(key, new), type(new).__dataclass_fields__
-    numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
-    values = {
-        name: getattr(row, name) + value for name, value in {**numbers, **more}.items() if name in names
-    }
-    rows[key] = replace(row, **values)
-
-
-def number(data: Mapping[str, Any], name: str) -> int:
-    """One figure of an event; 0 where it has none."""
-    return int(data.get(name) or 0)
-
-
-# What stages and compactions have saved, as a fold: less what was undone since, by whatever it was.
+from tui_app.session.stats_rows import CompactionRow, ModelRow, Row, Shares, SideRow, StageRow, add, number
 
 STAGES: dict[str, str] = {
     **{kind.TYPE: kind.STAGE for kind in REWRITES},
@@ -451,61 +335,3 @@ class StatsFold:
         unpriced = int(data.get("cost_usd") is None and bool(asked))
         self._unpriced_models[str(data.get("model") or "")] += unpriced
         add(rows, key, new, data, unpriced=unpriced, **counted)
-
-
-# What a session has cost so far, and what its present turn has, as values that grow with each event.
-
-
-@frozen
-class Costs:
-    """Tokens as providers reported them, and US dollars as far as prices are known."""
-
-    input_tokens: int = 0
-    """Cached ones included."""
-    cached_tokens: int = 0
-    """Read from a cache."""
-    written_tokens: int = 0
-    """Written into one."""
-    output_tokens: int = 0
-    usd: float | None = None
-    """None until something with a known price was asked."""
-    unpriced: int = 0
-    """Requests whose price is not known."""
-    unpriced_models: tuple[str, ...] = ()
-    """Whom those requests went to, each once."""
-    unmeasured: int = 0
-    """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
-
-    def after(self, payload: Payload) -> "Costs":
-        """The costs behind an event: an answer, a summary, a digest, a brief, or a reading for memory."""
-        if not isinstance(payload, Paid | CompactionComplete | ToolArchived):
-            return self
-        is_answer = isinstance(payload, AssistantMessage | SubAgentStep)
-        asked = is_answer or bool(payload.input_tokens or payload.output_tokens)
-        # What was made without a model costs nothing and is no sum either; a model may be free.
-        usd = payload.cost_usd if asked else payload.cost_usd or None
-        unpriced = asked and usd is None
-        new = (payload.model,) if unpriced and payload.model not in self.unpriced_models else ()
-        read, written = (getattr(payload, f"cache_{way}_tokens", 0) for way in ("read", "write"))
-        unmeasured = is_answer and payload.output_tokens > 0 and not payload.input_tokens
-        return Costs(
-            input_tokens=self.input_tokens + payload.input_tokens,
-            cached_tokens=self.cached_tokens + read,
-            written_tokens=self.written_tokens + written,
-            output_tokens=self.output_tokens + payload.output_tokens,
-            usd=self.usd if usd is None else (self.usd or 0.0) + usd,
-            unpriced=self.unpriced + unpriced,
-            unpriced_models=(*self.unpriced_models, *new),
-            unmeasured=self.unmeasured + unmeasured,
-        )
-
-
-def is_over(budget: Mapping[str, float], spent: float | None) -> bool:
-    """Whether a session has used its budget up.
-
-    Args:
-        budget: The table of the settings.
-        spent: US dollars; None where nothing with a known price was asked.
-    """
-    limit = budget.get("session_usd", 0.0)
-    return bool(limit) and (spent or 0.0) >= limit

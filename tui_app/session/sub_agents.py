@@ -7,7 +7,7 @@ from typing import Any
 from tui_app.events import SessionStart, SubAgentEnd, SubAgentPromoted, SubAgentStart, SubAgentStep, data_of
 from tui_app.records import frozen, picked
 from tui_app.session.model_state import newest_records
-from tui_app.session.store import SessionNotFound, SessionStore
+from tui_app.session.stores.store import SessionNotFound, SessionStore
 
 ENDED = "The program ended first."
 

@@ -5,7 +5,8 @@ from dataclasses import field
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tui_app.chat_keys import ACTION_KEYS, key_pattern
+from tui_app.chat_keys import ACTION_KEYS
+from tui_app.keymap import key_pattern
 from tui_app.modes import MODES
 from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, OPENAI_CHAT, PROTOCOLS, PROVIDERS
 from tui_app.records import frozen
@@ -48,8 +49,6 @@ from tui_app.settings.tables import (
     McpServer,
     own_words,
 )
-
-# Where sessions are kept: the address of a server, which may hold a password.
 
 STORE = Text(
     r"(postgres(ql)?://\S+)?",

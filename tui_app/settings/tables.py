@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from tui_app.files import repository_root
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.settings.rules import (
@@ -35,13 +34,9 @@ from tui_app.settings.rules import (
     setting,
     show,
 )
+from tui_app.system.project_files import repository_root
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
 from tui_app.tool_specs import WEB_FETCH as WEB_FETCH_TOOL
-
-# Approvals: which calls of tools may go ahead, which are asked about, which never.
-#
-# A rule is written ``TOOL`` or ``TOOL PATTERN``: ``write_file docs/**``, ``run_command pytest -q``. They are
-# read from the user's own settings file and nowhere else: a project must not loosen its own limits.
 
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "repository", "session", "command line"]
@@ -95,7 +90,7 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
         raise Refused(show(text), allowed)
     if pattern and tool == WEB_FETCH_TOOL.name:
         # Not before a rule is about hosts: this is read at each start.
-        from tui_app.hosts import parse_host_rule
+        from tui_app.system.hosts import parse_host_rule
 
         if parse_host_rule(pattern) is None:
             allowed = (
@@ -197,11 +192,6 @@ def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
     return f"No tool is called {rule.tool}{f': is {near[0]} meant?' if near else '.'}"
 
 
-# Governance policies: names, and the keys of a policy of the user's own.
-#
-# The built-in ones are named again because settings are read before the governor is loaded; tests hold them
-# to it. The keys are the governor's own, which is loaded once the user has a policy of their own.
-
 POLICY_SHARES: Mapping[str, tuple[float, float]] = {
     "plimsoll": (0.8, 0.95),
     "sliding-window": (0.8, 0.95),
@@ -263,13 +253,6 @@ def thresholds(policy: Mapping[str, object]) -> tuple[float, float]:
     own = policy.get("background_threshold", background), policy.get("blocking_threshold", blocking)
     return float(str(own[0])), float(str(own[1]))
 
-
-# Hooks: the user's own commands that run when something happens.
-#
-# They are read from the user's own settings file and nowhere else: neither the environment, which a project
-# can set for all who enter its folder, nor any file of a project defines commands to run.
-#
-# The triggers are listed here again because settings are read before the governor; tests hold them to it.
 
 TRIGGERS = (
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
@@ -417,11 +400,6 @@ def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tup
     return {event: tuple(Hook(**table) for table in tables) for event, tables in checked.items()}  # type: ignore[arg-type]
 
 
-# MCP servers: programs and addresses that bring tools along.
-#
-# They are read from the user's own settings file and nowhere else, for the same reason as hooks: they are
-# commands that run, and a project must not be able to name any.
-
 _SERVER_NAME = Text(
     r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
 )
@@ -539,9 +517,6 @@ def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, Mc
 
     return {name: server for name, server in servers.items() if belongs(server)}
 
-
-# Colour themes that settings may name, and the colours of one of the user's own. Settings are read before the
-# screen and must not load it; a test holds the names to those that it has.
 
 THEMES = (
     "plimsoll-dark", "plimsoll-light", "textual-dark", "textual-light", "nord", "gruvbox", "catppuccin-mocha",

@@ -23,13 +23,7 @@ from textual.theme import Theme
 from textual.types import CSSPathType
 from textual.widgets import Input, TextArea
 
-from tui_app.ui.host import Host
-from tui_app.ui.keys import as_bindings, textual_keymap
-from tui_app.ui.launch import Launch, launch_of
-from tui_app.ui.screen import Carried, ChatScreen
-from tui_app.ui.terminal_output import discard_output
-from tui_app.ui.terminal_title import TerminalTitle
-from tui_app.ui.themes import (
+from tui_app.ui.colours.themes import (
     TERMINAL_COLOURS,
     THEMES,
     among_256,
@@ -39,8 +33,15 @@ from tui_app.ui.themes import (
     own_variables,
     theme_of_256,
 )
-from tui_app.ui.type_ahead import TypeAhead, is_text, written
-from tui_app.ui.widgets import DRAWING, SESSION, SIGNS, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.host import Host
+from tui_app.ui.keyboard.keys import as_bindings, textual_keymap
+from tui_app.ui.keyboard.type_ahead import TypeAhead, is_text, written
+from tui_app.ui.launch import Launch, launch_of
+from tui_app.ui.screen import Carried, ChatScreen
+from tui_app.ui.terminal_output import discard_output
+from tui_app.ui.terminal_title import TerminalTitle
+from tui_app.ui.widgets.hint_row import SESSION, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.widgets.widgets import DRAWING, SIGNS
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -206,7 +207,7 @@ class PlimsollApp(TellsFailures, Host):
             await super().on_event(event)
 
     async def _pick(self) -> None:
-        from tui_app.ui.dialogs.sessions import choose_session
+        from tui_app.ui.dialogs.sessions.session_choice import choose_session
 
         if (chosen := await choose_session(self, self.launch, "")) is not None:
             self.open_session(chosen.session, at=chosen.seq)
@@ -322,8 +323,8 @@ class PlimsollApp(TellsFailures, Host):
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
         """Say what did not work; without its session the program ends, and keeps unsent prompts."""
-        from tui_app.session.store import explained
-        from tui_app.ui.text import clean
+        from tui_app.session.stores.store import explained
+        from tui_app.ui.words.text import clean
 
         chat, paths = self.chat, self.launch.paths
         defect = f"{type(error).__name__}. This is a bug in Plimsoll; see {paths.log_file}."
@@ -361,10 +362,6 @@ def end_by_signal(app: PlimsollApp, number: int) -> None:
     deadline.start()
     app.exit(128 + number, 128 + number)
 
-
-# An unforeseen fault of the screen: a sentence for the user, the rest for the log file.
-#
-# Textual ends the program and prints a traceback with the values of all variables, a key among them perhaps.
 
 _LOG = logging.getLogger(__name__)
 _CELLS = 110

@@ -6,14 +6,13 @@ with the one in front of them: what begins a word is no yes.
 """
 
 import asyncio
-import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -31,177 +30,33 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
-from tui_app.text import MOST_REMARKS, lookalikes, visible, written_out
-from tui_app.tool_specs import FILE_LOOKERS, RUN_COMMAND
-from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.text import count, cut_cells, one_line
-from tui_app.ui.themes import CODE_KINDS, CodeSpan, code_spans, language_of, legible
-from tui_app.ui.type_ahead import QUIET_S, LoneLetter, TypeAhead, Typed, in_sight, typed_key
-from tui_app.ui.widgets import (
-    SEPARATOR,
-    EdgedPanel,
-    HintRow,
-    LongText,
-    Wrapped,
-    WrittenLine,
-    fit_hints,
-    wrapped,
+from tui_app.text import visible, written_out
+from tui_app.tool_specs import RUN_COMMAND
+from tui_app.ui.colours.code_colours import CODE_KINDS, CodeSpan, code_spans, language_of
+from tui_app.ui.colours.palette import legible
+from tui_app.ui.keyboard.keys import Hint, place_bindings
+from tui_app.ui.keyboard.lone_letter import LoneLetter
+from tui_app.ui.keyboard.stray_keys import QUIET_S, in_sight
+from tui_app.ui.keyboard.type_ahead import TypeAhead, Typed, typed_key
+from tui_app.ui.question_page import (
+    KINDS,
+    MOST_RULE,
+    SPACES,
+    QuestionRow,
+    diff_rows,
+    question_rows,
+    question_title,
+    without_blanks,
 )
+from tui_app.ui.widgets.hint_row import SEPARATOR, HintRow, fit_hints
+from tui_app.ui.widgets.long_text import LongText, Wrapped, wrapped
+from tui_app.ui.widgets.scroll_bars import EdgedPanel, WrittenLine
+from tui_app.ui.words.text import one_line
 
 # What is asked and answered is loaded behind the first frame, which only holds the empty box.
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
     from tui_app.events import ApprovalRequested, QuestionAsked
-
-# The words of a question about a tool. What would be done is shown as it is: nothing in it can hide.
-
-RowKind = Literal["plain", "strong", "added", "removed", "faint", "remark"]
-_KINDS: tuple[RowKind, ...] = get_args(RowKind)
-MOST_BLANK = 3
-"""Blank rows behind each other that are shown; of more there is one row that counts them."""
-_SPACES = re.compile(r" {41,}")
-_FEWEST = 15
-"""Cells of the title that are kept for how much is below."""
-_MOST_RULE = 48
-"""Cells of a rule in the row of keys."""
-_HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_DIFF_KINDS: Mapping[str, RowKind] = {
-    "+": "added",
-    "-": "removed",
-    "[": "remark",
-    "\\": "faint",
-    "@": "faint",
-}
-_THINGS = {"file": "edit", "command": "command", "address": "request", "other": "call"}
-
-
-class QuestionRow(NamedTuple):
-    """One line of what is asked about."""
-
-    text: str
-    """As it was given."""
-    kind: RowKind = "plain"
-    number: int = 0
-    """Of a line of a file; 0 for none."""
-    sign: str = ""
-
-
-def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tuple[Content, bool]:
-    """What is asked, in one line: ``Allow this edit?   src/app.py   +3 -1``; whether its subject is whole.
-
-    Args:
-        asked: The question.
-        width: Cells there are.
-        below: Rows of it that are not in sight yet.
-    """
-    thing = "look" if asked.kind == "file" and asked.tool in FILE_LOOKERS else _THINGS[asked.kind]
-    title = f"Allow this {thing}?"
-    subject = visible(asked.subject if asked.kind in ("file", "address") else "")
-    subject = subject or ("" if asked.kind == "command" else visible(asked.tool))
-    rows = f"{count(below, 'more row')} below" if below else ""
-    waits = f"{asked.waiting:,} more wait{'s' if asked.waiting == 1 else ''}" if asked.waiting else ""
-    right, room = " · ".join(filter(None, (rows, waits))), width - len(title) - 3
-    if len(right) > min(room, max(_FEWEST, room - cell_len(subject) - 3)):
-        right = f"{below:,} below" if below else ""
-    # Whatever is below: a subject that comes and goes would move what is read.
-    whole = cell_len(subject) <= room - _FEWEST
-    room -= len(right) + 3 if right else 0
-    shown = cut_cells(subject, room)
-    room -= cell_len(shown) + 3 if shown else 0
-    # Of a few cells, what is not whole says nothing.
-    note = one_line(asked.note, room) if room > 8 or cell_len(asked.note) <= room else ""
-    left = Content.assemble(
-        (title, "bold $text-warning"), f"   {shown}" if shown else "", "   " if note else ""
-    )
-    for part in re.split(r"(?<!\S)([+-]\d[\d,]*)", note):
-        # The numbers of lines that come and go have their colours.
-        sign = part[:1] if part[1:2].isdigit() else ""
-        left += Content.styled(part, {"+": "$text-success", "-": "$text-error"}.get(sign, "$text-muted"))
-    gap = " " * max(0, width - left.cell_length - len(right))
-    return Content.assemble(left, gap, (right, "bold $text-warning" if below else "$text-muted")), whole
-
-
-def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator[QuestionRow]:
-    """What would be done, whole: remarks on it, the diff, command or arguments, and where that comes from.
-
-    Args:
-        asked: The question.
-        named: Whether the title has the whole name of a file, an address or a tool.
-    """
-    yield from _subject_rows(asked, named=named)
-    if asked.repeats:
-        yield QuestionRow("")
-        yield QuestionRow(f"done before   {asked.repeats}", "remark")
-    if asked.origin:
-        yield QuestionRow("")
-        yield QuestionRow(f"not from you   {asked.origin}", "remark")
-        yield QuestionRow(f"{asked.reaches}   no rule covers it", "remark")
-
-
-def _subject_rows(asked: "ApprovalRequested", *, named: bool) -> Iterator[QuestionRow]:
-    if asked.kind != "other":
-        remarks = tuple(islice(dict.fromkeys(lookalikes(asked.subject)), MOST_REMARKS + 1))
-        yield from (QuestionRow(f"Look closely: {each}.", "remark") for each in remarks[:MOST_REMARKS])
-        if len(remarks) > MOST_REMARKS:
-            yield QuestionRow("Look closely: there are more like these.", "remark")
-    if asked.kind != "command" and not named:
-        yield QuestionRow(asked.tool if asked.kind == "other" else asked.subject, "strong")
-    if asked.kind == "file":
-        yield from _without_blanks(_diff_rows(asked.detail.split("\n")))
-        return
-    if asked.kind == "command" or (asked.kind == "other" and asked.subject):
-        sign = "$" if asked.kind == "command" else ""
-        lines = enumerate(asked.subject.split("\n"))
-        yield from _without_blanks(
-            QuestionRow(line, "strong", sign=sign and (" " if number else sign)) for number, line in lines
-        )
-    if asked.detail:
-        yield from _without_blanks(QuestionRow(line, "faint") for line in asked.detail.split("\n"))
-
-
-def _diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
-    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
-        lines = lines[2:]
-    cut = _shared_indent(lines)
-    old = new = 0
-    for line in lines:
-        kind = _DIFF_KINDS.get(line[:1], "plain")
-        if header := _HEADER.match(line):
-            if old or new:
-                yield QuestionRow("…", "faint")
-            old, new = (int(each) for each in header.groups())
-        elif not (old or new) or kind in ("remark", "faint"):
-            yield QuestionRow(line.strip("[]") if kind == "remark" else line, kind)
-        else:
-            yield QuestionRow(line[1:].removeprefix(cut), kind, old if kind == "removed" else new, line[:1])
-            old += kind != "added"
-            new += kind != "removed"
-
-
-def _shared_indent(lines: Sequence[str]) -> str:
-    """What all lines of a diff are indented by beyond the first two cells, which say that there is more."""
-    first = next((at for at, line in enumerate(lines) if _HEADER.match(line)), len(lines))
-    bodies = [line[1:] for line in lines[first:] if line[:1] in ("+", "-", " ") and line[1:].strip()]
-    least = min((body[: len(body) - len(body.lstrip(" \t"))] for body in bodies), key=len, default="")
-    return least[2:] if all(body.startswith(least) for body in bodies) else ""
-
-
-def _without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
-    """Show one row for many blank ones of a kind."""
-    # Of all blank signs only these are shown as such; the others are written out.
-    for (blank, kind), group in groupby(rows, lambda row: (not row.text.strip(" \t"), row.kind)):
-        if not blank:
-            yield from group
-            continue
-        alike = tuple(group)
-        if len(alike) > MOST_BLANK:
-            tint: RowKind = kind if kind in ("added", "removed") else "faint"
-            yield alike[0]._replace(text=f"[{len(alike):,} blank lines]", kind=tint)
-        else:
-            yield from alike
-
-
-# What a tool would do, below its question: as much of it as there is room for, the rest by scrolling.
 
 
 @frozen
@@ -252,7 +107,7 @@ def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, 
     """A line in which long runs of spaces are counted instead; none of its words leaves the screen."""
     shown, found, at, size = [], [], 0, 0
     spans = [(*each, text[slice(*each)]) for each in places]
-    spans += [(*each.span(), f"[{len(each.group()):,} spaces]") for each in _SPACES.finditer(text)]
+    spans += [(*each.span(), f"[{len(each.group()):,} spaces]") for each in SPACES.finditer(text)]
     for start, stop, instead in sorted(spans):
         shown += [text[at:start], instead]
         size += start - at
@@ -263,7 +118,7 @@ def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, 
 
 def diff_page(diff: str, width: int) -> QuestionPage:
     """The rows of a diff, as a question about an edit shows them."""
-    return laid_out(_without_blanks(_diff_rows(diff.split("\n"))), width)
+    return laid_out(without_blanks(diff_rows(diff.split("\n"))), width)
 
 
 def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpan]]:
@@ -299,7 +154,7 @@ class ApprovalDetail(LongText, can_focus=False):
     """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"approval--{kind}" for kind in (*_KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_KINDS))
+        f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_KINDS))
     }
     DEFAULT_CSS = """
     ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
@@ -438,7 +293,7 @@ def question_hints(
         return (read_on, Hint("n", "no …", 1, "refuse"), Hint("end", "to the end", 2, "ends(1)"), stop)
     exact, wide = (rule_text(asked, rule) for rule in (asked.pattern, asked.prefix))
     exactly = " exactly" if wide else ""
-    whole = f'always{exactly} "{exact}"' if cell_len(exact) <= _MOST_RULE else "always exactly this"
+    whole = f'always{exactly} "{exact}"' if cell_len(exact) <= MOST_RULE else "always exactly this"
     hints: tuple[Hint, ...] = ()
     for no, change, always in (
         ("no, because …", "change rule", whole), ("no …", "rule", whole), ("no …", "rule", "always"),

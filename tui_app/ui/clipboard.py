@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from textual.app import App
 
-from tui_app.pictures import image_type
+from tui_app.system.pictures import image_type
 
 Outcome = Literal["copied", "sent", "refused"]
 """A program took it; the terminal was asked to take it and does not answer; the terminal is known not to."""

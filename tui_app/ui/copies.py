@@ -7,10 +7,10 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from tui_app.session.user_view import Body, Entry
+from tui_app.session.views.entries import Body, Entry
 from tui_app.text import plain_text
 from tui_app.ui.transcript.entries import shell_line
-from tui_app.ui.transcript.pieces import readable_args
+from tui_app.ui.transcript.excerpts import readable_args
 
 Format = Literal["text", "code", "markdown"]
 Message = tuple[Entry, Body]

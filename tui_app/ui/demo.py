@@ -13,22 +13,14 @@ from textual.widget import Widget
 from tui_app.chat_keys import in_force
 from tui_app.conversation.work import Prompt
 from tui_app.demo.stage import MODEL, Stage, recorded_prompts, set_up
-from tui_app.demo.tour import (
-    STEPS,
-    WRITERS,
-    Progress,
-    Signal,
-    TourHint,
-    advance,
-    next_hint,
-    signal_of,
-)
+from tui_app.demo.tour import STEPS, WRITERS, Progress, Signal, TourHint, advance, next_hint, signal_of
 from tui_app.events import CompactionComplete, Record
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.launch import Launch, Outside
-from tui_app.ui.text import UNICODE, one_line
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
@@ -142,9 +134,6 @@ class Guide:
         percent = f"{usage.utilization:.0%}" if usage is not None else "0%"
         total = len(self._prompts)
         self._row.hint = next_hint(self.progress, percent=percent, total=total, keys=self._keys)
-
-
-# The ways in and out.
 
 
 def on_stage(launch: Launch, stage: Stage, outside: Outside | None = None) -> Launch:

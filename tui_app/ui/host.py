@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from tui_app.ui.chat.pane import ChatPane
     from tui_app.ui.chat.session import ChatSession
+    from tui_app.ui.keyboard.type_ahead import Flow, TypeAhead
     from tui_app.ui.slash import SlashCommand
     from tui_app.ui.terminal_title import TerminalTitle
-    from tui_app.ui.type_ahead import Flow, TypeAhead
 
 FLOW = "flow"
 """Group of what a command or key has begun."""

@@ -8,7 +8,7 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tui_app.conversation.open_request import Opening
+from tui_app.conversation.requests.open_request import Opening
 from tui_app.records import frozen
 from tui_app.settings import resolve_model
 
@@ -67,9 +67,9 @@ class Launch(Opening):
 
 def launch_of(launch: Launch, session: str) -> Launch:
     """The launch in the folder of a session that works apart, or that is gone to from such a folder."""
-    from tui_app.session.database import open_store
-    from tui_app.session.store import SessionNotFound
-    from tui_app.worktrees import is_apart
+    from tui_app.session.stores.database import open_store
+    from tui_app.session.stores.store import SessionNotFound
+    from tui_app.system.worktrees import is_apart
 
     try:
         with closing(open_store(launch.database, read_only=True)) as store:

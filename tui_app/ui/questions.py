@@ -11,10 +11,11 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_app.ui.approvals import ApprovalBox, AskBox
-from tui_app.ui.keys import Hint, place_bindings
-from tui_app.ui.text import UNICODE, clean, one_line
-from tui_app.ui.type_ahead import TypeAhead, Typed
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.keyboard.keys import Hint, place_bindings
+from tui_app.ui.keyboard.type_ahead import TypeAhead, Typed
+from tui_app.ui.widgets.hint_row import HintRow
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import clean, one_line
 
 if TYPE_CHECKING:
     from tui_app.events import ApprovalRequested, QuestionAsked

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
-from tui_app.session.user_view import Body, Entry
+from tui_app.session.views.entries import Body, Entry
 
 if TYPE_CHECKING:
     from tui_app.events import Record
-    from tui_app.session.database import Database
     from tui_app.session.preview import StoreBodies
-    from tui_app.session.store import SessionStore
-    from tui_app.ui.transcript.pieces import Excerpt
+    from tui_app.session.stores.database import Database
+    from tui_app.session.stores.store import SessionStore
+    from tui_app.ui.transcript.excerpts import Excerpt
     from tui_app.ui.transcript.search import Hit
 
 T = TypeVar("T")
@@ -53,8 +53,8 @@ class LateBodies:
         Raises:
             sqlite3.Error: if the log cannot be opened.
         """
-        from tui_app.session.database import open_store
         from tui_app.session.preview import StoreBodies
+        from tui_app.session.stores.database import open_store
         from tui_app.settings.spec import SessionServer
 
         far = isinstance(database, SessionServer)
@@ -140,8 +140,8 @@ class LateBodies:
         """Read in a thread, with a connection of its own; what cannot be read is no reason to fail."""
         import sqlite3
 
-        from tui_app.session.database import open_store
         from tui_app.session.preview import StoreBodies
+        from tui_app.session.stores.database import open_store
 
         def look(database: "Database", session: str) -> T:
             try:

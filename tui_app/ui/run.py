@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tui_app.ui.launch import Launch
 from tui_app.ui.terminal_output import discard_output
-from tui_app.ui.text import clean
+from tui_app.ui.words.text import clean
 
 _COLOUR_SYSTEMS = ("auto", "standard", "256", "truecolor")
 _SWITCH_S = 0.001
@@ -32,7 +32,7 @@ def run_app(launch: Launch) -> int:
     if not launch.settings.plain and not _paints_signs():
         launch = replace(launch, settings=replace(launch.settings, plain=True))
     if launch.settings.plain:
-        from tui_app.ui.widgets import use_plain_bars
+        from tui_app.ui.widgets.scroll_bars import use_plain_bars
 
         use_plain_bars()
     app = PlimsollApp(launch)

@@ -27,7 +27,8 @@ from tui_app.ui.chat.pane import (
     ServerQuestion,
 )
 from tui_app.ui.host import FLOW, Chat
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keyboard.keys import as_bindings
+from tui_app.ui.keyboard.type_ahead import Flow, Typed
 from tui_app.ui.launch import Launch
 from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor, normalise
 from tui_app.ui.slash import (
@@ -40,9 +41,8 @@ from tui_app.ui.slash import (
     parse,
 )
 from tui_app.ui.slash_commands import answer_server, built_in_words, offer_served, run_command
-from tui_app.ui.text import clean
-from tui_app.ui.type_ahead import Flow, Typed
-from tui_app.ui.widgets import SESSION, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.widgets.hint_row import SESSION, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.words.text import clean
 
 if TYPE_CHECKING:
     from textual.worker import Worker
@@ -118,7 +118,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         await self.pane.painted()
         await asyncio.to_thread(_load)
         from tui_app.ui.chat.session import ChatSession
-        from tui_app.ui.dialogs.rows import follow_rows
+        from tui_app.ui.dialogs.row_keys import follow_rows
         from tui_app.ui.terminal_input import tell_of_keys
 
         if self.is_attached:
@@ -174,7 +174,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
     async def _admit(self) -> None:
         """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
-        from tui_app.ui.dialogs.trust import settle_trust
+        from tui_app.ui.dialogs.extensions.trust import settle_trust
 
         config = self._launch.paths.config
         # In a thread: it loads the agent side.
@@ -219,7 +219,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def obey(self, event: Message) -> None:
         """Do what a key or a click in a widget asks for, or what has to be asked."""
         from tui_app.ui.dialogs.actions import edit_queued, go_on
-        from tui_app.ui.dialogs.review import close_review, read_along, review
+        from tui_app.ui.dialogs.compactions.review_flow import close_review, read_along, review
 
         match event:
             case PromptEditor.Wanted(what="help"):
@@ -322,9 +322,9 @@ def _load() -> None:
 
 def behind() -> tuple[str, ...]:
     """Modules that the screen needs once it is painted: the session, and every dialog."""
-    from pkgutil import iter_modules
+    from pkgutil import walk_packages
 
-    found = iter_modules([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")
+    found = walk_packages([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")
     widgets = ("questions", "timeline", "transcript.find", "outside_editor")
     return (
         *(f"tui_app.ui.{widget}" for widget in widgets),

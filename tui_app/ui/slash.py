@@ -14,7 +14,7 @@ from tui_app.text import plain_text
 
 if TYPE_CHECKING:
     from tui_app.agent.mcp.status import McpPrompt
-    from tui_app.files import MayRead
+    from tui_app.system.project_files import MayRead
 
 Busy = Literal["now", "queue"]
 """While an answer is written: run at once, or wait in the queue because it changes the history."""
@@ -129,10 +129,6 @@ def complete(prefix: str) -> list[SlashCommand]:
     )
 
 
-# Slash commands that a user or a project has written as Markdown files, and the prompts they stand for.
-#
-# The prompt editor knows the type before the first frame; what reads files is imported by what reads them.
-
 FOLDER = ".plimsoll/commands"
 MOST = 100
 FILE_CHARS = 100_000
@@ -172,7 +168,7 @@ def find_commands(
         taken: Names that are built in: no file ever gets one of them.
         may_read: What the rules say of files.
     """
-    from tui_app.files import Refused, read_document, read_inside, read_nearest
+    from tui_app.system.project_files import Refused, read_document, read_inside, read_nearest
 
     def read(file: Path, root: Path | None) -> CustomCommand | None:
         name = file.stem.lower()
@@ -212,7 +208,7 @@ def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str
     Raises:
         Refused: if the file is gone, or may not or cannot be read any more.
     """
-    from tui_app.files import Refused, read_document, read_inside
+    from tui_app.system.project_files import Refused, read_document, read_inside
 
     read = read_inside(command.file, command.root, FILE_CHARS, may_read)
     if read is None:

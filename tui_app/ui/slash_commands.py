@@ -34,7 +34,7 @@ class Flow:
 
     @property
     def function(self) -> Any:
-        module, _, name = self.name.partition(".")
+        module, _, name = self.name.rpartition(".")
         return getattr(import_module(f"{self.folder}.{module}"), name)
 
     async def __call__(self, chat: "Chat", argument: str) -> None:
@@ -59,7 +59,7 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
     try:
         await command.handler(chat, argument)
     except Exception as error:
-        from tui_app.session.store import SessionNotFound, explained
+        from tui_app.session.stores.store import SessionNotFound, explained
 
         if isinstance(error, Refusal | SessionNotFound):
             session.say(str(error))
@@ -73,14 +73,14 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
 
 async def offer_served(chat: "Chat", written: Sequence[CustomCommand]) -> None:
     """Let the prompt offer what MCP servers have beside the commands out of files, once they have started."""
-    from tui_app.ui.dialogs import extensions
+    from tui_app.ui.dialogs.extensions import mcp as extensions
 
     await extensions.offer_served(chat, written)
 
 
 async def answer_server(chat: "Chat", asked: Any) -> None:
     """Have the user answer what an MCP server asks."""
-    from tui_app.ui.dialogs.extensions import ask_for_server
+    from tui_app.ui.dialogs.extensions.server_questions import ask_for_server
 
     await ask_for_server(chat.app, chat.session, asked)
 
@@ -92,7 +92,7 @@ async def _verify(chat: "Chat", _: str) -> None:
 
 
 async def _context(chat: "Chat", _: str) -> None:
-    from tui_app.ui.dialogs.context import show_context
+    from tui_app.ui.dialogs.compactions.context import show_context
 
     chat.session.presenter.jump_to(await show_context(chat.app, chat.session))
 
@@ -112,7 +112,7 @@ async def _todo(chat: "Chat", _: str) -> None:
 
 
 async def _new(chat: "Chat", _: str) -> None:
-    from tui_app.ui.dialogs.sessions import Chosen, go_to
+    from tui_app.ui.dialogs.sessions.session_choice import Chosen, go_to
 
     await go_to(chat.app, chat.session, Chosen(""))
 
@@ -122,8 +122,8 @@ async def _find(chat: "Chat", argument: str) -> None:
 
 
 async def _import(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.import_export import import_transcript
-    from tui_app.ui.dialogs.sessions import go_to
+    from tui_app.ui.dialogs.sessions.import_export import import_transcript
+    from tui_app.ui.dialogs.sessions.session_choice import go_to
 
     if chosen := await import_transcript(chat.app, chat.session, argument):
         await go_to(chat.app, chat.session, chosen)
@@ -131,7 +131,7 @@ async def _import(chat: "Chat", argument: str) -> None:
 
 async def _commit(chat: "Chat", argument: str) -> None:
     from tui_app.ui.dialogs.changes import commit
-    from tui_app.ui.dialogs.trust import may_use_git
+    from tui_app.ui.dialogs.extensions.trust import may_use_git
 
     if await may_use_git(chat.app, chat.session):
         await commit(chat.app, chat.session, argument)
@@ -151,20 +151,22 @@ COMMANDS += (
         Flow("actions.restate", "session", (("undo", False),)), busy="queue"),
     SlashCommand("verify", "Have the model check the newest summary against its sources", _verify,
         busy="queue", writes=True),
-    SlashCommand("rewind", "Go back to before an earlier prompt", Flow("rewind.rewind", _ALL),
+    SlashCommand("rewind", "Go back to before an earlier prompt", Flow("sessions.rewind.rewind", _ALL),
         argument="[#number]", busy="queue", opens="always", writes=True),
-    SlashCommand("retry", "Send the last prompt again", Flow("rewind.retry"), busy="queue", writes=True),
-    SlashCommand("fork", "Branch off at an earlier prompt", Flow("rewind.fork", _ALL),
+    SlashCommand("retry", "Send the last prompt again",
+        Flow("sessions.rewind.retry"), busy="queue", writes=True),
+    SlashCommand("fork", "Branch off at an earlier prompt", Flow("sessions.fork.fork", _ALL),
         argument="[#number]", opens="always", leaves=True),
     SlashCommand("branch", "Try something aside, with its own files, from here or before a prompt",
-        Flow("branches.branch", _ALL), argument="[#number] [name]", leaves=True),
+        Flow("sessions.branches.branch", _ALL), argument="[#number] [name]", leaves=True),
     SlashCommand("merge", "Bring the outcome of a branch back: a brief and its files",
-        Flow("merge.merge", _ALL), argument="[branch]", opens="always", writes=True),
+        Flow("compactions.merge.merge", _ALL), argument="[branch]", opens="always", writes=True),
     SlashCommand("tree", "Show the branches of this session in the timeline, or go to one",
-        Flow("branches.show_tree", _ALL), argument="[branch]"),
+        Flow("sessions.branches.show_tree", _ALL), argument="[branch]"),
     SlashCommand("handoff", "Continue in a new session with a brief of this one",
-        Flow("handoff.hand_over", _ALL), argument="[goal]", opens="always", writes=True, leaves=True),
-    SlashCommand("clear", "Start with an empty context (history stays)", Flow("rewind.clear"),
+        Flow("compactions.handoff.hand_over", _ALL),
+        argument="[goal]", opens="always", writes=True, leaves=True),
+    SlashCommand("clear", "Start with an empty context (history stays)", Flow("sessions.rewind.clear"),
         busy="queue", opens="always", writes=True),
     SlashCommand("history", "Show turn and message counts", Flow("session_info.show_history"),
         opens="always"),
@@ -180,74 +182,80 @@ COMMANDS += (
     SlashCommand("accept", "Accept the plan and carry it out", Flow("choices.accept_plan", _TOLD),
         argument="[ask|edit]", busy="queue", writes=True),
     SlashCommand("todo", "Show or hide the todo list", _todo),
-    SlashCommand("resume", "Open another session", Flow("sessions.resume", _ALL),
+    SlashCommand("resume", "Open another session", Flow("sessions.session_choice.resume", _ALL),
         aliases=("sessions", "threads"), argument="[words|ID]", opens="always", leaves=True),
     SlashCommand("new", "Start a new session", _new, leaves=True),
     SlashCommand("status", "Model, policy, context and session at a glance", Flow("session_info.show_status"),
         opens="always"),
-    SlashCommand("stats", "Session statistics: work, cost, tokens saved", Flow("session_info.show_stats"),
+    SlashCommand("stats", "Session statistics: work, cost, tokens saved", Flow("stats.show_stats"),
         opens="always"),
     SlashCommand("audit", "What compactions lost, and what each policy would have kept",
         Flow("session_info.show_audit"), opens="always"),
-    SlashCommand("copy", "Copy the last answer as Markdown", Flow("message.copy_message", _ALL),
+    SlashCommand("copy", "Copy the last answer as Markdown", Flow("message_actions.copy_message", _ALL),
         argument="[text|code] [n|#number]"),
     SlashCommand("find", "Find words in the conversation", _find, argument="[words]", opens="always"),
     SlashCommand("diff", "What this session changed, and what git says", Flow("changes.show_changes"),
         opens="always"),
     SlashCommand("commit", "Propose a commit message, then commit if you agree",
         _commit, argument="[hint]", opens="always"),
-    SlashCommand("tasks", "Background commands: read their output, stop them", Flow("queue.show_tasks"),
+    SlashCommand("tasks", "Background commands: read their output, stop them",
+        Flow("extensions.tasks.show_tasks"),
         opens="always"),
-    SlashCommand("pin", "Keep a message word for word", Flow("message.pin", _ALL, (("pinned", True),)),
+    SlashCommand("pin", "Keep a message word for word", Flow("pins.pin", _ALL, (("pinned", True),)),
         argument="[#number|last]", opens="alone"),
-    SlashCommand("unpin", "Unpin a message", Flow("message.pin", _ALL, (("pinned", False),)),
+    SlashCommand("unpin", "Unpin a message", Flow("pins.pin", _ALL, (("pinned", False),)),
         argument="[#number|last]", opens="alone"),
     SlashCommand("exclude", "Exclude messages from the context; add turn for whole turns",
-        Flow("message.exclude_by_number", _ALL, (("excluded", True),)),
+        Flow("message_actions.exclude_by_number", _ALL, (("excluded", True),)),
         argument="[#number … [turn]]", busy="queue", opens="alone", writes=True),
     SlashCommand("include", "Bring excluded messages back",
-        Flow("message.exclude_by_number", _ALL, (("excluded", False),)),
+        Flow("message_actions.exclude_by_number", _ALL, (("excluded", False),)),
         argument="[#number …]", busy="queue", opens="alone", writes=True),
-    SlashCommand("prompts", "Search earlier prompts", Flow("prompts.search_prompts"), opens="always"),
+    SlashCommand("prompts", "Search earlier prompts",
+        Flow("sessions.prompts.search_prompts"), opens="always"),
     SlashCommand("export", "Save this conversation (md, html, json)",
-        Flow("import_export.export_session", _TOLD), argument="[file]"),
+        Flow("sessions.export.export_session", _TOLD), argument="[file]"),
     SlashCommand("import", "Continue a session from Claude Code, Codex, …", _import,
         argument="[file]", opens="always"),
     SlashCommand("demo", "Guided demo on a recorded session; run it again to leave",
         Flow("demo.toggle_demo", folder="tui_app.ui"), leaves=True),
     SlashCommand("editor", "Write the prompt in $EDITOR",
         Flow("outside_editor.edit_draft", _ALL, folder="tui_app.ui"), argument="[text]"),
-    SlashCommand("session checkpoints", "List the checkpoint files", Flow("session_info.show_checkpoints"),
+    SlashCommand("session checkpoints", "List the checkpoint files",
+        Flow("compactions.checkpoints.show_checkpoints"),
         opens="always"),
-    SlashCommand("approvals", "What tools may do, and what was decided", Flow("approvals.show_approvals"),
+    SlashCommand("approvals", "What tools may do, and what was decided",
+        Flow("extensions.approvals.show_approvals"),
         opens="always"),
     SlashCommand("trust", "Trust this folder: use its instructions, its commands and git",
-        Flow("trust.give_trust", "app session taken"), opens="always"),
+        Flow("extensions.trust.give_trust", "app session taken"), opens="always"),
     SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes, tests",
-        Flow("approvals.set_guard", _ALL), argument="[edits|command|writes|tests …]", opens="alone",
+        Flow("extensions.approvals.set_guard", _ALL),
+        argument="[edits|command|writes|tests …]", opens="alone",
         writes=True),
     SlashCommand("goal", "Have the model work until a check holds; off ends it",
         Flow("choices.set_goal", "session argument"), argument="[text --check …|off]", writes=True),
     SlashCommand("settings", "Show and change settings and keys",
-        Flow("settings.show_settings", "app argument"), argument="[words]", opens="always"),
-    SlashCommand("theme", "Change the theme", Flow("settings.choose_theme", _ALL),
+        Flow("settings_desk.show_settings", "app argument"), argument="[words]", opens="always"),
+    SlashCommand("theme", "Change the theme", Flow("settings_desk.choose_theme", _ALL),
         argument="[name]", opens="alone"),
-    SlashCommand("help", "Keys and commands", Flow("help.show_help", "app"), opens="always"),
+    SlashCommand("help", "Keys and commands", Flow("help_rows.show_help", "app"), opens="always"),
     SlashCommand("quit", "Leave; it can be resumed", _quit, aliases=("exit",)),
     SlashCommand("detach", "Leave it running in the background, and quit", Flow("actions.detach"),
         leaves=True),
-    SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("queue.show_queue"),
+    SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("extensions.queue.show_queue"),
         opens="always"),
-    SlashCommand("memory", "See and change what is remembered here", Flow("memory.show_memory"),
+    SlashCommand("memory", "See and change what is remembered here", Flow("extensions.memory.show_memory"),
         opens="always"),
     SlashCommand("subconscious run", "Update memory from this session now",
-        Flow("memory.read_session_now", "session")),
-    SlashCommand("mcp", "MCP servers: state, tools, tokens", Flow("extensions.show_mcp", _ALL),
+        Flow("extensions.memory.read_session_now", "session")),
+    SlashCommand("mcp", "MCP servers: state, tools, tokens", Flow("extensions.mcp.show_mcp", _ALL),
         argument="[reload [name]]", opens="alone"),
-    SlashCommand("tools", "Tools: tokens, state, switch off", Flow("tools.show_tools"),
+    SlashCommand("tools", "Tools: tokens, state, switch off", Flow("setup.tools.show_tools"),
         opens="always", writes=True),
-    SlashCommand("skills", "List what the model can load", Flow("extensions.show_skills"), opens="always"),
+    SlashCommand("skills", "List what the model can load",
+        Flow("extensions.skills.show_skills"), opens="always"),
     SlashCommand("agents", "Sub-agents: read, stop or open them; agents the model can use",
-        Flow("extensions.show_agents"),
+        Flow("extensions.skills.show_agents"),
         opens="always"),
 )  # fmt: skip

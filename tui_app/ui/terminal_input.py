@@ -27,22 +27,17 @@ from textual.events import Key, MouseDown
 from textual.message import Message
 
 from tui_app.chat_keys import in_force, key_labels
-from tui_app.files import repository_root, write_atomic
-from tui_app.trust import search_path
+from tui_app.files import write_atomic
+from tui_app.system.project_files import repository_root
+from tui_app.system.trust import search_path
+from tui_app.ui.keyboard.type_ahead import typed_key
 from tui_app.ui.terminal_output import TerminalWriter, discard_output
 from tui_app.ui.terminal_title import Announcing
-from tui_app.ui.type_ahead import typed_key
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
 
 _LOG = logging.getLogger(__name__)
-
-# Reads the bytes of any terminal, and passes on to Textual only what its parser is known to understand.
-#
-# That parser decodes strictly, raises for forms of keys it does not know, and takes what it does not
-# understand, or what comes in two pieces, for text. Here each sequence is whole before it is judged, by its
-# shape: a key is written in one plain form, what the terminal tells goes, and text is valid UTF-8.
 
 START, END = b"\x1b[200~", b"\x1b[201~"
 SPLIT_S = 0.4
@@ -536,8 +531,6 @@ def _read(terminal: int) -> bytes | None:
         return b""
 
 
-# What tmux says of itself.
-
 _LIMIT_S = 2.0
 
 
@@ -560,8 +553,6 @@ def tmux_option(name: str) -> str:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
-
-# What is said, once, of a terminal that does not tell keys apart.
 
 _NEVER_APART = frozenset({"shift+enter", "ctrl+enter"})
 """Keys that arrive as ``enter`` where keys are not extended."""

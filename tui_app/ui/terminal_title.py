@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tui_app.records import frozen
-from tui_app.ui.load import BACKGROUND, BLOCKING
-from tui_app.ui.text import one_line, tokens
+from tui_app.ui.words.load import BACKGROUND, BLOCKING
+from tui_app.ui.words.text import one_line, tokens
 from tui_app.usage import percent_text
 
 if TYPE_CHECKING:

@@ -12,13 +12,12 @@ from textual.message import Message
 from textual.reactive import reactive
 
 from tui_app.session.branches import Branch
-from tui_app.session.user_view import Entry, EntryState
-from tui_app.ui.keys import place_bindings
-from tui_app.ui.lists import Row, RowList
-from tui_app.ui.text import PLAIN, Glyphs, clock, one_line, tokens, without_drawing
+from tui_app.session.views.entries import Entry, EntryState
+from tui_app.ui.keyboard.keys import place_bindings
 from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_agent_figures, tool_sign
-
-# What the rows of the timeline say, and which of them a filter shows: pure functions over entries.
+from tui_app.ui.widgets.lists import Row, RowList
+from tui_app.ui.words.glyphs import PLAIN, Glyphs
+from tui_app.ui.words.text import clock, one_line, tokens, without_drawing
 
 _CELLS = 200
 _LATER, _ASIDE = 2**62, -1

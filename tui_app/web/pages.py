@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tui_app.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.system.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 
 WIDEST, HIGHEST = 600, 250
 """Cells of a terminal; of a larger one, which no screen can show, the rest stays empty."""

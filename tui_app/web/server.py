@@ -17,13 +17,6 @@ from aiohttp.typedefs import Handler
 from tui_app.records import frozen
 from tui_app.web.pages import GRACE_S, serve_page
 
-# Who may use the served screen: pure decisions over a request's headers.
-#
-# A foreign page can make a browser send requests to this machine, so an address of our own is not enough: the
-# host name must be one we serve (against DNS rebinding), a web socket must come from our own page, and
-# everything but the first visit needs the cookie that the token was exchanged for. Browsers send a cookie to
-# every port of its host; this one is for a path that its own pages alone know: no other server is sent it.
-
 LOOPBACK_NAMES = ("localhost",)
 
 
@@ -138,8 +131,6 @@ def _same(one: str, other: str) -> bool:
     # What is no UTF-8 comes as half surrogates.
     return secrets.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
 
-
-# The page that holds the terminal in the browser. It loads nothing from elsewhere.
 
 SOCKET = "/ws"
 STATIC = "/static"

@@ -7,8 +7,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-# Pieces of the request that an error sends back, which are no words of the provider's.
-
 ECHOED = frozenset(
     {"input", "inputs", "messages", "prompt", "contents", "request", "revised_prompt", "failed_generation"}
 )

@@ -457,9 +457,6 @@ def _status(inner: _Json) -> int:
     return int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else int(known)
 
 
-# Whole answers as the streams that were asked for.
-
-
 def _as_events(body: bytes, wire: Wire) -> bytes:
     """The stream that says the same as one object; the body as it is, where it cannot be told what it is."""
     if body.startswith(b"<"):

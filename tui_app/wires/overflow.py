@@ -137,8 +137,6 @@ _REFUSED = frozenset({400, 413, 422})
 GATEWAY_STATUSES = frozenset({502, 503, 504, 529})
 """HTTP statuses of a server that is down; gateways also wrap a refusal so, which then names the limit."""
 
-# Words of an error that repeat the request, and so are none of the provider's.
-
 _MORE = 8
 """Characters around some words that must agree too before they count as taken from the request."""
 

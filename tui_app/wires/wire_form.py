@@ -49,9 +49,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
-from tui_app.pictures import sendable
 from tui_app.providers import ANTHROPIC
 from tui_app.records import frozen
+from tui_app.system.pictures import sendable
 from tui_app.wires.library import FRAMES, without_system_messages
 from tui_app.wires.tool_schemas import OwnNames, own_keys, sent_schema
 from tui_app.wires.web_searches import as_text, is_search

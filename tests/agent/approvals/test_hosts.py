@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_app.agent.approvals.rules import Action, judge, proposed_pattern
-from tui_app.hosts import parse_host_rule, plain_host
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import parse_rule
+from tui_app.system.hosts import parse_host_rule, plain_host
 
 
 def fetch(url: str) -> Action:

@@ -20,9 +20,9 @@ from tui_app.agent.approvals.rules import (
     proposed_pattern,
     proposed_prefix,
 )
-from tui_app.obeyed_places import obeyed
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
+from tui_app.system.obeyed_places import obeyed
 from tui_app.tool_specs import ActionKind
 
 # What rules say of an action: deny before ask before allow, and allow only what was meant.

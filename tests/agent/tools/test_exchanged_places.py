@@ -17,9 +17,9 @@ import pytest
 from tests.agent.tools.test_sandbox import KINDS, LANDLOCK, kept_in, lab, linux, run
 from tests.process_ends import LIMIT_S
 from tui_app import autorun, sandbox
-from tui_app.agent.tools.commands import take_away
-from tui_app.descriptors import link_on_way, open_named, remove_named, stat_named
+from tui_app.agent.tools.made_places import take_away
 from tui_app.sandbox import Confinement
+from tui_app.system.descriptors import link_on_way, open_named, remove_named, stat_named
 
 __all__ = ["lab"]
 TRIES = int(os.environ.get("PLIMSOLL_TRIES", "15"))

@@ -12,7 +12,7 @@ from tui_app.agent.tools.commands import Cancelled, Stop
 from tui_app.agent.tools.files import grep
 from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspace
 from tui_app.context.policy import NormaliseLimits
-from tui_app.context.tool_results.results import byte_count, count_lines
+from tui_app.context.tool_results.cuts import byte_count, count_lines
 
 # read_file, ls and glob over a real folder.
 

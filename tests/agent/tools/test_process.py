@@ -12,7 +12,7 @@ import pytest
 from tests.process_ends import LIMIT_S, gone
 from tui_app.agent.tools import commands
 from tui_app.agent.tools.commands import HEAD_CHARS, TAIL_CHARS, Output, ProcessRunner, readable
-from tui_app.processes import NotStarted
+from tui_app.system.processes import NotStarted
 
 GRANDCHILDREN = (
     "import subprocess, sys, time\n"

@@ -11,7 +11,7 @@ from tui_app.agent.tools.history import HistoryHit, named_message, page_of, read
 from tui_app.agent.tools.lookup import recall_toolset
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.policy import NormaliseLimits
-from tui_app.context.tool_results.results import byte_count, count_lines
+from tui_app.context.tool_results.cuts import byte_count, count_lines
 
 LIMITS = NormaliseLimits()
 _READ_ON = re.compile(r'read on with search_history\(query="#7", start=(\d+)(?:, offset=(\d+))?\)\]$')

@@ -15,15 +15,16 @@ from typing import Any
 import pytest
 
 from tests.process_ends import LIMIT_S, gone, until
-from tui_app import autorun, command_parent, sandbox
+from tui_app import autorun, sandbox
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools.command_tool import CommandTool
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.command_parent import parented
-from tui_app.containment import landlock_abi
-from tui_app.obeyed_places import is_autorun, obeyed
 from tui_app.sandbox import Confinement, Sandbox
+from tui_app.system import command_parent
+from tui_app.system.command_parent import parented
+from tui_app.system.containment import landlock_abi
+from tui_app.system.obeyed_places import is_autorun, obeyed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="made of what Linux has")
 ROOT = Path(__file__).parents[3]
@@ -278,7 +279,7 @@ async def test_what_leaves_its_parent_ends_with_the_call(
 def test_what_leaves_its_parent_ends_when_the_program_is_killed(tmp_path: Path) -> None:
     command = (sys.executable, "-c", f"{LEAVES}print('left', flush=True)\nsignal.pause()")
     code = (
-        "import subprocess, os\nfrom tui_app.command_parent import parented\n"
+        "import subprocess, os\nfrom tui_app.system.command_parent import parented\n"
         f"command = parented({command!r})\n"
         f"begun = subprocess.Popen(command, cwd={str(tmp_path)!r}, stdout=subprocess.PIPE)\n"
         "begun.stdout.readline()\n"
@@ -299,7 +300,7 @@ def test_a_command_below_a_parent_ends_as_it_would_alone(tmp_path: Path) -> None
 
 BOUNDED = (
     "import os, sys\n"
-    "from tui_app import command_parent as parent\n"
+    "from tui_app.system import command_parent as parent\n"
     "parent.MOST_PROCESSES = 40\n"
     "disk = os.statvfs('.')\n"
     "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"

@@ -13,14 +13,15 @@ import psutil
 import pytest
 
 from tests.process_ends import alive, gone, until, written_pids
-from tui_app.agent.tools import tasks as background
+from tui_app.agent.tools import task_output
 from tui_app.agent.tools.command_tool import read_task
 from tui_app.agent.tools.commands import ProcessRunner
-from tui_app.agent.tools.tasks import BackgroundTasks, TaskOutput, task_rows
+from tui_app.agent.tools.task_output import TaskOutput
+from tui_app.agent.tools.tasks import BackgroundTasks, task_rows
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.command_parent import parented
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted
-from tui_app.processes import NotStarted
+from tui_app.system.command_parent import parented
+from tui_app.system.processes import NotStarted
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the parent of a command is Linux's")
 
@@ -140,7 +141,7 @@ async def test_a_flood_is_bounded_and_the_loop_goes_on(tmp_path: Path) -> None:
     async with opened(tmp_path) as (tasks, _):
         task = await tasks.start("yes", sh("yes 'a line of the flood'"))
         slowest, end = 0.0, asyncio.get_running_loop().time() + 60
-        wanted = background.HEAD_BYTES + 3 * background.PART_BYTES
+        wanted = task_output.HEAD_BYTES + 3 * task_output.PART_BYTES
         while task.output.chars < wanted and asyncio.get_running_loop().time() < end:
             before = asyncio.get_running_loop().time()
             await asyncio.sleep(0.01)
@@ -148,7 +149,7 @@ async def test_a_flood_is_bounded_and_the_loop_goes_on(tmp_path: Path) -> None:
         assert task.output.chars >= wanted
         assert slowest < 1.0
         kept = sum(each.stat().st_size for each in (tmp_path / "tasks").iterdir())
-        assert kept <= background.HEAD_BYTES + 3 * background.PART_BYTES
+        assert kept <= task_output.HEAD_BYTES + 3 * task_output.PART_BYTES
         await tasks.end_task("t1")
         page = await tasks.page("t1", 1, 5)
         assert page is not None
@@ -162,8 +163,8 @@ async def test_a_flood_is_bounded_and_the_loop_goes_on(tmp_path: Path) -> None:
 def test_output_keeps_beginning_and_end_with_the_right_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "HEAD_BYTES", 300)
-    monkeypatch.setattr(background, "PART_BYTES", 500)
+    monkeypatch.setattr(task_output, "HEAD_BYTES", 300)
+    monkeypatch.setattr(task_output, "PART_BYTES", 500)
     output = TaskOutput(tmp_path, "t1")
     # Portions that end in the middle of lines.
     text = "".join(f"line {number}\n" for number in range(1, 1001))

@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from tui_app.agent.tool_failures import StepWatch, without_nulls
+from tui_app.agent.step_watch import StepWatch, without_nulls
 from tui_app.agent.tools import files
 from tui_app.agent.tools.commands import Cancelled, Stop
 from tui_app.agent.tools.files import ShowsFile

@@ -11,7 +11,7 @@ from tests.context.facts_kit import MESSAGES, call, history, shell, summary, use
 from tui_app.context.binding.bind import STATES_SHARE, Binder
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.passages import passages
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.events import NOT_IN_LOG, UNCHECKED
 
 

@@ -20,7 +20,7 @@ from tests.context.facts_kit import MESSAGES, call, history, says, shell, summar
 from tui_app.context.ledger.facts import ledger_facts, session_facts
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.user_text import NOT_DONE, SAID_NO
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 
 def of(*groups: list[ModelMessage]) -> Ledger:

@@ -5,7 +5,8 @@ from pydantic_ai.messages import ModelMessage
 
 from tests.context.facts_kit import call, characters, history, says, shell, user
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.names import Names, RankedName, chosen_names, name_lines, names_to_carry
+from tui_app.context.ledger.name_lines import RankedName, chosen_names, name_lines, names_to_carry
+from tui_app.context.ledger.names import Names
 from tui_app.context.ledger.passages import passages
 
 LISTING = "web/src/chat.tsx\nweb/src/app.tsx\nweb/lib/util.ts"

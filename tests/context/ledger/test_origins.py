@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
 from tui_app.context.ledger.origins import Operand, OperandKind, Origins
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 PIECES = ("evil", "example", "net", ".", "-", "/", "~", " ", " -", "git", "push", "x", "a_b", "..", "=", "İ")
 

@@ -15,7 +15,7 @@ from tui_app.agent.approvals.guards import only_looks
 from tui_app.agent.approvals.reach import kinds_of
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.repeats import Knowledge, Past, Repeat, repeat_of
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 KNOWN = Knowledge(only_looks=only_looks, kinds=kinds_of)
 PASSED, FAILED = "Exit code 0 after 0.1 s.\n3 passed in 0.1s", "Exit code 1 after 0.1 s.\n1 failed in 0.1s"

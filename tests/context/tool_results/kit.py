@@ -20,9 +20,10 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_bytes, as_items, complaints, unpaired
 from tui_app.context.requests.builder import sendable
+from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.view import Item, Rewrite, to_messages
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item, to_messages
 
 # Short words for views, and what must hold for whatever a stage decides.
 

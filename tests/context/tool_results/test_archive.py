@@ -34,11 +34,10 @@ from tests.context.tool_results.kit import (
     view,
     words,
 )
-from tui_app.context.counting.prices import Spent
+from tui_app.context.counting.expenses import Spent
 from tui_app.context.history import ListHistory
 from tui_app.context.message_marks import DIGEST_HEADING, is_archived, is_digest, is_digest_part, mark_of
 from tui_app.context.policy import RESERVE, Archive, Offload
-from tui_app.context.secrets import MASK
 from tui_app.context.tool_results.archive import (
     archived,
     digest_input,
@@ -48,8 +47,10 @@ from tui_app.context.tool_results.archive import (
 )
 from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import Digest, Item, Rewrite, to_messages
+from tui_app.context.views.rewrites import Digest, Rewrite
+from tui_app.context.views.view import Item, to_messages
 from tui_app.events import Payload, ToolArchived
+from tui_app.system.secrets import MASK
 
 # Archive: which results leave, what stands for them, and what the digest says.
 

@@ -14,7 +14,8 @@ from tests.context.tool_results.kit import applied, call, check, names, only, re
 from tui_app.context.message_marks import OWN, mark_of
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.normalise import normalise
-from tui_app.context.view import Item, Rewrite
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item
 
 LIMITS = NormaliseLimits()
 FEW_LINES = NormaliseLimits(lines=10)

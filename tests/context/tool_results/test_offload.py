@@ -15,10 +15,11 @@ from tests.context.tool_results.kit import NOON, applied, call, check, names, on
 from tui_app.context.counting.encodings import TextCounter, estimate
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Offload
+from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload
-from tui_app.context.tool_results.results import SpillNames
-from tui_app.context.view import Item, Rewrite
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item
 
 SMALL = Offload(tokens=100)
 

@@ -38,7 +38,7 @@ from tui_app.context.ledger.tools import argument_texts
 from tui_app.context.policy import Pointers
 from tui_app.context.tool_results import pointers as pointers_module
 from tui_app.context.tool_results.pointers import pointers
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 
 def pointed(args: Any, disk: Disk, tool: str = "write_file") -> Any:

@@ -30,17 +30,14 @@ from tests.context.tool_results.kit import (
 )
 from tui_app.context.policy import SLIDING_WINDOW_MARKER, Offload, Trim
 from tui_app.context.tool_results.archive import digest_message
-from tui_app.context.tool_results.normalise import trim
+from tui_app.context.tool_results.cuts import byte_count, count_lines, head_and_tail, shorten
 from tui_app.context.tool_results.offload import offload
-from tui_app.context.tool_results.results import (
-    byte_count,
-    count_lines,
-    head_and_tail,
-    result_text,
-    shorten,
-    turn_start,
-)
-from tui_app.context.view import Item, Rewrite, last_messages
+from tui_app.context.tool_results.results import result_text
+from tui_app.context.tool_results.stage_scope import turn_start
+from tui_app.context.tool_results.trim import trim
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.tool_pairs import last_messages
+from tui_app.context.views.view import Item
 
 # Tool results as text, and what a stage may not take for text.
 

@@ -40,13 +40,15 @@ from tui_app.context.policy import (
     derive,
 )
 from tui_app.context.tool_results.archive import archived, heuristic_digest, to_archive
-from tui_app.context.tool_results.normalise import normalise, trim
+from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload
 from tui_app.context.tool_results.pointers import pointers
 from tui_app.context.tool_results.results import results_of
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import Item, Rewrite, to_messages
-from tui_app.context.windows import resolve_window
+from tui_app.context.tool_results.trim import trim
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.windows import resolve_window
 from tui_app.usage import Breakdown, Overhead
 
 

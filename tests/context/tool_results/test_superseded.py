@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
 from tests.context.histories import as_items, complaints, messages
 from tests.context.tool_results.kit import applied, call, from_json, result, said, view, words, write
 from tui_app.context.requests.builder import sendable
-from tui_app.context.tool_results.pointers import superseded
-from tui_app.context.view import Item, to_messages
+from tui_app.context.tool_results.stale_reads import superseded
+from tui_app.context.views.view import Item, to_messages
 
 
 def page(first: int, last: int, mark: str = "line") -> str:

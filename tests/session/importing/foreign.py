@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.session.importing import mapped_samples
 from tui_app.events import ToolResult, payload_from_json, payload_to_json
-from tui_app.session.event_heads import MESSAGES
+from tui_app.session.event_rows import MESSAGES
 from tui_app.session.importers.formats import Imported
 
 # Small conversations in the formats of other programs, written for these tests.

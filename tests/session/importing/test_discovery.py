@@ -23,7 +23,7 @@ from tui_app.session.importers.formats import import_file
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
 from tui_app.session.importers.titles import given_title, one_line, title_of
-from tui_app.session.user_view import UserView
+from tui_app.session.views.user_view import UserView
 
 
 def put(path: Path, content: bytes, age: int = 0) -> Path:

@@ -16,12 +16,12 @@ from pydantic_ai.messages import (
 from tests.session.importing.foreign import Script, call, messages_of, result, text
 from tui_app.agent.turn import open_calls
 from tui_app.context.requests.builder import repair
-from tui_app.conversation.imports import import_session
+from tui_app.conversation.imports.imports import import_session
 from tui_app.events import CompactionComplete, ToolCall, ToolResult
 from tui_app.session.exports.export import agent_messages
 from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.formats import Imported, import_file
-from tui_app.session.sqlite_store import SqliteStore
+from tui_app.session.stores.sqlite_store import SqliteStore
 
 NOTE = "{} without a result in the file got one that says so."
 

@@ -22,7 +22,7 @@ from tui_app.events import (
     UserMessage,
     payload_to_json,
 )
-from tui_app.session.exports.export import export_jsonl
+from tui_app.session.exports.message_json import export_jsonl
 from tui_app.session.importers.formats import Imported, import_file
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 

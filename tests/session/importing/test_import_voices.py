@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tests.session.importing import foreign
 from tests.session.importing.foreign import Script, strict, text, write_lines
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.view import Item
-from tui_app.conversation.imports import messages_of
+from tui_app.context.views.view import Item
 from tui_app.events import AssistantMessage, UserMessage
 from tui_app.session.importers.formats import Imported, import_file
 
@@ -135,8 +135,9 @@ def test_notes_of_programs_are_nobodys_words(tmp_path: Path) -> None:
     script.user("Never touch the pier.")
     script.says("m1", text("No."))
     script.user("<command-name>/usage</command-name>")
-    messages = messages_of(import_file(script.write(tmp_path)).events)
-    ledger = Ledger.from_items([Item(seq, message) for seq, message in enumerate(messages, 2) if message])
+    texts = [event.message for event in import_file(script.write(tmp_path)).events if event.message]
+    messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]")
+    ledger = Ledger.from_items([Item(seq, message) for seq, message in enumerate(messages, 2)])
     assert [prompt.text for prompt in ledger.prompts()] == ["Never touch the pier."]
 
 

@@ -19,17 +19,16 @@ from tests.ui.kit import LIMIT_S, Deck, Desk, write_files
 from tests.ui.looks import LOOKS, Look, Looks
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
-from tui_app.context.tool_results.results import SpillNames
-from tui_app.conversation import agent_setup as agents
+from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.conversation import assembly as opening
-from tui_app.conversation import manual_edits as by_hand
-from tui_app.conversation import project_context
+from tui_app.conversation.agents import agent_setup as agents
+from tui_app.conversation.compactions import manual_edits as by_hand
+from tui_app.conversation.requests import project_context
 from tui_app.ui import approvals as approval_box
-from tui_app.ui import type_ahead as lone_letter
-from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.chat import session as chat_session
-from tui_app.ui.dialogs import rows
+from tui_app.ui.dialogs import row_keys
+from tui_app.ui.keyboard import lone_letter, stray_keys
 
 _SIZE = re.compile(r"\d+x\d+")
 FILES = {
@@ -43,7 +42,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys for a question count at once; tests of its own tell them apart by time."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
-    monkeypatch.setattr(rows, "RESTS_S", 0.0)
+    monkeypatch.setattr(row_keys, "RESTS_S", 0.0)
 
 
 @pytest.fixture(autouse=True)

@@ -15,13 +15,15 @@ from tests.ui.kit import Deck, timed
 from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
-from tui_app.agent.tools.tasks import Page, TaskRow
+from tui_app.agent.tools.task_output import Page
+from tui_app.agent.tools.tasks import TaskRow
 from tui_app.context.compaction.handoff import Brief
-from tui_app.conversation.branch_files import FilesOfBranch
-from tui_app.conversation.file_snapshots import FileOutlook
-from tui_app.conversation.imports import ImportReport
+from tui_app.conversation.branches.branch_files import FilesOfBranch
+from tui_app.conversation.files.commit_proposal import CommitProposal
+from tui_app.conversation.files.file_snapshots import FileOutlook
+from tui_app.conversation.files.session_changes import ChangedFile, SessionChanges
+from tui_app.conversation.imports.imports import ImportReport
 from tui_app.conversation.message_actions import SkillRow
-from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -38,39 +40,47 @@ from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import SkippedLine
 from tui_app.settings.tables import parse_rule
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView
 from tui_app.ui.dialogs.changes import MESSAGE, ChangesScreen, show_message
 from tui_app.ui.dialogs.compaction import NAMES, CompactionDetail, SummaryEditor
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
+from tui_app.ui.dialogs.compactions.merge import MERGE, merge_files
+from tui_app.ui.dialogs.compactions.review_flow import ReadAlongScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.drafts import JOB, show_brief
-from tui_app.ui.dialogs.extensions import (
-    AgentsScreen,
-    McpScreen,
-    ServerEditDialog,
-    SessionServers,
-    SkillsScreen,
-)
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, ApprovalsView
+from tui_app.ui.dialogs.extensions.mcp import McpScreen, SessionServers
+from tui_app.ui.dialogs.extensions.memory import MemoryScreen
+from tui_app.ui.dialogs.extensions.queue import QueueScreen
+from tui_app.ui.dialogs.extensions.server_questions import ServerEditDialog
+from tui_app.ui.dialogs.extensions.skills import AgentsScreen, SkillsScreen
+from tui_app.ui.dialogs.extensions.tasks import EngineTasks, TaskScreen, TasksScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
 from tui_app.ui.dialogs.list import ChoiceDialog
-from tui_app.ui.dialogs.memory import MemoryScreen
-from tui_app.ui.dialogs.merge import MERGE, merge_files
-from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
-from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.message_actions import ExcludeScreen
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
-from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog, FilesDialog
-from tui_app.ui.dialogs.queue import EngineTasks, QueueScreen, TaskScreen, TasksScreen
-from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
-from tui_app.ui.dialogs.rewind import PromptPicker, rewind_files
-from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
-from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker
-from tui_app.ui.dialogs.tools import ToolRow, ToolsScreen
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.sessions.import_export import (
+    ImportedDialog,
+    ImportProgressDialog,
+    ImportScreen,
+    TranscriptRow,
+)
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker, rewind_files
+from tui_app.ui.dialogs.sessions.session_search import SearchScreen
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.dialogs.setup.key_entry import KeyDialog
+from tui_app.ui.dialogs.setup.settings import SettingsScreen, ThemePicker
+from tui_app.ui.dialogs.setup.tools import ToolRow, ToolsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.panels.todo import TodoItem
 from tui_app.ui.questions import QuestionBox
 from tui_app.ui.screen import ChatScreen
-from tui_app.ui.todo import TodoItem
 
 Scene = Callable[[Deck], Awaitable[None]]
 

@@ -41,19 +41,20 @@ from tui_app.agent import catalog as catalogue
 from tui_app.chat_keys import ACTION_KEYS, key_labels
 from tui_app.events import Error
 from tui_app.ui.chat.pane import MORE_ROOM
+from tui_app.ui.colours.palette import MIN_CONTRAST, STROKE_CONTRAST, contrast
+from tui_app.ui.colours.themes import THEMES
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.help import help_rows
+from tui_app.ui.dialogs.help_rows import help_rows
 from tui_app.ui.dialogs.models import SwitchDialog
 from tui_app.ui.dialogs.palette import own_bindings, palette_rows
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker
+from tui_app.ui.keyboard.stray_keys import LEADS_ON
 from tui_app.ui.slash_commands import COMMANDS
-from tui_app.ui.themes import MIN_CONTRAST, STROKE_CONTRAST, THEMES, contrast
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
-from tui_app.ui.type_ahead import LEADS_ON
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.widgets.hint_row import HintRow
 
 DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff\U0001f300-\U0001faff]")
 

@@ -18,12 +18,12 @@ from tui_app.events import ApprovalDecided
 from tui_app.settings import load_settings
 from tui_app.settings.tables import rules_of
 from tui_app.ui import approvals as approval_box
-from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.questions import EditDialog
-from tui_app.ui.status import OutputTail
+from tui_app.ui.keyboard import lone_letter
+from tui_app.ui.panels.output_tail import OutputTail
 from tui_app.ui.timeline import Timeline, TimelineFilter
 
 LONG = "".join(f"line {number}\n" for number in range(80))

@@ -11,12 +11,12 @@ from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import Deck, Desk, shown
 from tests.ui.looks import Look
 from tui_app.context.message_marks import inbox_message, inbox_text
-from tui_app.conversation.boards import boards_in
+from tui_app.conversation.memory.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryInbox, MemoryPruned
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import EXTRACTION, Draft, EntryKind
 from tui_app.memory.scope import scope_of
-from tui_app.ui.dialogs.memory import EMPTY, MemoryScreen
+from tui_app.ui.dialogs.extensions.memory import EMPTY, MemoryScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 
 FOUND: tuple[tuple[EntryKind, str, str, int, float], ...] = (

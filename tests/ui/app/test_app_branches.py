@@ -12,15 +12,15 @@ from tests.servers.behaviours import HangMidStream, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import WIDE, Deck, Desk, shown
-from tui_app.conversation import new_branch
+from tui_app.conversation.branches import new_branch
 from tui_app.session.rewind_fork import NotAPrompt
-from tui_app.ui.dialogs import rewind
+from tui_app.ui.dialogs.compactions.merge import MERGE
 from tui_app.ui.dialogs.drafts import BUSY
-from tui_app.ui.dialogs.merge import MERGE
 from tui_app.ui.dialogs.questions import FilesDialog
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.lists import RowList
+from tui_app.ui.dialogs.sessions import fork
 from tui_app.ui.timeline import Timeline, TimelineFilter
+from tui_app.ui.widgets.lists import RowList
 
 NOTES = "## State\n- The list is there.\n- harbour.py was deleted."
 
@@ -112,7 +112,7 @@ async def test_a_branch_is_made_shown_merged_and_undone(
     ("command", "said", "where"),
     [
         ("/branch 20 try", "Making the branch …", (new_branch, "make_branch")),
-        ("/fork #2", "Making the fork …", (rewind, "fork_session")),
+        ("/fork #2", "Making the fork …", (fork, "fork_session")),
     ],
 )
 async def test_what_takes_a_while_is_said_at_once(

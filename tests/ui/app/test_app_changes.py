@@ -10,7 +10,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import USUAL, Desk, shown
 from tui_app.ui.dialogs.changes import ChangesScreen
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.status import ChatHeader
+from tui_app.ui.panels.header import ChatHeader
 
 
 @pytest.fixture

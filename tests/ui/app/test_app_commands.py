@@ -10,13 +10,14 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.chat_keys import KEYS, key_labels
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.help import HelpScreen, command_of, fixed_rows, help_rows
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.help_rows import command_of, fixed_rows, help_rows
 from tui_app.ui.dialogs.models import ModelPicker
 from tui_app.ui.dialogs.palette import PaletteRow, PaletteScreen, own_bindings, palette_rows
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.timeline import Timeline

@@ -13,13 +13,15 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete
-from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.chat.state import CANCELLED, PROPOSED
+from tui_app.ui.chat.compaction_outcome import CANCELLED
+from tui_app.ui.chat.state import PROPOSED
 from tui_app.ui.dialogs.actions import ONE_RUNS, send
 from tui_app.ui.dialogs.compaction import CompactionDetail, SummaryEditor
+from tui_app.ui.dialogs.compactions.review_flow import ReadAlongScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.review import ReadAlongScreen, ReviewScreen
-from tui_app.ui.dialogs.settings import SettingsDesk
+from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.settings_desk import SettingsDesk
+from tui_app.ui.keyboard import stray_keys
 
 SUMMARY = "Each question, from question 0 to question 5, has its answer in words."
 BRIEF = Text(SUMMARY, usage=(0, 0))

@@ -19,14 +19,14 @@ from tui_app.events import (
     ToolArchived,
     ToolOffloaded,
 )
-from tui_app.session.agent_view import fold_agent_view
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.session.views.agent_view import fold_agent_view
+from tui_app.ui.context.request_ledger import LedgerList
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.message import MessageScreen
-from tui_app.ui.request_ledger import LedgerList
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.timeline import Timeline, TimelineFilter
 from tui_app.ui.transcript.transcript import Transcript
-from tui_app.ui.widgets import LongText, wrapped
+from tui_app.ui.widgets.long_text import LongText, wrapped
 
 # The context screen on a real session: each key is one event of the log, and the screen follows it.
 
@@ -275,7 +275,7 @@ async def test_a_key_with_nothing_to_open_says_what_it_needs(served: Desk, focus
         getattr(deck, focused).focus()
         await deck.press("ctrl+o")
         await deck.until(lambda: deck.status, "a word in the status row")
-        assert deck.status == "Nothing is marked: press tab, then up."
+        assert deck.status == "No row is marked: press tab, then up."
         assert isinstance(deck.app.screen, ChatScreen)
         await deck.press(*(["tab"] if focused == "editor" else []), "up", "ctrl+o")
         await deck.until(lambda: isinstance(deck.app.screen, MessageScreen), "the message")

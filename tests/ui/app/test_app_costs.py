@@ -19,12 +19,12 @@ from tui_app.session.preview import StatsReader
 from tui_app.session.prompts import unsent
 from tui_app.session.stats import SessionStats
 from tui_app.settings import Endpoint
-from tui_app.ui.dialogs import session_info as stats
+from tui_app.ui.dialogs import stats
 from tui_app.ui.dialogs.actions import send
 from tui_app.ui.dialogs.questions import ConfirmDialog, WaysDialog
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.dialogs.session_info import StatsScreen
-from tui_app.ui.status import ChatHeader
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.panels.header import ChatHeader
 
 
 def priced(desk: Desk) -> Desk:

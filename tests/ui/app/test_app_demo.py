@@ -12,9 +12,9 @@ from tui_app.demo.stage import SMALL_MODEL, Pace, Stage, recorded_prompts, set_u
 from tui_app.ui.app import PlimsollApp
 from tui_app.ui.demo import TourRow, on_stage
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
-from tui_app.ui.dialogs.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker
 
 
 @pytest.fixture

@@ -13,15 +13,16 @@ from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
 from tui_app.events import Error, Fact, MessagePinned
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.message import MessageScreen, PinsScreen
+from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.models import ModelPicker
-from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.dialogs.sessions import SessionsScreen
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 from tui_app.ui.terminal_title import window_title
-from tui_app.ui.text import clean, one_line
-from tui_app.ui.widgets import LongText
+from tui_app.ui.widgets.long_text import LongText
+from tui_app.ui.words.text import clean, one_line
 
 NASTY = {
     "markup": "[bold red]x[/] [/x] [@click=app.quit()]y[/] [link=file:///etc]z [",

@@ -8,14 +8,14 @@ from textual.widgets import Input, OptionList, TextArea
 
 from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact_at_all, safe
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.conversation.file_snapshots import FileOutlook
+from tui_app.conversation.files.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact, RestoredFile
 from tui_app.settings.tables import ApprovalRule
 from tui_app.text import visible
-from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs.approvals import ApprovalsScreen, ApprovalsView
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, ApprovalsView
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.dialogs.rewind import rewind_files
+from tui_app.ui.dialogs.sessions.rewind import rewind_files
+from tui_app.ui.keyboard import stray_keys
 
 WHERE: dict[str, Callable[[Deck, str], Awaitable[None]]] = {}
 """What asks, brought up with the text in every place it shows."""

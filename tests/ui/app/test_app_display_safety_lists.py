@@ -23,11 +23,13 @@ from tests.ui.app.test_app_display_safety import (
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.prompts import PromptsScreen
-from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
-from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
-from tui_app.ui.status import OutputTail
+from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker
+from tui_app.ui.dialogs.sessions.session_search import SearchScreen
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.panels.output_tail import OutputTail
 
 WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
 """Places that show foreign text, and the way there."""

@@ -21,7 +21,7 @@ from tests.ui.app.test_app_compaction import BRIEF, compacted
 from tests.ui.kit import WIDE, Deck, Desk, shown
 from tests.ui.looks import Look
 from tui_app.agent.mcp.offers import own_name
-from tui_app.context.windows import LearntModels
+from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.conversation.assembly import OpenSession
 from tui_app.events import (
     AssistantMessage,
@@ -34,16 +34,18 @@ from tui_app.events import (
 )
 from tui_app.settings import OFFLINE_MODEL
 from tui_app.settings.tables import Hook, McpServer
-from tui_app.ui import approvals, type_ahead
+from tui_app.ui import approvals
 from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.extensions import NONE, McpScreen, SkillsScreen
+from tui_app.ui.dialogs.extensions.mcp import NONE, McpScreen
+from tui_app.ui.dialogs.extensions.skills import SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.questions import EditDialog, WaysDialog
-from tui_app.ui.dialogs.tools import ToolsScreen
+from tui_app.ui.dialogs.setup.tools import ToolsScreen
+from tui_app.ui.keyboard import stray_keys
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.reports import sub_agent_text
+from tui_app.ui.words.sub_agent_report import sub_agent_text
 
 
 def program(name: str = "files", mode: str = "plain") -> McpServer:
@@ -492,7 +494,7 @@ def asked_by_server(deck: Deck, **args: object) -> "asyncio.Task[object]":
 
 async def test_a_server_asks_the_user(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("mcp")
-    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -516,7 +518,7 @@ async def test_a_server_is_told_nothing_of_a_prompt_that_is_being_written(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mcp")
-    monkeypatch.setattr(type_ahead, "QUIET_S", 60.0)
+    monkeypatch.setattr(stray_keys, "QUIET_S", 60.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()
@@ -559,7 +561,7 @@ async def test_the_choices_of_a_server_are_told_apart_from_each_other_and_from_o
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("mcp")
-    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     desk.change(mcp={"files": program()})
     async with shown(desk.app()) as deck:
         await deck.ready()

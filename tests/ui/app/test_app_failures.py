@@ -21,26 +21,27 @@ from tui_app.conversation.assembly import OpenSession
 from tui_app.session import preview
 from tui_app.session.preview import StatsReader
 from tui_app.session.stats import SessionStats
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.store import SessionNotFound
 from tui_app.ui import screen as chat
 from tui_app.ui.chat import log_reader as persistence
 from tui_app.ui.chat import unsent
 from tui_app.ui.chat.presenter import Presenter
-from tui_app.ui.dialogs import import_export as files
-from tui_app.ui.dialogs import import_export as importing
 from tui_app.ui.dialogs import session_info as stats
-from tui_app.ui.dialogs import sessions
-from tui_app.ui.dialogs.approvals import ApprovalsScreen
+from tui_app.ui.dialogs import stats as stats_module
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.import_export import ImportScreen
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.sessions import export as files
+from tui_app.ui.dialogs.sessions import import_export as importing
+from tui_app.ui.dialogs.sessions import session_choice
+from tui_app.ui.dialogs.sessions.import_export import ImportScreen
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.dialogs.setup.settings import SettingsScreen
 from tui_app.ui.prompt import row as prompt_row
 from tui_app.ui.prompt.completion import FileFinder
 from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.transcript.transcript import Transcript
-from tui_app.ui.widgets import TellsFailures
+from tui_app.ui.widgets.hint_row import TellsFailures
 
 # Work that fails: a sentence on the screen, a traceback in the log file, and nothing written is lost.
 
@@ -70,11 +71,11 @@ async def test_a_command_that_fails_says_so(
 
 
 async def test_work_of_a_dialog_that_fails_says_so(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats.StatsScreen, "_follow", mishap)
+    monkeypatch.setattr(stats_module.StatsScreen, "_follow", mishap)
     async with shown(served.app(served.store(Story().turns(1)))) as deck:
         await deck.ready()
         await deck.send("/stats")
-        await deck.until(lambda: isinstance(deck.app.screen, stats.StatsScreen), "the dialog")
+        await deck.until(lambda: isinstance(deck.app.screen, stats_module.StatsScreen), "the dialog")
         await deck.press("escape")
         await deck.says("That did not work: Mishap.")
 
@@ -431,8 +432,8 @@ async def test_a_number_of_thousands_of_digits_is_refused_in_words(served: Desk,
 
 async def test_a_session_that_somebody_else_has_deleted_is_simply_gone(served: Desk, session: str) -> None:
     launch = served.launch()
-    sessions._delete(launch, session)
-    sessions._delete(launch, session)
+    session_choice._delete(launch, session)
+    session_choice._delete(launch, session)
     with served.log() as store, pytest.raises(SessionNotFound):
         store.info(session)
 

@@ -17,10 +17,10 @@ from tui_app.settings import Endpoint
 from tui_app.ui.chat.log_reader import preview_of, with_window
 from tui_app.ui.dialogs.actions import GO_BACK
 from tui_app.ui.dialogs.compaction import CompactionDetail
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.text import UNICODE
+from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.words.glyphs import UNICODE
 
 # The gauge: its words in every state, and one number on every screen.
 

@@ -3,7 +3,7 @@
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import Desk, shown
-from tui_app.ui.status import ChatHeader
+from tui_app.ui.panels.header import ChatHeader
 
 
 async def test_the_header_counts_the_turns_of_a_goal_that_survives_a_resume(

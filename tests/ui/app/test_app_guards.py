@@ -10,8 +10,8 @@ from tests.ui.app.test_app_approvals import asked, decisions
 from tests.ui.kit import SMALL, USUAL, WIDE, Desk, shown
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript

@@ -8,8 +8,8 @@ from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_rewind import elsewhere, stored
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
+from tui_app.ui.dialogs.compactions.handoff import BRIEF, NO_GOAL
 from tui_app.ui.dialogs.drafts import BUSY
-from tui_app.ui.dialogs.handoff import BRIEF, NO_GOAL
 from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 

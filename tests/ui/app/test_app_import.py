@@ -15,21 +15,22 @@ from textual.widgets import Input, TextArea
 from tests.conversation.test_audit import RULE, claude
 from tests.session.importing import foreign
 from tests.ui.kit import LIMIT_S, USUAL, Deck, Desk, shown
-from tui_app.conversation import imports as importing
+from tui_app.conversation.imports import imports as importing
+from tui_app.conversation.imports import imports as imports_module
 from tui_app.events import SessionStart
-from tui_app.session.sqlite_store import SqliteStore
-from tui_app.ui import type_ahead
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen
 from tui_app.ui.dialogs.rows import open_entry
+from tui_app.ui.dialogs.sessions.import_export import ImportedDialog, ImportProgressDialog, ImportScreen
+from tui_app.ui.keyboard import stray_keys
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 
 
 @pytest.fixture(autouse=True)
 def _nobody_is_writing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ async def test_what_another_window_imports_meanwhile_is_opened(
     def overtaken(path: Path, format: str) -> Any:
         monkeypatch.setattr(importing, "import_file", real)
         with closing(SqliteStore(machine.paths.database)) as other:
-            importing.import_session(path, store=other, cwd=machine.cwd, now=time.time())
+            imports_module.import_session(path, store=other, cwd=machine.cwd, now=time.time())
         return real(path, format)
 
     monkeypatch.setattr(importing, "import_file", overtaken)

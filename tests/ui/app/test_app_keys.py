@@ -15,13 +15,13 @@ from tui_app.chat_keys import KEYS
 from tui_app.session.lock import WriterLock
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings
-from tui_app.ui.chat.log_reader import FREE
+from tui_app.ui.chat.follower import FREE
 from tui_app.ui.dialogs import models
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.setup.settings import SettingsScreen
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.terminal_input import keys_text, tell_of_keys

@@ -17,14 +17,15 @@ from tests.ui.app.story import MODEL, WORDS, Story
 from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown, timed
 from tui_app.agent import catalog as catalogue
 from tui_app.agent import catalog as key_check
-from tui_app.agent import catalog as shelf
 from tui_app.agent import model_lists as discovery
+from tui_app.agent import model_shelf as shelf
 from tui_app.agent.catalog import KeyCheck
 from tui_app.api_keys import ApiKeys, held_names
-from tui_app.ui import type_ahead as stray_keys
 from tui_app.ui.dialogs import models
-from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.dialogs.setup.key_entry import KeyDialog
+from tui_app.ui.keyboard import stray_keys
 
 # Choosing a model; and the three ways when the conversation does not fit it.
 

@@ -7,7 +7,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
 from tests.ui.app.test_app_approvals import asked, box, write
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.conversation.approvals import ACCEPTED
+from tui_app.conversation.consent.modes import ACCEPTED
 from tui_app.events import ModeChange, UserMessage
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane

@@ -18,11 +18,11 @@ from tests.ui.kit import USUAL, Deck, Desk, shown, write_files
 from tui_app.session.prompts import PastPrompt
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.dialogs.prompts import PromptsScreen, listed
-from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen, listed
 from tui_app.ui.outside_editor import NO_EDITOR, EditorProblem, edited, editor_command
+from tui_app.ui.panels.gauge import ContextGauge
 from tui_app.ui.prompt.completion import OfferList
-from tui_app.ui.tables import Table
+from tui_app.ui.widgets.tables import Table
 
 # Files and pastes from the prompt to the model: counted before, sent in full, named in plain words.
 

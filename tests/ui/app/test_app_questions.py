@@ -6,11 +6,11 @@ from tests.conversation.test_questions import ask
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
-from tui_app.conversation.approvals import NO_ANSWER
+from tui_app.conversation.consent.questions import NO_ANSWER
 from tui_app.events import ToolResult
 from tui_app.ui import approvals as approval_box
-from tui_app.ui import type_ahead as lone_letter
 from tui_app.ui.chat import pane as chat_pane
+from tui_app.ui.keyboard import lone_letter
 from tui_app.ui.questions import QuestionBox, choice_rows
 from tui_app.ui.transcript.transcript import Transcript
 

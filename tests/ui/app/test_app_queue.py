@@ -13,7 +13,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, queue_keys, shown
-from tui_app.conversation.model_switch import ModelSwitch
+from tui_app.conversation.models.model_switch import ModelSwitch
 from tui_app.session.prompts import lines_of, unsent
 from tui_app.ui import approvals
 from tui_app.ui.app import end_by_signal
@@ -21,13 +21,13 @@ from tui_app.ui.chat import pane
 from tui_app.ui.chat import unsent as window
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.chat.unsent import Kept, Unsent
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.extensions.queue import QueueScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.dialogs.queue import QueueScreen
-from tui_app.ui.status import QueueView
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
+from tui_app.ui.panels.queue_view import QueueView
 
 # Prompts and commands while an answer is written: rows, order, pause, and what runs at once.
 

@@ -14,17 +14,17 @@ from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, Deck, Desk, shown
 from tui_app.conversation.conversation import NOTHING as RETRY_NOTHING
 from tui_app.conversation.work import Clear, Restate, Rewind
-from tui_app.session.store import SessionInfo
+from tui_app.session.stores.store import SessionInfo
 from tui_app.ui.chat.state import EARLIER
+from tui_app.ui.colours.palette import Palette, Tone
 from tui_app.ui.dialogs.actions import GO_BACK, undo
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, FilesDialog
-from tui_app.ui.dialogs.rewind import NOTHING, PromptPicker
-from tui_app.ui.dialogs.rewind import NOTHING_TO_FORK as FORK_NOTHING
-from tui_app.ui.lists import RowList
-from tui_app.ui.themes import Palette, Tone
+from tui_app.ui.dialogs.sessions.fork import NOTHING_TO_FORK as FORK_NOTHING
+from tui_app.ui.dialogs.sessions.rewind import NOTHING, PromptPicker
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.widgets.lists import RowList
 
 # Going back to an earlier prompt: the list, what is said of it, the draft, and what was left behind.
 

@@ -21,15 +21,16 @@ from tests.ui.app.test_app_rewind import elsewhere, stored
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, shown
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.chat import session as chat_session
-from tui_app.ui.dialogs import rewind as forking
-from tui_app.ui.dialogs import sessions
+from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
 from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.extensions.memory import MemoryScreen
 from tui_app.ui.dialogs.list import ListDialog
-from tui_app.ui.dialogs.memory import MemoryScreen
 from tui_app.ui.dialogs.message import MessageScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.session_info import CheckpointsScreen
-from tui_app.ui.dialogs.sessions import SearchScreen, SessionsScreen
+from tui_app.ui.dialogs.sessions import fork as fork_module
+from tui_app.ui.dialogs.sessions import session_choice
+from tui_app.ui.dialogs.sessions.session_search import SearchScreen
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 from tui_app.ui.launch import begun_elsewhere
 
 __all__ = ["full"]
@@ -564,16 +565,16 @@ class Gate:
 
 @pytest.fixture
 def listing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    gate = Gate(sessions._list)
-    monkeypatch.setattr(sessions, "_list", gate)
+    gate = Gate(session_choice._list)
+    monkeypatch.setattr(session_choice, "_list", gate)
     yield gate
     gate.let_go.set()
 
 
 @pytest.fixture
 def copying(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    gate = Gate(forking._fork)
-    monkeypatch.setattr(forking, "_fork", gate)
+    gate = Gate(fork_module._fork)
+    monkeypatch.setattr(fork_module, "_fork", gate)
     yield gate
     gate.let_go.set()
 
@@ -602,7 +603,7 @@ async def test_a_list_that_fails_stops_no_prompt(
     def broken(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(sessions, "_list", broken)
+    monkeypatch.setattr(session_choice, "_list", broken)
     async with shown(served.app(session)) as deck:
         await deck.ready()
         await deck.send("/resume")

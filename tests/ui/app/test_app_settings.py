@@ -17,19 +17,20 @@ from tests.ui.app.story import Story
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.context.policy import PLIMSOLL, SLIDING_WINDOW
 from tui_app.settings import load_settings
+from tui_app.settings.entries import Entry
 from tui_app.settings.rules import Effect
 from tui_app.settings.sources import Origin
-from tui_app.settings.values import Entry
+from tui_app.ui.colours.palette import contrast
+from tui_app.ui.colours.themes import THEMES, colour_system, theme_of_256
 from tui_app.ui.dialogs.choices import policy_outlook
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog, ListDialog
 from tui_app.ui.dialogs.questions import EditDialog
-from tui_app.ui.dialogs.settings import SettingsScreen, ThemePicker, value_text
-from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.status import ChatHeader
-from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import THEMES, colour_system, contrast, theme_of_256
+from tui_app.ui.dialogs.setup.settings import SettingsScreen, ThemePicker, value_text
+from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.panels.header import ChatHeader
+from tui_app.ui.words.glyphs import UNICODE
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 FILE = """\

@@ -11,7 +11,7 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Desk, shown
 from tui_app.ui.chat.pane import SHELL_HINTS
 from tui_app.ui.chat.state import KEPT_FROM_MODEL
 from tui_app.ui.dialogs.actions import NO_COMMAND
-from tui_app.ui.dialogs.queue import TaskScreen, TasksScreen
+from tui_app.ui.dialogs.extensions.tasks import TaskScreen, TasksScreen
 from tui_app.ui.transcript.entries import SENT_ALONG
 
 

@@ -33,8 +33,8 @@ from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.status import StatusRow
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.panels.status import StatusRow
 
 pytestmark = pytest.mark.usefixtures("still", "fixed", "later")
 ASKED = "and now also handle public holidays"

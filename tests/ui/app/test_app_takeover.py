@@ -22,17 +22,17 @@ from tui_app.conversation.engine import Engine
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete, PolicyChange, ToolResult
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.postgres_store import PostgresStore
+from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
-from tui_app.ui.chat import log_reader as following
-from tui_app.ui.chat.log_reader import FREE, TAKEN_OVER
+from tui_app.ui.chat import follower as following
+from tui_app.ui.chat.follower import FREE, TAKEN_OVER
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.rows import read_checkpoint
-from tui_app.ui.dialogs.session_info import StatsScreen
-from tui_app.ui.status import ChatHeader
+from tui_app.ui.dialogs.stats import StatsScreen
+from tui_app.ui.panels.header import ChatHeader
 
 # A second window of a session: read-only while the first one writes, and its writer once that is gone.
 
@@ -399,7 +399,7 @@ async def test_a_cut_connection_is_said_and_the_prompt_stays(
     postgres: Cluster,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tui_app.session.postgres_store._PATIENCE_S", 0.2)
+    monkeypatch.setattr("tui_app.session.stores.postgres_store._PATIENCE_S", 0.2)
     fake_openai.add(Text("Here again."))
     async with shown(shared.app(shared_session)) as deck:
         await deck.ready()

@@ -5,7 +5,7 @@ import pytest
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, in_plain, shown
-from tui_app.ui.todo import TodoItem, TodoPanel, is_open, read_todos, todo_lines
+from tui_app.ui.panels.todo import TodoItem, TodoPanel, is_open, read_todos, todo_lines
 
 ITEMS = (TodoItem("add easter()", "done"), TodoItem("use it", "doing"), TodoItem("test it"))
 

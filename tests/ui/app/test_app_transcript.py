@@ -17,11 +17,13 @@ from tests.ui.kit import LIMIT_S, SMALL, USUAL, WIDE, Deck, Desk, shown, write_f
 from tui_app.events import MessagePinned, ToolArchived, ToolOffloaded
 from tui_app.session import preview
 from tui_app.session.preview import StoreBodies
-from tui_app.session.user_view import Body, Entry, UserView, fold_user_view
+from tui_app.session.views.entries import Body, Entry
+from tui_app.session.views.user_view import UserView, fold_user_view
 from tui_app.ui.chat import session as chat_session
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.message import ExcludeScreen, PinsScreen
-from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.dialogs.message_actions import ExcludeScreen
+from tui_app.ui.dialogs.pins import PinsScreen
+from tui_app.ui.panels.gauge import ContextGauge
 from tui_app.ui.row_bodies import LONG_CHARS, LateBodies
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript import search as finding

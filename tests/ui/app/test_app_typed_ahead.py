@@ -10,9 +10,9 @@ from textual import events
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.events import ApprovalRequested, QuestionAsked
 from tui_app.ui import approvals as approval_box
-from tui_app.ui import type_ahead
 from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.keyboard import lone_letter, stray_keys
 
 TRIES = 25
 APPROVAL = ApprovalRequested(
@@ -33,7 +33,7 @@ async def test_what_is_typed_while_a_question_comes_up_is_written_in_order(
 ) -> None:
     monkeypatch.setattr(approval_box, "QUIET_S", quiet)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.0)
-    monkeypatch.setattr(type_ahead, "ALONE_S", 60.0)
+    monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
     rng = random.Random(7)
     # Letters that would answer, digits that would choose, others, and a paste.
     signs = ("y", "a", "w", "e", "l", " ", "/", "1", "2", "pasted") + (("n",) if quiet else ())
@@ -68,7 +68,7 @@ async def test_what_is_typed_while_a_question_comes_up_is_written_in_order(
 async def test_a_question_that_is_written_into_offers_no_letter_and_shows_where_letters_go(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(type_ahead, "QUIET_S", 0.0)
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     async with shown(desk.app()) as deck:
         await deck.ready()
         said = list[bool | None]()

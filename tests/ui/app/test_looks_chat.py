@@ -28,23 +28,19 @@ from tests.ui.app.scenes import (
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, ThemedApp, write_files
 from tests.ui.looks import Look, Looks, sizes
-from tui_app.context.compaction.proposal import DECLINED
-from tui_app.events import (
-    Error,
-    ModelChange,
-    SessionRestored,
-    SessionRewind,
-    Truncation,
-)
+from tui_app.context.compaction.reviews import DECLINED
+from tui_app.events import Error, ModelChange, SessionRestored, SessionRewind, Truncation
 from tui_app.session.lock import WriterLock
 from tui_app.session.measurement import UNKNOWN
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.gauge import ContextGauge
+from tui_app.ui.colours.themes import THEMES
+from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.panels.output_tail import OutputTail
+from tui_app.ui.panels.status import StatusRow
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.prompt.row import AttachedRow
-from tui_app.ui.status import OutputTail, StatusRow
-from tui_app.ui.themes import THEMES
+from tui_app.ui.words.load import Load
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 
@@ -165,8 +161,7 @@ class Gauges(ThemedApp):
         for name, values in GAUGES:
             yield Static(name, markup=False)
             gauge = ContextGauge()
-            for key, value in values.items():
-                setattr(gauge, key, value)
+            gauge.load = Load(**values)
             yield gauge
 
     def on_mount(self) -> None:

@@ -32,10 +32,10 @@ from tui_app.events import (
     CompactionUndone,
 )
 from tui_app.ui.dialogs.compaction import SummaryEditor
-from tui_app.ui.dialogs.context import ContextScreen
+from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.questions import EditDialog
 from tui_app.ui.dialogs.review import ReviewScreen
-from tui_app.ui.status import StatusRow
+from tui_app.ui.panels.status import StatusRow
 
 
 async def test_compacting(look: Look, fake_openai: FakeOpenAI) -> None:

@@ -35,27 +35,33 @@ from tests.ui.kit import USUAL, WIDE, Deck, Desk, ThemedApp, runs
 from tests.ui.looks import Look, Looks, sizes
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
-from tui_app.events import (
-    ApprovalRequested,
-    Error,
-    MessagePinned,
-    ToolTrimmed,
-)
+from tui_app.events import ApprovalRequested, Error, MessagePinned, ToolTrimmed
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.ui.approvals import ApprovalBox
-from tui_app.ui.dialogs.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.extensions import McpScreen, SkillsScreen
+from tui_app.ui.colours.palette import MIN_CONTRAST, contrast
+from tui_app.ui.colours.themes import THEMES
+from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
+from tui_app.ui.dialogs.extensions.mcp import McpScreen
+from tui_app.ui.dialogs.extensions.queue import QueueScreen
+from tui_app.ui.dialogs.extensions.skills import SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.import_export import ImportedDialog, ImportProgressDialog, ImportScreen, TranscriptRow
-from tui_app.ui.dialogs.message import ExcludeScreen, MessageScreen, PinsScreen
-from tui_app.ui.dialogs.models import KeyDialog, ModelPicker, SwitchDialog
-from tui_app.ui.dialogs.prompts import PromptsScreen
+from tui_app.ui.dialogs.message import MessageScreen
+from tui_app.ui.dialogs.message_actions import ExcludeScreen
+from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
+from tui_app.ui.dialogs.pins import PinsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.dialogs.queue import QueueScreen
-from tui_app.ui.dialogs.rewind import PromptPicker, rewind_files
-from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
-from tui_app.ui.dialogs.sessions import SessionsScreen
-from tui_app.ui.themes import MIN_CONTRAST, THEMES, contrast
+from tui_app.ui.dialogs.sessions.import_export import (
+    ImportedDialog,
+    ImportProgressDialog,
+    ImportScreen,
+    TranscriptRow,
+)
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker, rewind_files
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
+from tui_app.ui.dialogs.setup.key_entry import KeyDialog
+from tui_app.ui.dialogs.stats import StatsScreen
 
 
 @sizes

@@ -27,12 +27,13 @@ from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tests.ui.looks import Looks, sizes
 from tui_app.events import Error
 from tui_app.paths import Paths
+from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog
-from tui_app.ui.dialogs.prompts import PromptsScreen
 from tui_app.ui.dialogs.questions import EditDialog
-from tui_app.ui.dialogs.rewind import PromptPicker
-from tui_app.ui.dialogs.session_info import CheckpointsScreen, StatsScreen
-from tui_app.ui.dialogs.settings import SettingsScreen
+from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
+from tui_app.ui.dialogs.sessions.rewind import PromptPicker
+from tui_app.ui.dialogs.setup.settings import SettingsScreen
+from tui_app.ui.dialogs.stats import StatsScreen
 
 VERY_WIDE, TOO_SMALL = (240, 60), (39, 11)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.ui import type_ahead as lone_letter
+from tui_app.ui.keyboard import lone_letter
 
 
 @pytest.fixture(autouse=True)

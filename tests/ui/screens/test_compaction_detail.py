@@ -13,14 +13,22 @@ from textual.widgets import OptionList, Static, TabbedContent, TextArea
 
 from tests.conversation.test_audit import INVENTED, RULE, claude
 from tests.ui.kit import ThemedApp
-from tui_app.conversation.audit import Audit, audit, recorded_file
+from tui_app.conversation.audits.audit import Audit, audit
+from tui_app.conversation.audits.transcript import recorded_file
 from tui_app.conversation.work import BringBack, EditSummary, Restate
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Fact, Origin
 from tui_app.session.event_heads import Head
-from tui_app.session.request_ledger import Difference
-from tui_app.session.user_view import Entry
-from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.compaction_words import (
+from tui_app.session.figures.compaction_diff import Difference
+from tui_app.session.views.entries import Entry
+from tui_app.ui.colours.palette import PLAIN_PALETTE, Palette, Tone
+from tui_app.ui.context.sent_page import Replacement, sent_page
+from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, SummaryEditor
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.dialogs.sent import SentText, SentView, SourceText
+from tui_app.ui.keyboard import stray_keys
+from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.words.compaction_words import (
     diff_lines,
     fact_options,
     message_lines,
@@ -31,14 +39,7 @@ from tui_app.ui.compaction_words import (
     unmarked,
     where,
 )
-from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, SummaryEditor
-from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.questions import ConfirmDialog
-from tui_app.ui.dialogs.sent import SentText, SentView, SourceText
-from tui_app.ui.sent_page import Replacement, sent_page
-from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
-from tui_app.ui.transcript.lines import Painter
+from tui_app.ui.words.glyphs import UNICODE
 
 FACTS = (
     Fact(kind="rule", text='"never touch [/x] the importer"', source="you, 12:04"),

@@ -17,20 +17,20 @@ from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.conversation.message_actions import Move, Outlook, Share
 from tui_app.conversation.work import Pin, Relieve, Restore, Work
 from tui_app.events import PrefixBreak, SentPart
-from tui_app.session.event_heads import MessageKind
-from tui_app.session.receipts import Receipt
-from tui_app.session.request_ledger import ItemState, LedgerRow
-from tui_app.session.stats import StageRow
-from tui_app.ui.context_words import ContextView, forecast, limits, outlook_text, tool_lines
-from tui_app.ui.dialogs.context import FIXED, NOTHING_MARKED, ContextScreen
-from tui_app.ui.dialogs.extensions import McpScreen, mcp_note
-from tui_app.ui.dialogs.extensions import rows_of as mcp_rows
-from tui_app.ui.lists import RowList
-from tui_app.ui.receipts import ReceiptList
-from tui_app.ui.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
-from tui_app.ui.tables import Table
-from tui_app.ui.text import UNICODE
-from tui_app.ui.window_bar import category_legend, category_rows, category_words, window_bar
+from tui_app.session.event_rows import MessageKind
+from tui_app.session.figures.receipts import Receipt
+from tui_app.session.figures.request_ledger import ItemState, LedgerRow
+from tui_app.session.stats_rows import StageRow
+from tui_app.ui.context.context_words import ContextView, forecast, limits, outlook_text, tool_lines
+from tui_app.ui.context.receipts import ReceiptList
+from tui_app.ui.context.request_ledger import KINDS, STATES, Columns, LedgerList, arranged, ledger_row
+from tui_app.ui.dialogs.compactions.context import FIXED, NOTHING_MARKED, ContextScreen
+from tui_app.ui.dialogs.extensions.mcp import McpScreen, mcp_note
+from tui_app.ui.dialogs.extensions.mcp import rows_of as mcp_rows
+from tui_app.ui.panels.window_bar import category_legend, category_rows, category_words, window_bar
+from tui_app.ui.widgets.lists import RowList
+from tui_app.ui.widgets.tables import Table
+from tui_app.ui.words.glyphs import UNICODE
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
 USAGE = ContextUsage(

@@ -22,38 +22,26 @@ from tests.ui.plans import CURRENT, SWITCH
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.tools.tasks import TaskRow
 from tui_app.session.search import Found, Searched
-from tui_app.session.stats import CompactionRow, SessionStats
-from tui_app.session.stats import ModelRow as ModelStats
-from tui_app.session.store import SessionInfo
-from tui_app.ui import type_ahead as lone_letter
-from tui_app.ui import type_ahead as stray_keys
-from tui_app.ui.dialogs import sessions as search
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_rows import CompactionRow
+from tui_app.session.stats_rows import ModelRow as ModelStats
+from tui_app.session.stores.store import SessionInfo
+from tui_app.ui.colours.themes import THEMES
 from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.help import HelpScreen, help_page, help_rows
+from tui_app.ui.dialogs.extensions.tasks import TasksScreen
+from tui_app.ui.dialogs.help import HelpScreen, help_page
+from tui_app.ui.dialogs.help_rows import help_rows
 from tui_app.ui.dialogs.list import Asked
-from tui_app.ui.dialogs.models import (
-    ModelPicker,
-    ModelRow,
-    SwitchDialog,
-    fit_bar,
-    model_note,
-    switch_ways,
-)
+from tui_app.ui.dialogs.models import ModelPicker, ModelRow, SwitchDialog, fit_bar, model_note, switch_ways
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.queue import TasksScreen
-from tui_app.ui.dialogs.sessions import (
-    SearchFailed,
-    SearchScreen,
-    SessionsScreen,
-    last_used,
-    spent_text,
-    title_of,
-)
-from tui_app.ui.tables import Table
-from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import THEMES
-from tui_app.ui.type_ahead import QUIET_S
-from tui_app.ui.widgets import HintRow
+from tui_app.ui.dialogs.sessions import session_search
+from tui_app.ui.dialogs.sessions.session_search import SearchFailed, SearchScreen, title_of
+from tui_app.ui.dialogs.sessions.sessions import SessionsScreen, last_used, spent_text
+from tui_app.ui.keyboard import lone_letter, stray_keys
+from tui_app.ui.keyboard.stray_keys import QUIET_S
+from tui_app.ui.widgets.hint_row import HintRow
+from tui_app.ui.widgets.tables import Table
+from tui_app.ui.words.glyphs import UNICODE
 from tui_app.usage import ContextWindow
 
 QUESTION = 'Delete session "[/x] Tide notes"? 14 messages, cannot be undone.'
@@ -868,7 +856,7 @@ class SearchDialogHost(ThemedApp):
 
 @pytest.fixture
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SLOW_S", 0.001)
+    monkeypatch.setattr(session_search, "SLOW_S", 0.001)
 
 
 async def until(pilot: "Pilot[None]", condition: Callable[[], object]) -> None:

@@ -13,14 +13,14 @@ from textual.widgets import OptionList, Static, TextArea
 from tests.ui.kit import ThemedApp, timed
 from tests.ui.plans import proposed
 from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, Fact
-from tui_app.session.user_view import Entry
-from tui_app.ui import type_ahead as stray_keys
+from tui_app.session.views.entries import Entry
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.review import Fill, Reviewed, ReviewScreen, facts_line, head_rows, numbers
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView, SourceText
-from tui_app.ui.gauge import ContextGauge
-from tui_app.ui.type_ahead import QUIET_S
+from tui_app.ui.keyboard import stray_keys
+from tui_app.ui.keyboard.stray_keys import QUIET_S
+from tui_app.ui.panels.gauge import ContextGauge
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 DONE = CompactionComplete(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.files import Refused, anything
+from tui_app.system.project_files import Refused, anything
 from tui_app.ui import slash
 from tui_app.ui.slash import (
     ParsedCommand,

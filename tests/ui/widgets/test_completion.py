@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from textual.app import ComposeResult
 
 from tests.ui.kit import ThemedApp
-from tui_app.pictures import is_picture_name
 from tui_app.references import Mention, dropped, is_writable, mention_at, mentions, written
+from tui_app.system.pictures import is_picture_name
 from tui_app.ui.prompt import completion as file_finder
 from tui_app.ui.prompt.completion import FileFinder, Offer, OfferList, rank, scan
 

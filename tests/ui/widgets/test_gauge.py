@@ -8,15 +8,15 @@ from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp, in_plain
 from tests.ui.screens.test_context import Source
-from tui_app.context.windows import resolve_window
+from tui_app.context.windows.windows import resolve_window
 from tui_app.session.measurement import UNKNOWN
 from tui_app.settings import Settings
-from tui_app.ui.context_words import ContextView
-from tui_app.ui.dialogs.context import ContextScreen
-from tui_app.ui.gauge import ContextGauge, marks
-from tui_app.ui.load import Load
-from tui_app.ui.themes import THEMES
-from tui_app.ui.window_bar import category_rows
+from tui_app.ui.colours.themes import THEMES
+from tui_app.ui.context.context_words import ContextView
+from tui_app.ui.dialogs.compactions.context import ContextScreen
+from tui_app.ui.panels.gauge import ContextGauge, marks
+from tui_app.ui.panels.window_bar import category_rows
+from tui_app.ui.words.load import Load
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, percent_text
 
 

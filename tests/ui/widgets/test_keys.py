@@ -8,13 +8,14 @@ from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
 from tui_app.chat_keys import KEYS
-from tui_app.ui.dialogs.help import HelpScreen, help_rows
-from tui_app.ui.gauge import background_forms
-from tui_app.ui.keys import Hint, as_bindings, footer_hints
+from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.help_rows import help_rows
+from tui_app.ui.keyboard.keys import Hint, as_bindings, footer_hints
+from tui_app.ui.panels.gauge import background_forms
 from tui_app.ui.slash import ParsedCommand, parse
 from tui_app.ui.slash_commands import COMMANDS
-from tui_app.ui.tables import Table
-from tui_app.ui.widgets import HintRow, fit_hints, notice_text
+from tui_app.ui.widgets.hint_row import HintRow, fit_hints, notice_text
+from tui_app.ui.widgets.tables import Table
 
 TAKEN = re.compile(r"ctrl\+(b|n|x|s|i|m|h|\[)$|alt\+.*|ctrl\+shift\+.*")
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ui.widgets.transcript_kit import NOON, Library
-from tui_app.session.user_view import Body, Entry
-from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import PLAIN_PALETTE, Tone
+from tui_app.session.views.entries import Body, Entry
+from tui_app.ui.colours.palette import PLAIN_PALETTE, Tone
 from tui_app.ui.transcript.entries import Wording
 from tui_app.ui.transcript.layout import HeightIndex, Layout, LineCache, Viewport
 from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import TextPiece
+from tui_app.ui.words.glyphs import UNICODE
 
 # The height index against the obvious slow way.
 

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
-from tui_app.ui.text import UNICODE, wrap_spans
-from tui_app.ui.themes import PLAIN_PALETTE
+from tui_app.ui.colours.palette import PLAIN_PALETTE
+from tui_app.ui.transcript.excerpts import TEXT_COST, Splitter, split_markdown
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
 from tui_app.ui.transcript.markdown import markdown_lines
-from tui_app.ui.transcript.pieces import TEXT_COST, Splitter, split_markdown
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import wrap_spans
 
 # Pieces of Markdown: independent of how the text arrived, bounded, and nothing lost.
 

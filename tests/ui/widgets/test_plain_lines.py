@@ -8,8 +8,9 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.theme import Theme
 
-from tui_app.ui.themes import THEMES
-from tui_app.ui.widgets import DRAWING, SIGNS, PlainBars
+from tui_app.ui.colours.themes import THEMES
+from tui_app.ui.widgets.scroll_bars import PlainBars
+from tui_app.ui.widgets.widgets import DRAWING, SIGNS
 
 # Lines as plain mode paints them: the same width, our signs in ASCII, and nothing else.
 

@@ -18,7 +18,7 @@ from tui_app.text import is_large
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import Chips, PromptEditor
 from tui_app.ui.prompt.row import AttachedRow, Bundle, PromptRow, attached_line
-from tui_app.ui.widgets import WrittenArea, WrittenLine
+from tui_app.ui.widgets.scroll_bars import WrittenArea, WrittenLine
 
 NOWHERE = Path("no-such-folder")
 """A workspace without files."""

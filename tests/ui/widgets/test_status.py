@@ -10,18 +10,10 @@ from textual.app import App, ComposeResult
 
 from tests.ui.kit import ThemedApp
 from tui_app.events import CompactionComplete
-from tui_app.session.stats import Costs
-from tui_app.ui.status import (
-    READ_ALONG,
-    ChatHeader,
-    Draft,
-    Kind,
-    QueueView,
-    Status,
-    StatusRow,
-    Waiting,
-    fit_pieces,
-)
+from tui_app.session.figures.costs import Costs
+from tui_app.ui.panels.header import ChatHeader
+from tui_app.ui.panels.queue_view import Draft, QueueView, Waiting
+from tui_app.ui.panels.status import READ_ALONG, Kind, Status, StatusRow, fit_pieces
 
 COMPACTING = Status(
     kind="compacting", started=100.0, tokens=1_200, trigger="manual", part=2, parts=3, model="gpt-5-mini"

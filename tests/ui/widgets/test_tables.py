@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from textual.content import Content
 
-from tui_app.ui.tables import Column, Table
+from tui_app.ui.widgets.tables import Column, Table
 
 
 class Boat(NamedTuple):

@@ -11,24 +11,21 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui_app.events import ApprovalRequested, AssistantMessage
-from tui_app.session.receipts import Receipt
-from tui_app.session.stats import Costs, ModelRow, SessionStats
-from tui_app.session.user_view import Body, Entry
-from tui_app.ui.approvals import (
-    QuestionRow,
-    diff_page,
-    laid_out,
-    page_colours,
-    question_hints,
-    question_rows,
-    question_title,
-)
+from tui_app.session.figures.costs import Costs
+from tui_app.session.figures.receipts import Receipt
+from tui_app.session.stats import SessionStats
+from tui_app.session.stats_rows import ModelRow
+from tui_app.session.views.entries import Body, Entry
+from tui_app.ui.approvals import diff_page, laid_out, page_colours, question_hints
 from tui_app.ui.copies import copied, fenced, without_markup
-from tui_app.ui.dialogs.message import PinRow, PinsScreen
-from tui_app.ui.receipt_words import receipt_lines, total_text
-from tui_app.ui.reports import compaction_lines, sections
-from tui_app.ui.tables import Table
-from tui_app.ui.text import (
+from tui_app.ui.dialogs.pins import PinRow, PinsScreen
+from tui_app.ui.question_page import QuestionRow, question_rows, question_title
+from tui_app.ui.widgets.tables import Table
+from tui_app.ui.words.cost_words import turn_text, unpriced_text
+from tui_app.ui.words.receipt_words import receipt_lines, total_text
+from tui_app.ui.words.reports import compaction_lines
+from tui_app.ui.words.session_report import sections
+from tui_app.ui.words.text import (
     clean,
     clock,
     cost,
@@ -39,8 +36,6 @@ from tui_app.ui.text import (
     padded,
     percent,
     tokens,
-    turn_text,
-    unpriced_text,
     without_drawing,
 )
 

@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from tests.ui.kit import ThemedApp
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.events import RowKind
-from tui_app.session.user_view import Body, Entry, EntryState
-from tui_app.ui.lists import Row, RowList
-from tui_app.ui.text import UNICODE
-from tui_app.ui.themes import Tone
+from tui_app.session.views.entries import Body, Entry, EntryState
+from tui_app.ui.colours.palette import Tone
 from tui_app.ui.timeline import Timeline, TimelineFilter, timeline_row
 from tui_app.ui.transcript.entries import Rail, Wording
+from tui_app.ui.widgets.lists import Row, RowList
+from tui_app.ui.words.glyphs import UNICODE
 
 
 class Side(ThemedApp):

@@ -29,12 +29,13 @@ from tests.ui.widgets.transcript_kit import (
     stage_of,
     written,
 )
-from tui_app.session.user_view import Body, Entry
-from tui_app.ui import themes
-from tui_app.ui.text import PLAIN, UNICODE, clean
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone, code_spans, language_of
+from tui_app.session.views.entries import Body, Entry
+from tui_app.ui.colours import code_colours
+from tui_app.ui.colours.code_colours import code_spans, language_of
+from tui_app.ui.colours.palette import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.timeline import Timeline, timeline_row
 from tui_app.ui.transcript.entries import Wording, distance, estimate, pieces
+from tui_app.ui.transcript.excerpts import clip, readable_args
 from tui_app.ui.transcript.layout import Spot
 from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import (
@@ -43,11 +44,11 @@ from tui_app.ui.transcript.pieces import (
     KeysPiece,
     MarkdownPiece,
     RowPiece,
-    clip,
-    readable_args,
     text_pieces,
 )
 from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.words.glyphs import PLAIN, UNICODE
+from tui_app.ui.words.text import clean
 
 SIZE = (80, 24)
 
@@ -765,9 +766,9 @@ def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.Mo
         asked.append(path)
         loaded.set()
 
-    monkeypatch.setattr(themes, "_LOADED", set())
-    monkeypatch.setattr(themes, "_BEHIND_S", 0.0)
-    monkeypatch.setattr(themes, "code_spans", load)
+    monkeypatch.setattr(code_colours, "_LOADED", set())
+    monkeypatch.setattr(code_colours, "_BEHIND_S", 0.0)
+    monkeypatch.setattr(code_colours, "code_spans", load)
     for title in ("read_file c.go", "edit_file notes", "edit_file a.py · +1", "edit_file b.py"):
         pieces(entry("tool", title=title), None, Body(text=""), Wording(UNICODE), expanded=False)
     assert loaded.wait(5)

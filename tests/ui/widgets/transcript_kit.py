@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 
 from tests.ui.kit import ThemedApp
 from tui_app.events import RowKind
-from tui_app.session.user_view import Body, Entry, EntryState
-from tui_app.ui.text import UNICODE
+from tui_app.session.views.entries import Body, Entry, EntryState
 from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
 from tui_app.ui.transcript.transcript import STREAM_END, Transcript
+from tui_app.ui.words.glyphs import UNICODE
 
 NOON = 1_767_268_800.0
 ANSWER = """The parser drops rows whose weekday is `0`.

@@ -22,8 +22,8 @@ from tui_app.agent.approvals.programs import (
     shapes,
 )
 from tui_app.context.shell_line import SimpleCommand, read_line
-from tui_app.obeyed_places import obeyed
 from tui_app.records import frozen
+from tui_app.system.obeyed_places import obeyed
 
 EXACT = "= "
 """In front of a rule's command line: that line and no other."""

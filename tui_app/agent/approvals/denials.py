@@ -21,7 +21,7 @@ from tui_app.agent.approvals.programs import (
     program_of,
     same_programs,
 )
-from tui_app.agent.path_patterns import expand_braces
+from tui_app.agent.instructions.path_patterns import expand_braces
 from tui_app.context.shell_line import ANY_WORD, ANYTHING, GAP, Word, read_line, without_signs
 from tui_app.records import frozen
 

@@ -18,8 +18,8 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Operand, normal
 from tui_app.context.ledger.tools import Command, argument_texts, operations
 from tui_app.context.shell_line import simple_commands
-from tui_app.hosts import plain_host
 from tui_app.records import frozen
+from tui_app.system.hosts import plain_host
 from tui_app.tool_specs import TOOLS
 
 _TABLE = Path(__file__).with_name("reach.toml")

@@ -20,14 +20,12 @@ from tui_app.agent.approvals.command_line import (
     without_more,
 )
 from tui_app.agent.approvals.denials import Found, find_in
-from tui_app.agent.path_patterns import PathPattern, compile_path, expand_braces
-from tui_app.hosts import origin_of, parse_host_rule
+from tui_app.agent.instructions.path_patterns import PathPattern, compile_path, expand_braces
 from tui_app.modes import Mode
 from tui_app.records import frozen
 from tui_app.settings.tables import LONGEST_RULE, RULINGS, ApprovalRule, Ruling
+from tui_app.system.hosts import origin_of, parse_host_rule
 from tui_app.tool_specs import FILE_CHANGERS, ActionKind
-
-# What a call of a tool would do.
 
 
 @frozen(kw_only=True)

@@ -23,7 +23,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerGone, finding_of
 from tui_app.agent.program_output import ProgramOutput, begun, end_words
 from tui_app.agent.waits import first_of
-from tui_app.processes import NotStarted, Pipes, ProcessGroup
+from tui_app.system.processes import NotStarted, Pipes, ProcessGroup
 from tui_app.version import __version__
 
 # What a server sends that is no message would be written out as it is, and so would the files.

@@ -29,12 +29,12 @@ from tui_app.agent.tools.edits import MAX_BYTES, FileChange
 from tui_app.agent.tools.files import Walk
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.files import repository_root
 from tui_app.records import frozen
 from tui_app.sandbox import Confinement
+from tui_app.system.project_files import repository_root
+from tui_app.system.trust import search_path
 from tui_app.text import count, plain_text
 from tui_app.tool_specs import FILE_CHANGERS, READ_FILE, tool_spec
-from tui_app.trust import search_path
 
 WAIT_S = 1.0
 """Seconds that the result of an edit waits for what servers find."""

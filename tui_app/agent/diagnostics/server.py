@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from tui_app.agent.diagnostics.finder import Installed
 from tui_app.agent.diagnostics.findings import Finding, Key, ServerGone
 from tui_app.agent.waits import first_of
-from tui_app.command_parent import parented
 from tui_app.extras import install_command
 from tui_app.sandbox import INSTALL, Confinement
+from tui_app.system.command_parent import parented
 from tui_app.text import cut, plain_text
 
 if TYPE_CHECKING:

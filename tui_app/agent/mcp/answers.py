@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_ai.messages import BinaryContent
 
 from tui_app.agent.mcp.status import SCHEMA_CHARS
-from tui_app.pictures import image_type
+from tui_app.system.pictures import image_type
 from tui_app.text import count
 
 DESCRIPTION_CHARS = 4_000

@@ -34,11 +34,11 @@ from tui_app.agent.mcp.oauth import Auth
 from tui_app.agent.mcp.program import LINE_BYTES, Program, mended
 from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
-from tui_app.agent.network import Route
+from tui_app.agent.network.network import Route
 from tui_app.agent.waits import first_of
 from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
-from tui_app.trust import FOLDER_VARIABLE, ProgramPlace
+from tui_app.system.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
 
 MOST_PAGES = 200

@@ -28,9 +28,9 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from tui_app.agent.error_sentences import connection_trouble
-from tui_app.agent.foreign_urls import addresses_of, is_public, pinned_request, url_parts
 from tui_app.agent.mcp.status import Consent
 from tui_app.agent.mcp.tokens import TokenStore
+from tui_app.agent.network.foreign_urls import addresses_of, is_public, pinned_request, url_parts
 from tui_app.text import plain_text
 
 WAIT_S = 300.0

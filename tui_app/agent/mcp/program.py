@@ -20,7 +20,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from tui_app.agent.program_output import ProgramOutput, begun, end_words
 from tui_app.agent.waits import first_of
-from tui_app.processes import NotStarted, Pipes, ProcessGroup
+from tui_app.system.processes import NotStarted, Pipes, ProcessGroup
 
 LINE_BYTES = 16 << 20
 """Bytes of one message; whoever reads it keeps all of it in memory until it ends."""

@@ -21,8 +21,8 @@ from tui_app.agent.mcp.variables import MissingVariable, secrets_of
 from tui_app.agent.waits import first_of
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
+from tui_app.system.trust import NotTrusted, ProgramPlace
 from tui_app.text import count, cut, plain_text
-from tui_app.trust import NotTrusted, ProgramPlace
 
 if TYPE_CHECKING:
     from tui_app.agent.mcp.connection import Connection

@@ -9,23 +9,16 @@ from typing import Any, Protocol
 
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.mcp.offers import Offer, without_clashes
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.server import Server, first_status
-from tui_app.agent.mcp.status import (
-    CallFailed,
-    Consent,
-    McpPrompt,
-    McpStatus,
-    McpTool,
-    ServerRequired,
-)
+from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpStatus, McpTool, ServerRequired
 from tui_app.agent.mcp.tokens import TokenStore
-from tui_app.agent.prompts import PROMPTS
-from tui_app.files import Refused
 from tui_app.settings.tables import McpServer
+from tui_app.system.project_files import Refused
+from tui_app.system.trust import ProgramPlace
 from tui_app.text import count, plain_text
-from tui_app.trust import ProgramPlace
 
 WAIT_S = 5.0
 """Seconds for which a request waits for servers that have not started yet, at most."""

@@ -9,9 +9,9 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
+from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import CallFailed
-from tui_app.agent.prompts import PROMPTS
 
 MAX_RETRIES = 8
 """Times a model may get the arguments of one tool wrong in a row before the turn fails."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tui_app.settings.tables import McpServer
-from tui_app.trust import FOLDER_VARIABLE
+from tui_app.system.trust import FOLDER_VARIABLE
 
 NEEDED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",

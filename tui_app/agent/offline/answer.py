@@ -87,8 +87,6 @@ def _named(turn: Turn) -> list[str]:
     return list(dict.fromkeys(min(each, key=lambda path: (path.count("/"), path)) for each in rows))
 
 
-# Lines ranked by how well they fit the words of a question.
-
 _DEFINES = re.compile(
     r"\s*(?:(?:export|pub|async|public|static)\s+)*(?:def|class|func|function|fn|type|#+)\s"
 )
@@ -187,8 +185,6 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
     scores = {at: score(at) for at, row in enumerate(held) if any(row)}
     return [candidates[at] for at in sorted(scores, key=lambda at: (-scores[at], at))]
 
-
-# The answer.
 
 HINT = "Try a word from the files here, `list files` or `read PATH`."
 _NO_TOOLS = "None of my tools for this is available here, so I could not look."

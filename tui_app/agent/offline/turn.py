@@ -144,8 +144,6 @@ def _found(messages: Sequence[ModelMessage]) -> Iterator[Found]:
             yield Found(part.tool_name, call.args_as_dict(), text, outcome == "success", outcome == "denied")
 
 
-# Lines that came along or that tools brought back.
-
 _HIT = re.compile(r"^(?P<path>[^\n]+?):(?P<line>\d+): (?P<text>[^\n]*)$", re.MULTILINE)
 _NUMBERED = re.compile(r"^(?P<line>\d+)\t(?P<text>[^\n]*)$", re.MULTILINE)
 
@@ -167,8 +165,6 @@ def passages(found: Iterable[Found], attached: Mapping[str, str] | None = None) 
                 known.setdefault((match["path"], int(match["line"])), match["text"])
     return [Passage(*place, known[place]) for place in sorted(known)]
 
-
-# Commands have one form each; everything else is words to look for.
 
 _READ_CHARS = 20_000
 """Of a longer prompt its beginning and its end are read."""

@@ -13,7 +13,7 @@ from tui_app.agent.tools.commands import (
     Stop,
 )
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.processes import NotStarted
+from tui_app.system.processes import NotStarted
 
 T = TypeVar("T")
 

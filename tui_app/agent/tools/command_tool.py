@@ -15,19 +15,18 @@ from tui_app.agent.tools.calls import on_thread, told
 from tui_app.agent.tools.commands import (
     CommandStopped,
     Ended,
-    MadePlaces,
     ProcessRunner,
     plain_shell,
     shell_words,
-    take_away,
     unattended,
 )
+from tui_app.agent.tools.made_places import MadePlaces, take_away
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.command_parent import parented
-from tui_app.environment import Secrets
 from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, Confinement, refused
+from tui_app.system.command_parent import parented
+from tui_app.system.environment import Secrets
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 

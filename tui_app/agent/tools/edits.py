@@ -249,8 +249,6 @@ def _line_at(text: str, at: int) -> int:
     return text.count("\n", 0, at) + 1
 
 
-# A change of a file as a unified diff, whole: of what is left out nobody could say yes to it.
-
 _COMPARED_LINES = 6_000
 """Lines of both versions together up to which they are compared line by line."""
 _CONTEXT = 3
@@ -364,11 +362,6 @@ def counts_of(diff: str) -> str:
     removed = sum(row.startswith("-") for row in rows)
     return f"+{added} -{removed}"
 
-
-# Changing files: planned first, so that it can be shown, then carried out as planned or not at all.
-#
-# Between plan and deed the user may think for minutes. So the folder is walked anew, from the root down and
-# without following any link, and a file that is not what the plan saw is left alone.
 
 MAX_BYTES = 4_000_000
 """A file that is written or edited may be this large."""

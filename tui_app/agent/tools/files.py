@@ -12,21 +12,19 @@ from typing import BinaryIO
 
 import regex
 
-from tui_app.agent.path_patterns import IgnoreRule, compile_path, expand_braces, parse_ignore, verdict
-from tui_app.agent.tools.commands import Stop
-from tui_app.agent.tools.workspace import (
-    ToolProblem,
-    Workspace,
-    open_folder,
-    open_regular,
-    readable_name,
+from tui_app.agent.instructions.path_patterns import (
+    IgnoreRule,
+    compile_path,
+    expand_braces,
+    parse_ignore,
+    verdict,
 )
-from tui_app.context.tool_results.results import byte_count
-from tui_app.pictures import LARGEST_FILE, Picture, UnusablePicture, fitted, image_type
+from tui_app.agent.tools.commands import Stop
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_folder, open_regular, readable_name
+from tui_app.context.tool_results.cuts import byte_count
 from tui_app.records import frozen
+from tui_app.system.pictures import LARGEST_FILE, Picture, UnusablePicture, fitted, image_type
 from tui_app.tool_specs import GLOB
-
-# Reading text files line by line in bounded memory, whatever the file holds.
 
 LINE_BYTES = 8192
 """Bytes kept of one line; the rest of a longer line is read past."""
@@ -63,8 +61,6 @@ def clip(text: str, limit: int) -> str:
     """Cut a line to ``limit`` characters, visibly."""
     return text if len(text) <= limit else text[:limit] + CUT_MARK
 
-
-# Walking a workspace without what git ignores and what tools generate.
 
 MAX_FILES = 50_000
 """Files one walk looks at; a larger tree is reported as cut."""
@@ -200,11 +196,6 @@ def _own_rules(folder: Path) -> tuple[_Rules, ...]:
     rules = parse_ignore(text)
     return (_Rules(folder, rules),) if rules else ()
 
-
-# ``grep``: a regular expression over the lines of a workspace, safe against hostile expressions.
-#
-# Python's own ``re`` cannot be interrupted and holds the interpreter lock while it backtracks, which would
-# freeze the screen as well. The ``regex`` package takes a timeout and gives the lock up, so it is used here.
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
 """Larger files are passed over unless they are named."""

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.context.tool_results.results import byte_count, first_bytes
+from tui_app.context.tool_results.cuts import byte_count, first_bytes
 from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
-
-# One page of a message that is brought back: so small that nothing cuts it on its way to the model.
 
 PAGE_LINES = 1_900
 """Lines of one page at most; with what stands around them they keep to the limits of tool output."""

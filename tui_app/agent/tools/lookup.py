@@ -9,13 +9,11 @@ from pydantic_ai import BinaryContent, ModelRetry, RunContext, Tool, ToolDenied
 from pydantic_ai.toolsets import FunctionToolset
 
 from tui_app.agent.approvals.rules import Action, Judge
-from tui_app.agent.instructions import Skills, use_skill
-from tui_app.agent.prompts import PROMPTS
+from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.instructions.skills import Skills, use_skill
 from tui_app.agent.tools import files
 from tui_app.agent.tools.calls import search_on_thread, told
-from tui_app.agent.tools.commands import (
-    Stop,
-)
+from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.files import ShowsFile
 from tui_app.agent.tools.history import (
     PAGE_LINES,
@@ -29,9 +27,9 @@ from tui_app.agent.tools.history import (
 )
 from tui_app.agent.tools.seen_files import seen_files
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.files import Refused
-from tui_app.pictures import Picture
 from tui_app.records import frozen
+from tui_app.system.pictures import Picture
+from tui_app.system.project_files import Refused
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY, USE_SKILL
 
 
@@ -280,9 +278,6 @@ def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
     return FunctionToolset(
         [Tool(look, name=SEARCH_HISTORY.name, description=PROMPTS["recall"])], max_retries=MAX_RETRIES
     )
-
-
-# The tool that loads a skill.
 
 
 def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:

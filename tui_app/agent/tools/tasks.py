@@ -5,7 +5,6 @@ Each is a process group like that of any command, so nothing of it is left behin
 
 import asyncio
 import codecs
-import itertools
 import logging
 import os
 import shutil
@@ -17,165 +16,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from tui_app import command_parent, output_drain
 from tui_app.agent.program_output import begun
-from tui_app.agent.tools.commands import MadePlaces, ProcessRunner, readable
+from tui_app.agent.tools.commands import ProcessRunner
+from tui_app.agent.tools.made_places import MadePlaces
+from tui_app.agent.tools.task_output import PART_BYTES, KeptOutput, Page, Part, TaskOutput
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.agent.waits import first_of
 from tui_app.autorun import Stamp
-from tui_app.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
-from tui_app.processes import Listener, Pipes, ProcessGroup
 from tui_app.records import frozen
+from tui_app.system import command_parent, output_drain
+from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets
+from tui_app.system.processes import Listener, Pipes, ProcessGroup
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
 
 _log = logging.getLogger(__name__)
 
-# What a command prints, on disk: its beginning and its newest part, so that it can run for days.
-
-HEAD_BYTES, PART_BYTES = 1 << 20, 4 << 20
-"""What is kept of the beginning of an output, and of each of its two newest parts."""
-LINE_CHARS = 2_000
-"""Characters shown of one line."""
-
-
-@dataclass(slots=True)
-class _Part:
-    """A stretch of an output in a file of its own."""
-
-    path: Path
-    first: int
-    """Number of the line that it begins in."""
-    number: int = 0
-    """Of its file, from 0 on."""
-    size: int = 0
-    """Bytes."""
-
-
-@frozen
-class Page:
-    """Some lines of an output."""
-
-    lines: tuple[tuple[int, str], ...]
-    """Each with its number, from 1."""
-    total: int
-    """Lines that came so far; the last one may go on."""
-    missing: tuple[int, int] = (0, 0)
-    """First and last of the lines that are no longer kept; zeros where all are."""
-    problem: str = ""
-    """Why something could not be written or read."""
-    chars: int = 0
-    """Characters that came so far."""
-
-
-@dataclass(slots=True)
-class TaskOutput:
-    """The output of one command. Written on the loop, a portion at a time; read in threads."""
-
-    folder: Path
-    name: str
-    newlines: int = 0
-    chars: int = 0
-    problem: str = ""
-    open_line: bool = False
-    """Whether the last line has no end yet."""
-    _parts: list[_Part] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        """Lines that came so far."""
-        return self.newlines + self.open_line
-
-    def add(self, text: str) -> None:
-        """Keep a portion; what the disk refuses is lost, and said."""
-        if not text:
-            return
-        data = text.encode("utf-8", "replace")
-        try:
-            part = self._part(len(data))
-            with part.path.open("ab") as file:
-                file.write(data)
-            part.size += len(data)
-        except OSError as error:
-            self.problem = f"Output could not be written: {error.strerror or error}."
-        self.newlines += text.count("\n")
-        self.chars += len(text)
-        self.open_line = not text.endswith("\n")
-
-    def _part(self, size: int) -> _Part:
-        """The file for the next portion; where it is full a new one, and the oldest in the middle goes."""
-        limit = HEAD_BYTES if len(self._parts) == 1 else PART_BYTES
-        if not self._parts or (self._parts[-1].size and self._parts[-1].size + size > limit):
-            number = self._parts[-1].number + 1 if self._parts else 0
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = self.folder / f"{self.name}-{number}.txt"
-            path.touch(mode=0o600)
-            self._parts.append(_Part(path, self.newlines + 1, number))
-            while len(self._parts) > 3:
-                self._parts.pop(1).path.unlink(missing_ok=True)
-        return self._parts[-1]
-
-    def page(self, start: int, most: int) -> Page:
-        """Read lines; blocking.
-
-        Args:
-            start: Number of the first, from 1; negative counts from the end.
-            most: So many at most.
-        """
-        parts, total, problem, chars = tuple(self._parts), self.total, self.problem, self.chars
-        if start < 0:
-            start = max(1, total + 1 + start)
-        lines: dict[int, str] = {}
-        for part in parts:
-            try:
-                text = part.path.read_bytes().decode("utf-8", "replace")
-            except OSError as error:  # it may just have gone
-                problem = problem or f"Output could not be read: {error.strerror or error}."
-                continue
-            for number, line in enumerate(text.split("\n"), start=part.first):
-                lines[number] = lines.get(number, "") + line
-        kept = [number for number in lines if start <= number <= total][:most]
-        shown = tuple((number, _shown(lines[number])) for number in kept)
-        missing = (0, 0)
-        for before, part in pairwise(parts):
-            if part.number != before.number + 1:
-                gone = next(number for number in itertools.count(before.first) if number not in lines)
-                missing = (min(gone, part.first), part.first - 1)
-        return Page(shown, total, missing, problem, chars)
-
-    def remove(self) -> None:
-        for part in self._parts:
-            part.path.unlink(missing_ok=True)
-
-
-@dataclass(slots=True)
-class KeptOutput(TaskOutput):
-    """The output of a command that outlived its session: somebody else writes the file, which begins anew."""
-
-    def page(self, start: int, most: int) -> Page:
-        """Read lines, counted anew; blocking."""
-        (part,) = self._parts
-        try:
-            text = part.path.read_bytes().decode("utf-8", "replace")
-        except OSError:  # nothing was printed yet
-            text = ""
-        self.newlines, self.open_line = text.count("\n"), bool(text) and not text.endswith("\n")
-        self.chars = len(text)
-        return super(KeptOutput, self).page(start, most)
-
-
-def _shown(line: str) -> str:
-    line = readable(line)
-    more = len(line) - LINE_CHARS
-    return f"{line[:LINE_CHARS]} [{more:,} more characters]" if more > 0 else line
-
-
-# The commands themselves.
 
 MOST = 50
 """So many run at once at most."""
@@ -317,7 +177,7 @@ class BackgroundTasks:
             # A log may come from anywhere: it names no other file as an output.
             is_own = path.parent == self.folder and path.name.endswith(_KEPT)
             if is_own and (started := _runs_since(ended.pid, ended.command)) is not None:
-                output = KeptOutput(self.folder, ended.id, _parts=[_Part(path, 1)])
+                output = KeptOutput(self.folder, ended.id, _parts=[Part(path, 1)])
                 output.page(1, 0)
                 task = Task(
                     id=ended.id, command=ended.command, output=output, started=started, keep=True,

@@ -2,15 +2,14 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from dataclasses import field
 from functools import partial
 from inspect import isfunction
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel
 from pydantic_ai import RunContext, ToolDenied
 
 from tui_app.agent.approvals.rules import Action, Judge
@@ -18,10 +17,9 @@ from tui_app.agent.tools.calls import on_thread, told
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.seen_files import seen_files
-from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.files import write_atomic
-from tui_app.obeyed_places import obeyed
+from tui_app.agent.tools.workspace import Workspace
 from tui_app.records import frozen
+from tui_app.system.obeyed_places import obeyed
 from tui_app.tool_specs import READ_FILE, TOOLS
 
 _RESULT_DIFF = 3_000
@@ -134,100 +132,3 @@ def file_action(change: FileChange, tool: str, call: str, given: str) -> Action:
         call=call,
         spelled=(given,) if given != change.shown and not PurePosixPath(given).is_absolute() else (),
     )
-
-
-# The plan and the todo list of a session, which the model keeps for itself and every compaction carries.
-
-MAX_NOTE_CHARS = 20_000
-MAX_TODOS = 100
-_SIGNS = {"pending": " ", "doing": "~", "done": "x"}
-
-
-class Todo(BaseModel):
-    """One thing to do."""
-
-    text: str
-    state: Literal["pending", "doing", "done"] = "pending"
-
-
-@frozen
-class NoteTools:
-    """Nobody is asked before they change: they are files of the session and say nothing to the outside."""
-
-    plan_file: Path
-    todo_file: Path
-
-    async def todo(self, items: list[Todo]) -> str:
-        """Keep the todo list of this session, all of it each time.
-
-        Args:
-            items: In order.
-        """
-        with told():
-            if len(items) > MAX_TODOS:
-                raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
-            if not all(item.text.strip() for item in items):
-                raise ToolProblem("Each item of a todo list needs a text.")
-            text = "\n".join(f"- [{_SIGNS[item.state]}] {' '.join(item.text.split())}" for item in items)
-            await _keep(self.todo_file, text, "A todo list")
-        return text or "The todo list is empty now."
-
-    async def plan(self, text: str) -> str:
-        """Keep the plan of this session, all of it each time.
-
-        Args:
-            text: Short Markdown.
-        """
-        kept = text.strip()
-        with told():
-            await _keep(self.plan_file, kept, "A plan")
-        return "The plan is kept." if kept else "The plan is empty now."
-
-
-async def _keep(file: Path, text: str, what: str) -> None:
-    if len(text) > MAX_NOTE_CHARS:
-        raise ToolProblem(f"{what} has at most {MAX_NOTE_CHARS:,} characters; shorten it.")
-    await on_thread(lambda: write_atomic(file, f"{text}\n" if text else ""))
-
-
-# Asking the user, who answers in words or by choosing.
-
-_QUESTION_CHARS, _CHOICE_CHARS = 1_000, 200
-_CHOICES = range(2, 7)
-
-
-class Asker(Protocol):
-    """Puts a question to the user."""
-
-    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
-        """Wait for the answer.
-
-        Returns:
-            What the model reads of it, whatever came of the question.
-        """
-
-
-@frozen
-class AskTool:
-    """Nobody is asked before it runs: it is the question."""
-
-    asker: Asker
-
-    async def ask_user(self, ctx: RunContext[Any], question: str, choices: Sequence[str] = ()) -> str:
-        """Ask the user what only they can decide; look things up yourself.
-
-        Args:
-            ctx: The run.
-            question: One short question.
-            choices: 2 to 6 answers to choose from; leave it out to ask for words.
-        """
-        with told():
-            asked = question.strip()
-            offered = [" ".join(choice.split()) for choice in choices]
-            if not asked or len(asked) > _QUESTION_CHARS:
-                raise ToolProblem(f"A question has 1 to {_QUESTION_CHARS:,} characters.")
-            if offered and (len(offered) not in _CHOICES or len(set(offered)) < len(offered)):
-                raise ToolProblem("Give 2 to 6 different choices, or none for a free answer.")
-            if not all(0 < len(choice) <= _CHOICE_CHARS for choice in offered):
-                raise ToolProblem(f"A choice has 1 to {_CHOICE_CHARS} characters.")
-        return await self.asker.ask(asked, offered, ctx.tool_call_id or "")

@@ -19,16 +19,14 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate
-from tui_app.agent.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
-from tui_app.agent.network import NoWay, is_untrusted
+from tui_app.agent.network.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
+from tui_app.agent.network.network import NoWay, is_untrusted
 from tui_app.agent.tools.calls import told
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.hosts import origin_of
 from tui_app.records import frozen
+from tui_app.system.hosts import origin_of
 from tui_app.tool_specs import WEB_FETCH
-
-# Search by the provider.
 
 
 def search_tool(ctx: RunContext[Any]) -> WebSearchTool | None:
@@ -48,11 +46,6 @@ class ProviderSearch(NativeTool[Any]):
         """Have OpenAI name its sources, as the others do; no other provider reads this."""
         return cast("ModelSettings", {"openai_include_web_search_sources": True})
 
-
-# HTML as text a model can read: headings, paragraphs, lists, links; no scripts, no styles.
-#
-# A page is read once from its beginning to its end, whatever is wrong with it. The parser of Python's library
-# looks again and again at what has no end, and fails at some declarations. What is no markup is text.
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "svg", "head", "iframe", "object"})
 _BLOCKS = frozenset(

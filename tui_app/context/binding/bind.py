@@ -18,7 +18,7 @@ from tui_app.context.binding.states import COPIED, NewStates, State, is_path_of,
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.passages import Passage, passages
 from tui_app.context.summaries.prompt import REPEATS, repeats
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.events import NOT_IN_LOG, UNCHECKED
 from tui_app.records import frozen
 

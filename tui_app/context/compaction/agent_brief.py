@@ -6,7 +6,7 @@ from tui_app.context.binding.bind import Binder
 from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.sections import Count, deeds_section
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 _DEEDS_TOKENS = 800
 _WORDS_CHARS = 16_000

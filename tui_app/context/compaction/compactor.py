@@ -24,15 +24,11 @@ from tui_app.context.compaction.guards import (
     refuse_gain,
 )
 from tui_app.context.compaction.plan import FORCED, Addition, Plan, plan_of, unfinished
-from tui_app.context.compaction.proposal import (
-    ProposalWriter,
-    Reviewer,
-    priced,
-    review,
-    writers_for,
-)
+from tui_app.context.compaction.proposal import ProposalWriter
 from tui_app.context.compaction.replacement import WAY_BACK, key_ranges
-from tui_app.context.counting.prices import Ledger
+from tui_app.context.compaction.reviews import Reviewer, priced, review
+from tui_app.context.compaction.writers import writers_for
+from tui_app.context.counting.expenses import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.writer import Summariser

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tui_app.context.compaction.plan import BY_HAND, FORCED, Plan
 from tui_app.context.history import History, Proposal, sizes_of
 from tui_app.context.policy import Policy
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.events import CompactionComplete, Trigger
 from tui_app.records import frozen
 from tui_app.usage import ContextUsage, percent_text

@@ -10,15 +10,17 @@ from dataclasses import replace
 
 from tui_app.context.compaction.plan import Addition, Plan, fitted, unfinished
 from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL, ProposalWriter
-from tui_app.context.compaction.sections import deeds_section, unlike_ours, words_section
-from tui_app.context.counting.prices import Ledger as Costs
+from tui_app.context.compaction.sections import deeds_section, unlike_ours
+from tui_app.context.compaction.user_words import words_section
+from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.history import History, OriginalView, original_view, sizes_of
 from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import Policy
 from tui_app.context.summaries import prompt
-from tui_app.context.summaries.writer import ExtractiveSummariser, Summariser
-from tui_app.context.view import Split
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.summaries.writer import Summariser
+from tui_app.context.views.cuts import Split
 from tui_app.events import CompactionProgress, Fact
 from tui_app.records import frozen
 

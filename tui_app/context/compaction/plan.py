@@ -13,20 +13,11 @@ from tui_app.context.ledger.tools import FileUse, operations, target_path
 from tui_app.context.message_marks import is_acknowledgement, is_digest, is_note, mark_of
 from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.prompt import clip
-from tui_app.context.tool_results.pointers import file_call
-from tui_app.context.tool_results.results import call_of, paired, result_text
-from tui_app.context.view import (
-    Item,
-    Split,
-    boundary_of,
-    first_run,
-    is_summary,
-    is_system,
-    latest_prompt_index,
-    safe_cuts,
-    split_at,
-    with_room,
-)
+from tui_app.context.tool_results.file_calls import file_call
+from tui_app.context.tool_results.results import result_text
+from tui_app.context.tool_results.stage_scope import call_of, paired
+from tui_app.context.views.cuts import Split, boundary_of, first_run, safe_cuts, split_at, with_room
+from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index
 from tui_app.events import CompactionComplete, Trigger
 from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
@@ -80,11 +71,6 @@ def _is_said(item: Item) -> bool:
     stands_in = is_summary(message) or is_digest(message) or is_acknowledgement(message)
     return not (stands_in or is_note(message))
 
-
-# Texts from outside a conversation that outlive its compactions word for word, such as a todo list.
-#
-# They are read anew for each compaction and put into the replacement by code. No summary holds them, so the
-# next compaction finds nothing of them to carry along.
 
 CHARS_PER_TOKEN = 3
 """Characters that are taken for a token in budgets, which rather over- than undercounts."""
@@ -474,8 +460,6 @@ def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions
     summary, prompts, facts = (int(budget * left) for budget in budgets)
     return replace(plan, summary_budget=summary, prompts_budget=prompts, facts_budget=facts, additions=kept)
 
-
-# The files worked on last: they come back as they are by now, for what is read again at once costs a request.
 
 ReadsFile = Callable[[str], str | None]
 """A file as a tool shows it now, in numbered lines; None where there is none, or it may not be read."""

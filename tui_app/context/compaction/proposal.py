@@ -6,12 +6,11 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from tui_app.context.binding.bind import Binder, BoundNotes
 from tui_app.context.binding.second_reader import read_again
-from tui_app.context.compaction.guards import refuse_gain, refuse_result
+from tui_app.context.compaction.guards import refuse_result
 from tui_app.context.compaction.plan import Plan, rough_tokens, widened
 from tui_app.context.compaction.replacement import (
     NOTES,
@@ -22,28 +21,24 @@ from tui_app.context.compaction.replacement import (
     key_ranges,
     summary_message,
 )
-from tui_app.context.compaction.sections import deeds_section, names_section, standing_notes, words_section
+from tui_app.context.compaction.sections import deeds_section
 from tui_app.context.compaction.trial import misread, share_answered, trial_questions, unanswered
-from tui_app.context.counting.prices import Ledger as Costs
+from tui_app.context.compaction.user_words import names_section, standing_notes, words_section
+from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.history import History, OriginalView, Proposal
-from tui_app.context.ledger.facts import MOST_NAMES, judge, ledger_facts
+from tui_app.context.ledger.facts import MOST_NAMES, ledger_facts
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.names import RankedName, names_to_carry
+from tui_app.context.ledger.name_lines import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
+from tui_app.context.ledger.retention import judge
 from tui_app.context.message_marks import is_acknowledgement, is_note, mark_of
-from tui_app.context.policy import Policy, framed
+from tui_app.context.policy import framed
+from tui_app.context.summaries.extractive import ExtractiveSummariser, MarkerSummariser
+from tui_app.context.summaries.notes_request import SummaryFailed
 from tui_app.context.summaries.prompt import message_text, second_try, split_title
-from tui_app.context.summaries.writer import (
-    AsksModel,
-    ExtractiveSummariser,
-    MarkerSummariser,
-    Summariser,
-    Summary,
-    SummaryFailed,
-    SummaryTask,
-)
-from tui_app.context.view import Item
-from tui_app.events import CompactionComplete, CompactionProgress, Fact, Origin, Trigger
+from tui_app.context.summaries.writer import AsksModel, Summariser, Summary, SummaryTask
+from tui_app.context.views.view import Item
+from tui_app.events import CompactionComplete, CompactionProgress, Fact, Origin
 from tui_app.records import frozen
 from tui_app.wires.error_text import outline
 
@@ -493,146 +488,3 @@ def _with_sources(summary: Summary, bound: BoundNotes) -> Summary:
     return replace(
         summary, text=bound.text, lines=len(bound.lines), sourced=bound.sourced, not_in_log=bound.not_in_log
     )
-
-
-# The writers of a summary by a policy: the first choice, and who stands in when it fails.
-
-
-def writers_for(
-    policy: Policy,
-    trigger: Trigger,
-    choose: Callable[[Trigger], Sequence[Summariser]],
-    without_model: Summariser | None,
-    *,
-    extract: bool = False,
-) -> Sequence[Summariser]:
-    """Name the writers of one compaction, best first.
-
-    The user who asked for a summary decides again when it fails; a request that waits must go on.
-
-    Args:
-        policy: Says by whom summaries are written, and what stands in for one.
-        trigger: Why the compaction runs.
-        choose: Names the models' writers for a trigger, best first; at least one.
-        without_model: Writes by extraction, if that is possible.
-        extract: Whether the user wants just that.
-    """
-    if (extract or policy.summary_by == "heuristic") and without_model is not None:
-        return (without_model,)
-    models = tuple(choose(trigger))
-    if trigger == "manual":
-        return models
-    if policy.fallback == "marker":
-        return (*models, MarkerSummariser())
-    if policy.fallback == "heuristic" and without_model is not None:
-        return (*models, without_model)
-    return models
-
-
-# Reviews: a summary is accepted, edited, rewritten or discarded before it is applied.
-
-DECLINED = "the summary was not accepted"
-EMPTY = "the summary is empty"
-
-
-@frozen
-class Refocus:
-    """A request to write the summary again with another focus."""
-
-    focus: str
-
-
-@frozen
-class Attempt:
-    """A request to ask the model that will read the view what it can tell of it."""
-
-
-class Reviewer(Protocol):
-    """Decides on a summary. It may take any time, and is cancelled with the job."""
-
-    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
-        """Look at a summary.
-
-        Args:
-            proposal: What would be applied.
-            problem: Why it cannot be applied as it was edited; empty the first time.
-
-        Returns:
-            The summary as it is to be, the same or edited; a focus to have another one written; an attempt
-            to have it tried first; None to discard it.
-        """
-        ...
-
-
-def priced(proposal: Proposal, work: ProposalWriter, seconds: float) -> Proposal:
-    """Add time and cost so far to a proposal."""
-    cost = work.ledger.spent.cost_usd if work.ledger.requests else 0.0
-    return replace(proposal, complete=replace(proposal.complete, duration_s=seconds, cost_usd=cost))
-
-
-async def review(
-    proposal: Proposal,
-    writing: ProposalWriter,
-    writers: Sequence[Summariser],
-    policy: Policy,
-    reviewer: Reviewer,
-    written: asyncio.Event,
-) -> Proposal | CompactionComplete:
-    """Show a proposal to the reviewer until it is accepted or declined.
-
-    An edited summary is checked as one a model has written: ascriptions, facts, size. One that cannot be
-    applied goes back to the user with the reason, so that nothing they wrote is lost.
-
-    Args:
-        proposal: What would be applied.
-        writing: What has made it.
-        writers: Whoever may write the summary anew, best first.
-        policy: Says how much a compaction has to free.
-        reviewer: Decides.
-        written: Set while nobody but the reviewer has anything to do.
-    """
-    offered, problem = proposal, ""
-    while True:
-        written.set()
-        answer = await reviewer(proposal, problem)
-        if answer is None:
-            done = proposal.complete
-            return replace(
-                writing.blank,
-                outcome="discarded",
-                reason=DECLINED,
-                performed_by=done.performed_by,
-                model=done.model,
-                duration_s=done.duration_s,
-            )
-        if isinstance(answer, Attempt):
-            written.clear()
-            offered = proposal = priced(await writing.tried(offered), writing, offered.complete.duration_s)
-            problem = ""
-            continue
-        if isinstance(answer, Refocus):
-            written.clear()
-            again = replace(
-                writing,
-                plan=replace(writing.plan, focus=answer.focus),
-                blank=replace(writing.blank, focus=answer.focus),
-            )
-            started = monotonic()
-            outcome = await again.write(writers)
-            if isinstance(outcome, Proposal):
-                seconds = round(proposal.complete.duration_s + monotonic() - started, 3)
-                outcome = refuse_gain(outcome.complete, policy) or priced(outcome, again, seconds)
-            if isinstance(outcome, str):
-                problem = f"none was written with that focus: {outcome}"
-            else:
-                writing, offered, proposal, problem = again, outcome, outcome, ""
-            continue
-        if answer == offered.complete.summary:
-            return offered
-        outcome = await writing.rewritten(offered, answer) if answer.strip() else EMPTY
-        if isinstance(outcome, Proposal):
-            outcome = refuse_gain(outcome.complete, policy) or outcome
-        if isinstance(outcome, Proposal):
-            return outcome
-        problem = outcome
-        proposal = replace(proposal, complete=replace(proposal.complete, summary=answer))

@@ -2,18 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, TextPart
+from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, TextPart
 
 from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.sections import unlike_ours
 from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
-from tui_app.context.view import Item, is_summary
+from tui_app.context.views.view import Item, is_summary
 from tui_app.events import Origin
 from tui_app.records import frozen
 from tui_app.tool_specs import SEARCH_HISTORY
@@ -75,7 +75,7 @@ def earlier_notes(items: Sequence[Item]) -> str:
 
     What the log knew of their lines is left out: it may have changed.
     """
-    return numbers_only("\n\n".join(filter(None, map(_notes, _parts(items)))))
+    return numbers_only("\n\n".join(filter(None, map(notes_text, _parts(items)))))
 
 
 def _parts(items: Sequence[Item]) -> Iterator[CompactionPart]:
@@ -84,12 +84,12 @@ def _parts(items: Sequence[Item]) -> Iterator[CompactionPart]:
             yield from (part for part in item.message.parts if isinstance(part, CompactionPart))
 
 
-def _notes(part: CompactionPart) -> str:
-    own = _own(part.metadata)
+def notes_text(part: CompactionPart) -> str:
+    own = own_metadata(part.metadata)
     return str(own.get("summary") or ("" if "parts" in own else part.content) or "")
 
 
-def _own(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def own_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     own = (metadata or {}).get(OWN)
     return own if isinstance(own, Mapping) else {}
 
@@ -108,87 +108,3 @@ def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, 
     ordered = groupby(sorted(items, key=attrgetter("key")), lambda item: item.key in left)
     runs = [list(run) for leaves, run in ordered if leaves]
     return tuple((run[0].key, run[-1].key) for run in runs)
-
-
-# Editing a summary that is in place; what code has put beside the notes stays.
-
-
-@dataclass(slots=True)
-class EditableSummary:
-    """A summary message whose notes and added facts can be changed."""
-
-    message: ModelRequest
-    notes: str
-    added: str = ""
-    """Facts that the user brought back."""
-    writer: Origin = "model"
-
-    @property
-    def text(self) -> str:
-        """Its text as the model reads it."""
-        part = self.message.parts[0]
-        return str(part.content) if isinstance(part, CompactionPart) else ""
-
-
-def editable(message: ModelMessage) -> EditableSummary | None:
-    """Read a summary message; None where it is none that can be read."""
-    if not isinstance(message, ModelRequest) or len(message.parts) != 1:
-        return None
-    part = message.parts[0]
-    if not isinstance(part, CompactionPart) or part.content is None:
-        return None
-    own = _own(part.metadata)
-    added = next((text for name, _, text in own.get("parts", ()) if name == ADDED), "")
-    added = added.removeprefix(ADDED_HEADING).strip() or str(own.get("facts", ""))
-    return EditableSummary(message, _notes(part), added, own.get("writer", "model"))
-
-
-def reworded(
-    summary: EditableSummary, notes: str, added: str, writer: Origin | None = None
-) -> EditableSummary:
-    """Give a summary other notes and added facts; all else in it stays.
-
-    Args:
-        summary: As it is.
-        notes: The new notes.
-        added: The facts that were brought back.
-        writer: Who the notes are from then; None for the user where they differ.
-    """
-    part = summary.message.parts[0]
-    assert isinstance(part, CompactionPart)
-    own = dict(_own(part.metadata))
-    writer = writer or (summary.writer if notes == summary.notes else "user")
-    content = part.content or ""
-    parts = [Passage(*each) for each in own.get("parts", ())] or _earlier_parts(content, summary)
-    old, new = escaped(summary.notes.strip()), escaped(notes.strip())
-    block = f"{ADDED_HEADING}\n{added.strip()}" if added.strip() else ""
-    kept: list[Passage] = []
-    for each in parts:
-        if each.name == NOTES:
-            kept.append(replace(each, origin=writer, text=each.text.replace(old, new, 1) if old else new))
-        elif each.name == WAY_BACK_PART:
-            kept += [Passage(ADDED, "code", block), each]
-        elif each.name != ADDED:
-            kept.append(each)
-    if not any(each.name == ADDED for each in kept):
-        kept.append(Passage(ADDED, "code", block))
-    if not any(each.name == NOTES for each in kept):
-        kept.insert(0, Passage(NOTES, writer, new))
-    message = summary_message(kept, notes, writer=writer)
-    return EditableSummary(message, notes, added, writer)
-
-
-def _earlier_parts(content: str, summary: EditableSummary) -> list[Passage]:
-    """The parts of a summary of an earlier version or another program: its notes and what is around them."""
-    notes = escaped(summary.notes.strip())
-    place = content.find(notes) if notes else -1
-    if place < 0:
-        return [Passage(NOTES, summary.writer, content)]
-    behind = content[place + len(notes) :]
-    if summary.added:
-        behind = behind.replace(f"{ADDED_HEADING}\n{escaped(summary.added)}", "", 1)
-    return [
-        Passage("frame", "code", content[:place]),
-        Passage(NOTES, summary.writer, notes),
-        Passage("beside", "code", behind),
-    ]

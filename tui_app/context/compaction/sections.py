@@ -6,8 +6,6 @@ They are exact: each entry comes from the ledger, with the numbers of its messag
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
-from textwrap import shorten
 
 from tui_app.context.ledger.facts import (
     LINE_BREAK,
@@ -23,12 +21,11 @@ from tui_app.context.ledger.facts import (
     telling_runs,
 )
 from tui_app.context.ledger.files import FileTrail
-from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
-from tui_app.context.ledger.names import RankedName, chosen_names, name_lines
+from tui_app.context.ledger.ledger import Ledger, Run, is_look
 from tui_app.context.ledger.tools import OPEN, FileUse
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.user_text import beginning, clipped, one_line, own_words, sentences
+from tui_app.context.user_text import one_line
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import plain_text
 
 DEEDS_HEADING = "## What was done, and where it stands"
@@ -45,15 +42,13 @@ _OURS = frozenset(
 NO_SUCCESS = " · no success since"
 Count = Callable[[str], int]
 
-# What was done: a line per file below its folder, runs that count, what is open, what is alive.
-
 _SHORTEST_ROOT, _FEWEST_PATHS, _MOST_OF_THEM = 12, 3, 0.6
 """Characters of a folder that is worth naming once, the paths that it must save, and their share of all."""
 _ALWAYS = frozenset({"error", "live", "question"})
 """What is open or alive is told also where its message stays."""
-_LAST_WORDS, _LAST_SAID = 400, 5
+LAST_WORDS, LAST_SAID = 400, 5
 """Characters of the assistant's last words, where no model writes notes, and how many of them."""
-_STANDING = "## Where it stands"
+STANDING = "## Where it stands"
 _MOST_UNKNOWN = 8
 """Tools that nobody understands, of which the names are told."""
 
@@ -257,188 +252,3 @@ def _short(folder: str, root: str) -> str:
     if root and (folder == root or folder.startswith(f"{root}/")):
         return f"…{folder[len(root) :]}/"
     return posixpath.join(folder, "")
-
-
-# The user's words: whole, newest first, while there is room; of what is clipped the best sentences.
-
-_FRAMING = 5
-"""Tokens of the bullet and the number in front of a prompt."""
-_SHORTEST_PIECE = 160
-"""Characters below which a clipped piece says nothing."""
-_RULES_SHARE = 0.4
-"""Of the room for words, what sentences of clipped prompts may take."""
-_LONG_SENTENCE = 400
-_MARK = 48
-"""Characters of the mark in a clipped text, and of white space that is cut at, about."""
-
-
-@frozen
-class WordsSection:
-    """The user's own words, as far as there is room for them."""
-
-    prompts: tuple[tuple[int, str], ...] = ()
-    """Number and text as shown, oldest first."""
-    rules: tuple[tuple[int, str], ...] = ()
-    """Sentences of prompts that had to be clipped, word for word."""
-    omitted: int = 0
-    clipped: int = 0
-    latest: int = 0
-    """The newest prompt of the session, which mostly stays as a message of its own."""
-
-    @property
-    def text(self) -> str:
-        if not self.prompts:
-            return ""
-        heading = CLIPPED_HEADING if self.clipped or self.omitted else WORDS_HEADING
-        lines = [
-            # Later lines cannot pass for headings or items of ours.
-            f"- #{key}{' (latest)' if key == self.latest else ''}: "
-            + "\n  ".join(line for line in text.strip().splitlines() if line.strip())
-            for key, text in reversed(self.prompts)
-        ]
-        if self.omitted:
-            more = "prompt is" if self.omitted == 1 else "prompts are"
-            lines.append(f"- ({self.omitted} more {more} left out here)")
-        return "\n".join([heading, *lines])
-
-    @property
-    def rules_text(self) -> str:
-        if not self.rules:
-            return ""
-        return "\n".join([RULES_HEADING, *(f"- {text} (#{key})" for key, text in self.rules)])
-
-
-def words_section(
-    prompts: Sequence[Prompt], budget: int, count: Count, in_sight: Collection[int] = ()
-) -> WordsSection:
-    """Choose what of the user's words has room.
-
-    The latest prompt is shown before all others, then the newest of the rest, each whole; prompts without
-    pasted blocks go before those with. One that has no room is clipped to its head and tail, and its
-    sentences compete by shortness, repetition and age for a place word for word.
-
-    Args:
-        prompts: All that the user typed, oldest first.
-        budget: Tokens that they may take.
-        count: Tokens of a text.
-        in_sight: Messages that stay: their prompts are not said again.
-    """
-    wanted: dict[int, str] = {}
-    for prompt in prompts:
-        if prompt.key not in in_sight:
-            text = mask_secrets(prompt.text)
-            wanted[prompt.key] = f"{wanted[prompt.key]}\n{text}" if prompt.key in wanted else text
-    # One that was sent again stands at its newest place.
-    newest_of = {one_line(text): key for key, text in wanted.items()}
-    repeated = {key: text for key, text in wanted.items() if newest_of[one_line(text)] == key}
-    costs = {key: count(text) + _FRAMING for key, text in repeated.items()}
-    if budget <= 0 or not repeated:
-        return WordsSection(omitted=len(repeated))
-    if sum(costs.values()) <= budget:
-        return WordsSection(prompts=tuple(repeated.items()), latest=prompts[-1].key)
-    newest = max(repeated)
-    pasted = {key for key, text in repeated.items() if 2 * len(own_words(text)) < len(text)}
-    order = sorted(repeated, key=lambda key: (key != newest, key in pasted, -key))
-    left, shown = budget - int(budget * _RULES_SHARE), dict[int, str]()
-    for key in order:
-        if costs[key] <= left:
-            shown[key] = repeated[key]
-            left -= costs[key]
-    lacking = [key for key in order if key not in shown]
-    rules = _rules([(key, repeated[key]) for key in lacking], int(budget * _RULES_SHARE), count)
-    left = budget - sum(costs[key] for key in shown) - sum(count(text) + _FRAMING for _, text in rules)
-    clipped_now = 0
-    # The first request says what all is about.
-    for place, key in enumerate(sorted(lacking, key=lambda key: (key != newest, key != min(repeated), -key))):
-        share = left // (len(lacking) - place)
-        chars = len(repeated[key]) * max(0, share - _FRAMING) // max(1, costs[key]) - _MARK
-        if chars < _SHORTEST_PIECE:
-            continue
-        text = clipped(repeated[key], chars)
-        cost = count(text) + _FRAMING
-        if cost <= left:
-            shown[key] = text
-            left -= cost
-            clipped_now += text != repeated[key]
-    return WordsSection(
-        prompts=tuple(sorted(shown.items())),
-        rules=tuple(rules),
-        omitted=len(repeated) - len(shown),
-        clipped=clipped_now,
-        latest=prompts[-1].key,
-    )
-
-
-def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> list[tuple[int, str]]:
-    """Sentences of clipped prompts that rank highest: short ones, said more than once, newer ones."""
-    found: dict[str, tuple[float, int, int, str]] = {}
-    times: dict[str, int] = {}
-    for place, (key, text) in enumerate(prompts):
-        for at, sentence in enumerate(sentences(own_words(text))):
-            if "“ …" in sentence:  # it holds what somebody else said
-                continue
-            flat = sentence.casefold()
-            times[flat] = times.get(flat, 0) + 1
-            short = max(0.0, 1 - len(sentence) / _LONG_SENTENCE)
-            rank = short + 0.3 * (1 - place / len(prompts)) + 0.2 * (at == 0) + 0.5 * (times[flat] > 1)
-            if len(sentence) > 5 and rank > found.get(flat, (0.0,))[0]:
-                found[flat] = (rank, key, at, sentence)
-    chosen: list[tuple[int, int, str]] = []
-    for _, key, at, sentence in sorted(found.values(), reverse=True):
-        cost = count(sentence) + _FRAMING
-        if cost <= budget:
-            budget -= cost
-            chosen.append((key, at, sentence))
-    return [(key, sentence) for key, _, sentence in sorted(chosen)]
-
-
-def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[int] = ()) -> str:
-    """Where things stand in the speakers' own words, for a replacement that no model has written.
-
-    The assistant's last words that leave, and what each request led to: whole lines, the newest first while
-    there is room.
-
-    Args:
-        ledger: The whole session.
-        budget: Tokens that they may take.
-        count: Tokens of a text.
-        in_sight: Messages that stay: what was said there is not said again.
-    """
-    prompts = list(ledger.prompts())
-    # The announcement of a call says nothing more than the call.
-    words = [each for each in ledger.words() if not each.text.rstrip().endswith((":", "：", "..."))]
-    earlier: dict[int, str] = {}
-    for prompt, following in pairwise(prompts):
-        said = [each for each in words if prompt.key < each.key < following.key]
-        if said and said[-1].key not in in_sight:
-            asked, answered = beginning(one_line(prompt.text), 60), _beginning(said[-1].text, 320)
-            earlier[said[-1].key] = f"- #{prompt.key} {asked} → {answered} (#{said[-1].key})"
-    leaving = [each for each in words if each.key not in in_sight]
-    lines = [
-        f"- {_beginning(each.text, _LAST_WORDS)} (#{each.key})"
-        for each in leaving[-_LAST_SAID:]
-        if each.key not in earlier
-    ]
-    left, kept = budget - count(_STANDING) - _FRAMING, list[str]()
-    for line in (*reversed(lines), *reversed(earlier.values())):
-        if (cost := count(line) + 1) <= left:
-            left -= cost
-            kept.append(line)
-    omitted = len(lines) + len(earlier) - len(kept)
-    if omitted:
-        kept.append(f"- ({omitted} earlier {'answer is' if omitted == 1 else 'answers are'} left out here)")
-    return mask_secrets("\n".join([_STANDING, *reversed(kept)])) if kept else ""
-
-
-def _beginning(text: str, limit: int) -> str:
-    """The first words of a text without the code, tables and drawings in it."""
-    return shorten(one_line(own_words(text)) or one_line(text), limit, placeholder=" …")
-
-
-def names_section(
-    ranked: Sequence[RankedName], standing: str, budget: int, count: Count
-) -> tuple[str, list[RankedName]]:
-    """The names that will be needed and stand nowhere else in a replacement, within a budget."""
-    lacking = [one for one in ranked if one.name not in standing]
-    chosen = chosen_names(lacking, budget - count(NAMES_HEADING), count)
-    return ("\n".join([NAMES_HEADING, *name_lines(chosen)]), chosen) if chosen else ("", [])

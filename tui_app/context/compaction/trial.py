@@ -4,15 +4,16 @@ import posixpath
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
-from tui_app.context.ledger.facts import file_told, live_text, plain
+from tui_app.context.ledger.facts import file_told, live_text
 from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
+from tui_app.context.ledger.retention import plain
 from tui_app.context.ledger.tools import OPEN
-from tui_app.context.secrets import mask_secrets
 from tui_app.context.summaries.prompt import inert
 from tui_app.context.user_text import beginning, one_line, own_words, sentences
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.events import CompactionComplete
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 
 _MOST_FILES, _MOST_DEEDS, _MOST_RUNS, _MOST_TASKS, _MOST_DECISIONS = 8, 4, 3, 5, 4
 _SHORT, _PIECE = 60, 80

@@ -36,11 +36,6 @@ from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shel
 from tui_app.usage import Breakdown, around
 from tui_app.wires.web_searches import is_search
 
-# What one part of a message costs, and under which heading.
-#
-# Everything a provider receives is counted as it is sent: tool arguments and results as JSON, text documents
-# as text, other files by estimate. A kind of part that this version does not know is counted by its JSON.
-
 Costs = list[tuple[str, int]]
 """Tokens by category; the first entry is what the part mainly is. Pictures are attachments of their own."""
 _PICTURED = "pictured"

@@ -289,8 +289,6 @@ def _into(source: str, target: str, *, folder: bool) -> str:
     return target
 
 
-# Git: what it removes and moves, and which changes it undoes, puts by or keeps for good.
-
 _WITH_VALUE = words("-m --message -C -c -s --source -e -F --file --author --date -t --template")
 _UNCERTAIN = words("-p --patch --ours --theirs -b -B --orphan --detach -k --keep-index -S")
 """Options with which it is not known that a file is as it was."""

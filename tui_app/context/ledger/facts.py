@@ -1,19 +1,16 @@
 """The facts of a session as relations that a user reads, and which of them a text keeps."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
 
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Decision, Ledger, Run, Task, is_look
-from tui_app.context.ledger.names import RankedName, names_to_carry
+from tui_app.context.ledger.name_lines import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.tools import OPEN, FileUse
-from tui_app.context.secrets import mask_secrets
-from tui_app.context.user_text import OMITTED, beginning, clipped, one_line, sentences
-from tui_app.context.view import Item
-from tui_app.events import Fact, FactKind, FactState
+from tui_app.context.user_text import beginning, clipped, one_line
+from tui_app.context.views.view import Item
+from tui_app.events import Fact, FactKind
+from tui_app.system.secrets import mask_secrets
 
 SEPARATOR = " · "
 FAILED = " · failed: "
@@ -165,105 +162,3 @@ def _name_text(one: RankedName) -> str:
     where = f"{one.place}/" if one.is_file and one.place else one.place
     said = f"{SEPARATOR}{'defined ' if one.defined else ''}in {where}" if where else ""
     return f"`{one.name}`{said}"
-
-
-# Which facts a text keeps.
-
-_MARKS = str.maketrans("", "", "`*\"'“”‘’")
-_CLIPPED = re.compile(rf" ?…\[\d{{1,12}}{re.escape(OMITTED)} ?|…")
-_MASKED = re.compile(r"\[[a-z ]*(?:hidden|masked)[^\]]*\]|…\[\d{1,12} characters omitted\]…")
-
-
-def plain(text: str) -> str:
-    """A text in small letters without quotes and code marks, on one line."""
-    return " ".join(text.translate(_MARKS).casefold().split())
-
-
-def judge(
-    facts: Sequence[Fact],
-    *,
-    replacement_text: str,
-    recoverable: bool = True,
-    written: Collection[tuple[str, str]] | None = None,
-) -> tuple[tuple[Fact, ...], float]:
-    """Judge for every fact whether a text still holds it.
-
-    Args:
-        facts: What the dropped history held.
-        replacement_text: Everything that stands in its place, as one text.
-        recoverable: Whether every message with a handle can be got back, as from a session's own log.
-        written: Kind and text of the facts that code has written down with their states. Where it is given,
-            what was done to a file, and how a command ended, is kept only so; else its name must stand there.
-
-    Returns:
-        The facts with their state, in the same order, and the share of the weight of what was said and done
-        that is kept, 0 to 1.
-    """
-    told = plain(replacement_text)
-    judged: list[Fact] = []
-    for fact in facts:
-        exact = written is not None and fact.kind in _EXACT
-        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _holds(told, fact))
-        state: FactState = "kept" if kept else "recoverable" if recoverable and fact.source else "lost"
-        judged.append(fact if fact.state == state else replace(fact, state=state, put_back=False))
-    return tuple(judged), retention(judged)
-
-
-_EXACT = frozenset({"file", "command", "error", "todo", "live"})
-
-
-def retention(judged: Sequence[Fact]) -> float:
-    """The kept share of the weight; names count only where there is nothing else."""
-    counted = weighed(judged)
-    total = sum(fact.weight for fact in counted)
-    return round(sum(fact.weight for fact in counted if fact.state == "kept") / total, 4) if total else 1.0
-
-
-def weighed(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """The facts of which a share is told: of names nobody knows which will be needed."""
-    return [fact for fact in facts if fact.kind != "detail"] or facts
-
-
-def _holds(told: str, fact: Fact) -> bool:
-    pieces = _pieces(_key_text(fact))
-    if fact.kind in {"file", "detail"}:
-        return any(_as_name(told, piece) for piece in pieces)
-    if all(piece in told for piece in pieces):
-        return True
-    if fact.kind not in {"request", "said", "rule"}:
-        return False
-    said = [plain(sentence) for sentence in sentences(fact.text)]
-    return bool(said) and all(sentence in told for sentence in said)
-
-
-def _key_text(fact: Fact) -> str:
-    """The text by which a fact is recognised."""
-    text = fact.text
-    match fact.kind:
-        case "error" if FAILED in text:
-            return text.split(FAILED, 1)[1].split(LINE_BREAK)[0]
-        case "file":
-            return text.rpartition(SEPARATOR)[0].rsplit("/", 1)[-1] or text
-        case "todo" | "question" | "command" | "live":
-            return text.rpartition(SEPARATOR)[0] or text
-        case "decision" if ANSWER in text:
-            return text.partition(ANSWER)[2]
-        case "detail":
-            return text.split(SEPARATOR)[0]
-    return text
-
-
-@lru_cache(maxsize=2_048)  # a compaction asks twice about each fact
-def _pieces(key: str) -> tuple[str, ...]:
-    split = (piece for part in _MASKED.split(key) for piece in _CLIPPED.split(part))
-    return tuple(filter(None, map(plain, split))) or (plain(key),)
-
-
-def _as_name(told: str, name: str) -> bool:
-    place = told.find(name)
-    while place >= 0:
-        before, after = told[place - 1 : place], told[place + len(name) : place + len(name) + 1]
-        if not (before.isalnum() or before == "-" or after.isalnum() or after == "-"):
-            return True
-        place = told.find(name, place + 1)
-    return False

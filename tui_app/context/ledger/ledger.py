@@ -64,7 +64,7 @@ from tui_app.context.shell_line import (
     simple_commands,
 )
 from tui_app.context.user_text import is_bare_command, said_in_refusal, typed_text
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.records import frozen
 from tui_app.text import words
 from tui_app.tool_specs import RUN_COMMAND

@@ -30,7 +30,7 @@ from tui_app.context.message_marks import (
     shell_result,
 )
 from tui_app.context.user_text import said_in_refusal, typed_text
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.records import frozen
 
 OperandKind = Literal["address", "path", "command"]

@@ -69,9 +69,6 @@ class Outcome:
         return ", ".join(filter(None, said))
 
 
-# Reports: a row per runner, with the groups that count; the last match in an output is its sum.
-
-
 @frozen
 class ReportForm:
     """How one program states its result."""
@@ -169,8 +166,6 @@ def report_counts(output: str) -> Counts | None:
             best = matches[-1].end(), form.read(matches)
     return best[1] if best else None
 
-
-# Exit codes, refusals and handles, in the fixed words of programs.
 
 _EXIT = re.compile(
     r"(?i)[\[<(]?(?:error: )?(?:(?:the )?(?:command|process)\b.{0,200}? |shellid: \S{1,60} )?"

@@ -26,7 +26,7 @@ from tui_app.context.ledger.tools import (
 )
 from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import typed_text
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.events import NOT_IN_LOG
 from tui_app.records import frozen
 from tui_app.text import words

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
 
 from tui_app.context.message_marks import OWN
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 
 
 def with_ledger(message: ModelMessage, ledger: Mapping[str, Any]) -> ModelMessage:

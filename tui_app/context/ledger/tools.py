@@ -402,8 +402,6 @@ def _cell(code: str) -> Iterator[Operation]:
         yield Command(f"python -c {' '.join(code.split())[:200]!r}")
 
 
-# Commands inside a program that the agent writes, as in Codex's ``exec``: calls of ``tools`` with literals.
-
 _TOOL_CALL = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`"
     r"|\btools\.([A-Za-z_]\w*)\s*\(",

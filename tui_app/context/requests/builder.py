@@ -29,7 +29,9 @@ from tui_app.context.history import History, RunningMessages, same_objects, size
 from tui_app.context.message_marks import is_given_part
 from tui_app.context.policy import Policy
 from tui_app.context.truncator import truncate
-from tui_app.context.view import (
+from tui_app.context.views.cuts import sections
+from tui_app.context.views.tool_pairs import pairs
+from tui_app.context.views.view import (
     Item,
     answer_id,
     as_one,
@@ -37,11 +39,9 @@ from tui_app.context.view import (
     is_prompt,
     is_summary,
     is_system,
-    pairs,
-    sections,
     to_messages,
 )
-from tui_app.context.window_limits import ContextTooLarge, most
+from tui_app.context.windows.window_limits import ContextTooLarge, most
 from tui_app.events import Truncation
 from tui_app.records import frozen
 from tui_app.usage import ContextUsage
@@ -190,11 +190,6 @@ def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
             merged.append(message)
     return [*merged, *as_one(row)]
 
-
-# From the items of a view to the messages of a request, again and again, at the price of what is new.
-#
-# Repair looks at a whole history, but what stands in front of an answer and has no call left open comes out
-# the same whatever follows. That part is kept from request to request.
 
 _STEP = 16
 """Items that are taken in together at most, or a little more: that much is built again after a rewrite."""

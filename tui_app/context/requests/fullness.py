@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.message_marks import fullness_text, fullness_told
 from tui_app.context.policy import Policy
-from tui_app.context.view import Item, is_summary
+from tui_app.context.views.view import Item, is_summary
 from tui_app.events import FullnessTold, Payload
 from tui_app.text import thousands
 from tui_app.usage import ContextUsage, ContextWindow, percent_text

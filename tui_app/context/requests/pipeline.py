@@ -11,7 +11,6 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.context.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import History, RunningMessages
@@ -22,8 +21,9 @@ from tui_app.context.requests.fullness import FullnessNotes
 from tui_app.context.requests.request_meter import CacheWatch, RequestMeter, message_parts, request_head
 from tui_app.context.resident_memory import LARGE, Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.context.tool_results.stages import StageHost, StageRunner
-from tui_app.context.view import is_summary, to_messages
-from tui_app.context.window_limits import ContextTooLarge, Limits, most
+from tui_app.context.views.view import is_summary, to_messages
+from tui_app.context.windows.cache_marks import CacheMarks, chooses_hour
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits, most
 from tui_app.events import MemoryPressure, Notice, Trigger
 from tui_app.providers import SEARCHING
 from tui_app.wires.adjustments import Adjustments, adjustments_for

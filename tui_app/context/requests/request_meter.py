@@ -30,8 +30,8 @@ from tui_app.context.counting.prompt_cache import (
 from tui_app.context.counting.tally import believable, is_silent_truncation, is_uncached_only
 from tui_app.context.counting.tokens import TokenCounter, to_json_text, wire_text
 from tui_app.context.history import RunningCount, same_objects
-from tui_app.context.prefix_break import Sources, SourceWatch, message_break
-from tui_app.context.window_limits import Limits
+from tui_app.context.windows.prefix_break import Sources, SourceWatch, message_break
+from tui_app.context.windows.window_limits import Limits
 from tui_app.events import PrefixBreak, UsageInfo
 from tui_app.providers import ANTHROPIC
 from tui_app.records import frozen

@@ -19,28 +19,30 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 
-from tui_app.context.cache_marks import is_cache_mark
-from tui_app.context.counting.prices import Ledger, spent_on
+from tui_app.context.counting.expenses import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History
 from tui_app.context.message_marks import is_note_part
-from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
-from tui_app.context.summaries.writer import (
+from tui_app.context.summaries.notes_request import (
     HEADER,
     INTERACTION,
+    StreamedText,
+    SummaryFailed,
+    checked_notes,
+)
+from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
+from tui_app.context.summaries.writer import (
     LONGEST_NOTES,
     AsksModel,
     Progress,
-    StreamedText,
     Summariser,
     Summary,
-    SummaryFailed,
     SummaryTask,
-    checked_notes,
     refuse_wordy,
 )
 from tui_app.context.user_text import one_line
-from tui_app.context.view import Item, to_messages
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.cache_marks import is_cache_mark
 from tui_app.wires.answer_end import CUT_OFF, why_not_whole
 from tui_app.wires.error_text import outline
 from tui_app.wires.library import PreparesAttempts

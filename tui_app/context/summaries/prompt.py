@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.message_marks import is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import one_line, sentences
-from tui_app.context.view import Item
+from tui_app.context.views.view import Item
 from tui_app.wires.web_searches import as_text
 
 RESULT_LIMIT = 1_800
@@ -366,8 +366,6 @@ def repeats(text: str) -> bool:
     # A run without sentences repeats its end.
     return text.count(text[-40:]) >= _OFTEN * 2
 
-
-# The transcript as a summariser gets it: without secrets, and so that no message can pretend to be two.
 
 _SHORT = 200
 """Characters of a result that are never clipped."""

@@ -21,29 +21,32 @@ from tui_app.context.message_marks import (
     shell_command,
 )
 from tui_app.context.policy import Archive
-from tui_app.context.secrets import mask_secrets
+from tui_app.context.tool_results.cuts import shorten
 from tui_app.context.tool_results.results import (
     ARCHIVED_OPENING,
-    NO_GAIN,
-    UNREAD,
     ResultForm,
     ResultPart,
+    result_text,
+    results_of,
+    rewrite_results,
+    source_of,
+)
+from tui_app.context.tool_results.stage_scope import (
+    NO_GAIN,
+    UNREAD,
     call_of,
     newest_answer,
     newest_answers,
     paired,
     parts_for_hand,
     recalled,
-    result_text,
-    results_of,
-    rewrite_results,
-    shorten,
-    source_of,
     unsettled,
 )
 from tui_app.context.tool_titles import call_title, result_note
-from tui_app.context.view import Item, Rewrite
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item
 from tui_app.records import frozen
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import cut
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 

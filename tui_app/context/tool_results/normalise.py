@@ -1,32 +1,22 @@
 """Stage 0, normalise: limit the size of tool results and tool errors as they arrive. Stage 4, trim."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
-from string import Formatter
 
 from tui_app.context.message_marks import mark_of
-from tui_app.context.policy import NormaliseLimits, Trim
+from tui_app.context.policy import NormaliseLimits
+from tui_app.context.tool_results.cuts import SpillNames, byte_count, count_lines, head_and_tail, sha256_of
 from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
-    SpillNames,
-    byte_count,
-    count_lines,
     file_text,
-    head_and_tail,
-    length_of,
-    paired,
     reads_on,
     recall,
-    recalled,
     rewrite_results,
-    sha256_of,
     source_of,
-    turn_start,
-    unsettled,
 )
-from tui_app.context.view import Item, Rewrite, SpillFile, last_messages
+from tui_app.context.tool_results.stage_scope import paired, recalled
+from tui_app.context.views.rewrites import Rewrite, SpillFile
+from tui_app.context.views.view import Item
 from tui_app.tool_specs import GREP, READ_FILE
 
 _SPILLED = "[Output kept out of the conversation"
@@ -122,44 +112,3 @@ def _framed(text: str, head: str, tail: str, key: int | None, *, both: bool) -> 
 
 def _ended(piece: str) -> str:
     return piece if not piece or piece.endswith("\n") else f"{piece}\n"
-
-
-# Stage 4, trim: of a long tool result in an earlier turn the head stays, and how long it was.
-
-
-def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
-    """Cut long tool results of the earlier conversation; structured ones are measured and cut as JSON.
-
-    Where the present turn is left alone, so are failures that nothing has solved yet: what went wrong stands
-    at the end of most of them, and the end is what trimming takes away.
-
-    Args:
-        items: The view.
-        settings: Sizes.
-
-    Returns:
-        The smaller forms, or None when there is nothing to cut.
-    """
-    if not settings.chars:
-        return None
-    keep = settings.keep_messages
-    end = turn_start(items) if keep is None else last_messages(items, keep)
-    pieces = [
-        re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
-        for literal, name, _, _ in Formatter().parse(settings.marker)
-    ]
-    trimmed = re.compile("".join(pieces))  # what stands behind the head of a result that was trimmed before
-
-    def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):
-            return None
-        length = length_of(part, text)
-        marker = settings.marker.format(length=length, key=item.key)
-        return ResultForm(text=text[: settings.chars] + marker, note=f"trimmed from {length:,} characters")
-
-    rewrite = rewrite_results("trim", items[:end], decide)
-    if rewrite is None or keep is not None:
-        return rewrite
-    spared = unsettled(items)
-    changes = tuple(change for change in rewrite.changes if change.key not in spared)
-    return replace(rewrite, changes=changes) if changes else None

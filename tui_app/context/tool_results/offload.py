@@ -5,25 +5,27 @@ from itertools import accumulate
 
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Offload
+from tui_app.context.tool_results.cuts import SpillNames, count_lines
 from tui_app.context.tool_results.results import (
-    IN_FILE,
-    NO_GAIN,
     ResultForm,
     ResultPart,
-    SpillNames,
-    count_lines,
     file_text,
     length_of,
-    newest_answers,
-    paired,
-    parts_for_hand,
     recall,
-    recalled,
     results_of,
     rewrite_results,
     source_of,
 )
-from tui_app.context.view import Item, Rewrite, SpillFile
+from tui_app.context.tool_results.stage_scope import (
+    IN_FILE,
+    NO_GAIN,
+    newest_answers,
+    paired,
+    parts_for_hand,
+    recalled,
+)
+from tui_app.context.views.rewrites import Rewrite, SpillFile
+from tui_app.context.views.view import Item
 from tui_app.tool_specs import GREP, READ_FILE
 
 _OPENING = "[Output moved to a file"

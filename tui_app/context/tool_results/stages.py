@@ -19,11 +19,16 @@ from tui_app.context.tool_results.archive import (
     heuristic_digest,
     to_archive,
 )
-from tui_app.context.tool_results.normalise import normalise, trim
+from tui_app.context.tool_results.cuts import SpillNames, shorten
+from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload, offload_newest
-from tui_app.context.tool_results.pointers import pointers, superseded
-from tui_app.context.tool_results.results import ResultPart, SpillNames, results_of, shorten, unread
-from tui_app.context.view import Digest, Item, Rewrite
+from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.results import ResultPart, results_of
+from tui_app.context.tool_results.stage_scope import unread
+from tui_app.context.tool_results.stale_reads import superseded
+from tui_app.context.tool_results.trim import trim
+from tui_app.context.views.rewrites import Digest, Rewrite
+from tui_app.context.views.view import Item
 from tui_app.events import Stage
 from tui_app.records import frozen
 from tui_app.wires.error_text import outline

@@ -4,144 +4,26 @@ Every export masks secrets unless told otherwise, and gives the same bytes for t
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from tui_app.context.secrets import MASK, mask_secrets, names_secret
 from tui_app.events import AssistantMessage, CompactionComplete, Record, ToolCall, ToolResult
-from tui_app.session.event_heads import MESSAGES, Head
+from tui_app.session.event_heads import Head
+from tui_app.session.exclusions import excluded_in
 from tui_app.session.exports.html import export_html
 from tui_app.session.exports.markdown import export_markdown
+from tui_app.session.exports.message_json import (
+    UNANSWERED,
+    answered,
+    export_jsonl,
+    export_pydantic_ai,
+    masked_json,
+    user_view_messages,
+)
+from tui_app.session.figures.passages import BY, passages
 from tui_app.session.importers.books import closed_calls
-from tui_app.session.model_state import excluded_in
-from tui_app.session.request_ledger import BY, passages
-from tui_app.session.store import SessionStore
-
-# What an export does to texts before it writes them: secrets are masked, controls are taken out.
-
-_IDS = frozenset({"signature", "tool_call_id", "id", "call_ids", "session"})
-_FILE = frozenset({"data", "identifier"})
-
-
-def masked_json(value: Any, name: str = "") -> Any:
-    """A JSON value with the secrets in its texts masked.
-
-    Args:
-        value: The value.
-        name: The key it stands under: one that names a secret masks the whole text.
-    """
-    if isinstance(value, str):
-        return MASK if names_secret(name) and value else mask_secrets(value)
-    if isinstance(value, list):
-        return [masked_json(item, name) for item in value]
-    if not isinstance(value, dict):
-        return value
-    # Signatures and file contents are no text: a change there would break the message.
-    kept = _FILE if value.get("kind") == "binary" else _IDS
-    return {key: item if key in kept else masked_json(item, key) for key, item in value.items()}
-
-
-def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
-    """The messages of everything that was ever said: all of the log but what only stands for messages."""
-    return [text for record, text in rows if text and record.data.TYPE in MESSAGES]
-
-
-UNANSWERED = "No result: the call had not ended when this was exported."
-
-
-def answered(texts: Sequence[str]) -> list[str]:
-    """Messages with an answer to every call, as a request has them, also behind a kill or in a turn.
-
-    Args:
-        texts: JSON texts of pydantic-ai messages, as the log keeps them.
-
-    Raises:
-        ValueError: if one of them is not JSON.
-    """
-    messages = [json.loads(text) for text in texts]
-    done = {part["tool_call_id"] for each in messages for part in _parts(each, "tool-return", "retry-prompt")}
-    complete: list[str] = []
-    late: list[str] = []
-    for text, message in zip(texts, messages, strict=True):
-        if not _parts(message, "tool-return", "retry-prompt"):
-            complete += late
-            late.clear()
-        complete.append(text)
-        for call in _parts(message, "tool-call"):
-            if (id := call["tool_call_id"]) not in done:
-                moment = message.get("timestamp")
-                part = {"tool_name": call["tool_name"], "content": UNANSWERED, "tool_call_id": id}
-                part |= {"timestamp": moment, "part_kind": "tool-return", "outcome": "interrupted"}
-                late.append(json.dumps({"parts": [part], "kind": "request", "timestamp": moment}))
-    return complete + late
-
-
-def _parts(message: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
-    """Parts of some kinds that are about a call."""
-    return [part for part in message["parts"] if part.get("part_kind") in kinds and part.get("tool_call_id")]
-
-
-def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
-    """Write messages as a JSON list that pydantic-ai's ``ModelMessagesTypeAdapter`` reads.
-
-    Args:
-        messages: JSON texts of pydantic-ai messages, as the log keeps them.
-        mask: Whether secrets are masked.
-
-    Raises:
-        ValueError: if one of them is not JSON.
-    """
-    grouped = group_tool_returns([json.loads(text) for text in messages])
-    masked = [masked_json(message) for message in grouped] if mask else grouped
-    lines = [json.dumps(message, ensure_ascii=False, separators=(",", ":")) for message in masked]
-    return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
-
-
-def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join requests that follow each other and hold only tool returns: one response, one request.
-
-    The log keeps each result apart; pydantic-ai itself answers all calls of a response in one request.
-    The first request gives the other fields, the last one that has any gives the instructions.
-    """
-    grouped: list[dict[str, Any]] = []
-    for message in messages:
-        if grouped and _only_returns(message) and _only_returns(grouped[-1]):
-            first = grouped[-1]
-            joined = {**first, "parts": [*first["parts"], *message["parts"]]}
-            if message.get("instructions"):
-                joined["instructions"] = message["instructions"]
-            grouped[-1] = joined
-        else:
-            grouped.append(message)
-    return grouped
-
-
-def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True) -> Iterator[str]:
-    """Write the log as JSON lines: the public envelope of each event, with the message it carries.
-
-    Args:
-        rows: The log, in order: each event and its message as JSON text.
-        mask: Whether secrets are masked.
-    """
-    for record, message in rows:
-        line = record.to_json()
-        if message is not None:
-            line["message"] = json.loads(message)
-        shown = masked_json(line) if mask else line
-        yield json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def _only_returns(message: dict[str, Any]) -> bool:
-    parts = message.get("parts")
-    return (
-        message.get("kind") == "request"
-        and bool(parts)
-        and all(part.get("part_kind") == "tool-return" for part in parts or ())
-    )
-
-
-# Conversations as the messages of OpenAI's chat completions.
+from tui_app.session.stores.store import SessionStore
 
 _ROLES = {"system-prompt": "system", "compaction": "user", "instruction": "system"}
 
@@ -216,11 +98,6 @@ def _text(content: Any) -> str:
     texts = isinstance(content, list) and all(isinstance(item, str) for item in content)
     return "\n".join(content) if texts else _words(content)
 
-
-# A session as a document, from either of its two views.
-#
-# The agent view's documents depend on the view alone: exporting before a compaction and after undoing it
-# gives the same bytes.
 
 Format = Literal["pydantic-ai", "openai", "markdown", "html", "jsonl"]
 View = Literal["agent", "user"]

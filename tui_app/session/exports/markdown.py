@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from tui_app.context.secrets import mask_secrets
 from tui_app.events import (
     AgentOutput,
     AssistantMessage,
@@ -44,7 +43,8 @@ from tui_app.events import (
     payload_to_json,
 )
 from tui_app.session.event_heads import output_text
-from tui_app.session.user_view import INTERRUPTED, is_interruption
+from tui_app.session.views.user_view import INTERRUPTED, is_interruption
+from tui_app.system.secrets import mask_secrets
 from tui_app.text import plain_text
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")

@@ -20,7 +20,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.records import frozen
-from tui_app.session.event_heads import MESSAGES
+from tui_app.session.event_rows import MESSAGES
 from tui_app.session.importers.source import Json, SkippedLine
 
 Content = str | Sequence[str | Json]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
 from tui_app.session.importers.books import ImportedEvent
-from tui_app.session.user_view import is_interruption
+from tui_app.session.views.user_view import is_interruption
 from tui_app.text import without_sequences, words_of
 
 MAX_TITLE = 60

@@ -20,8 +20,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_app.settings import Settings
-from tui_app.ui.gauge import ContextGauge, background_forms, marks
-from tui_app.ui.keys import (
+from tui_app.ui.keyboard.keys import (
     COPY,
     MARK_HINTS,
     ROW_HINTS,
@@ -33,29 +32,32 @@ from tui_app.ui.keys import (
     as_bindings,
     footer_hints,
 )
-from tui_app.ui.load import BACKGROUND, BLOCKING, NOT_OPEN, Load
+from tui_app.ui.keyboard.stray_keys import QUIET_S
+from tui_app.ui.keyboard.type_ahead import Flow, Typed, typed_key
+from tui_app.ui.panels.gauge import ContextGauge, background_forms, marks
+from tui_app.ui.panels.header import ChatHeader
+from tui_app.ui.panels.output_tail import OutputTail
+from tui_app.ui.panels.queue_view import QueueView, Waiting
+from tui_app.ui.panels.status import StatusRow
+from tui_app.ui.panels.todo import TodoPanel, is_open
+from tui_app.ui.panels.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
-from tui_app.ui.status import ChatHeader, OutputTail, QueueView, StatusRow, Waiting
-from tui_app.ui.text import PLAIN, UNICODE
-from tui_app.ui.todo import TodoPanel, is_open
-from tui_app.ui.type_ahead import QUIET_S, Flow, Typed, typed_key
-from tui_app.ui.welcome import Welcome, first_look, look_around, place_of
-from tui_app.ui.widgets import HintRow, TellsFailures
+from tui_app.ui.widgets.hint_row import HintRow, TellsFailures
+from tui_app.ui.words.glyphs import PLAIN, UNICODE
+from tui_app.ui.words.load import BACKGROUND, BLOCKING, NOT_OPEN, Load
 
 if TYPE_CHECKING:
     from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
+    from tui_app.ui.keyboard.type_ahead import TypeAhead
     from tui_app.ui.launch import Launch
+    from tui_app.ui.panels.todo import TodoItem
     from tui_app.ui.questions import AskPlace
     from tui_app.ui.row_bodies import LateBodies
     from tui_app.ui.timeline import Timeline
-    from tui_app.ui.todo import TodoItem
     from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.transcript.transcript import Transcript
-    from tui_app.ui.type_ahead import TypeAhead
-
-# What is told about a compaction that a user decides on.
 
 
 @dataclass
@@ -81,9 +83,6 @@ class ReviewOver(Message):
 
 class ReadAlongWanted(Message):
     """The summary that is being written is to be shown."""
-
-
-# The bottom row of the chat: what the keys do where the focus is.
 
 
 class ChatHints(HintRow):

@@ -26,18 +26,18 @@ from tui_app.events import (
     TurnStart,
 )
 from tui_app.providers import OFFLINE_MODEL
-from tui_app.session.agent_view import AgentView
 from tui_app.session.event_heads import Head, head_of
+from tui_app.session.figures.costs import Costs
 from tui_app.session.measurement import Known
 from tui_app.session.preview import Preview
-from tui_app.session.stats import Costs, SessionStats
-from tui_app.session.store import SessionInfo
-from tui_app.session.user_view import Change, Entry, EntryState, UserView
+from tui_app.session.stats import SessionStats
+from tui_app.session.stores.store import SessionInfo
+from tui_app.session.views.agent_view import AgentView
+from tui_app.session.views.entries import Entry, EntryState
+from tui_app.session.views.user_view import Change, UserView
 from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
 from tui_app.ui.chat.state import ChatState, advance, saying
 from tui_app.ui.transcript.entries import Rail
-
-# The timeline's row of a compaction that is under way: live only, the log has it once it has ended.
 
 LIVE = -1
 """Its number; those of the log are positive."""

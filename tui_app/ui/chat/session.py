@@ -25,16 +25,11 @@ from tui_app.events import (
 from tui_app.modes import Mode, next_mode
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader, all_rows, heads_after
-from tui_app.session.store import SessionNotFound
+from tui_app.session.stores.store import SessionNotFound
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import ReviewMode, SettingsError
-from tui_app.ui.chat.log_reader import (
-    ARRIVED,
-    TAKEN_OVER,
-    ReadOnlyFollower,
-    persistently,
-    preview_of,
-)
+from tui_app.ui.chat.follower import ARRIVED, TAKEN_OVER, ReadOnlyFollower
+from tui_app.ui.chat.log_reader import persistently, preview_of
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.chat.state import (
@@ -50,7 +45,7 @@ from tui_app.ui.chat.state import (
 )
 from tui_app.ui.chat.unsent import Unsent
 from tui_app.ui.launch import Launch, begun_elsewhere, started
-from tui_app.ui.text import PLAIN, UNICODE, Glyphs
+from tui_app.ui.words.glyphs import PLAIN, UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision

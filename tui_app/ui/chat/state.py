@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, NamedTuple
 
-from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -58,16 +57,24 @@ from tui_app.events import (
 )
 from tui_app.modes import ABOUT, Mode
 from tui_app.next_steps import screen_words
-from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 from tui_app.session.event_heads import spoken_line
+from tui_app.session.figures.costs import Costs
 from tui_app.session.measurement import Goal
-from tui_app.session.stats import Costs
 from tui_app.tool_specs import PLAN, TODO
-from tui_app.ui.keys import Locked
-from tui_app.ui.status import Status
-from tui_app.ui.text import count, counted_text, one_line, tokens, turn_text
-from tui_app.ui.todo import TodoItem, read_todos
+from tui_app.ui.chat.compaction_outcome import (
+    NOTICE_CELLS,
+    REASON_CELLS,
+    WRITES_CHARS,
+    offers_extract,
+    outcome_text,
+    stand_in_text,
+)
+from tui_app.ui.keyboard.keys import Locked
+from tui_app.ui.panels.status import Status
+from tui_app.ui.panels.todo import TodoItem, read_todos
+from tui_app.ui.words.cost_words import turn_text
+from tui_app.ui.words.text import count, counted_text, one_line, tokens
 from tui_app.usage import ContextUsage
 
 KEPT_FROM_MODEL = "Not sent to the model."
@@ -256,63 +263,6 @@ def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
     return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
 
 
-# What is said of a compaction that has ended, and what can be done next.
-
-_WRITES_CHARS = 600
-"""Characters of the summary that is being written of which the last line is shown."""
-REASON_CELLS = 40
-"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
-NOTICE_CELLS = 400
-CANCELLED = "Compaction cancelled. Nothing changed."
-
-
-def outcome_text(
-    done: CompactionComplete, cells: int = REASON_CELLS, keymap: Mapping[str, str] = NO_CHANGES
-) -> tuple[str, tuple[str, ...]]:
-    """Word an ended compaction, its reason in at most so many cells, and what can be done next."""
-    compact, status = label_of("chat.compact", keymap), f"{label_of('chat.notices', keymap)} details"
-    reason = _sentence(one_line(done.reason, cells))
-    match done.outcome:
-        case "success":
-            sizes = f"{tokens(done.tokens_before)} → ~{tokens(done.tokens_after)}"
-            return f"Compacted {sizes}", (
-                "/undo undoes it",
-                f"{label_of('chat.details', keymap)} shows the summary",
-            )
-        case "cancelled" if done.reason:
-            return f"Compaction cancelled; {done.reason}", (f"{compact} compacts",)
-        case "cancelled":
-            return CANCELLED, ()
-        case "discarded":
-            return f"Compaction discarded: {reason} Nothing changed.", (status,)
-        case "vetoed":
-            return f"Compaction vetoed: {reason} Nothing changed.", (status, f"{compact} compacts")
-        case _:
-            text = f"Compaction failed: {reason} Nothing changed."
-            instead = "enter keeps the extract instead" if offers_extract(done) else status
-            return text, (instead, f"{compact} tries again")
-
-
-def offers_extract(done: CompactionComplete) -> bool:
-    """Whether a compaction that the user asked for failed at its model: extraction needs none."""
-    return done.outcome == "failed" and done.trigger == "manual" and done.model != OFFLINE_MODEL
-
-
-def stand_in_text(done: CompactionComplete) -> str:
-    """Say why a stand-in wrote the summary; empty where none did."""
-    if done.outcome != "success" or not done.reason:
-        return ""
-    by = {"heuristic": "without a model", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
-    return f"Summary written {by}: {_sentence(one_line(done.reason, NOTICE_CELLS))}"
-
-
-def _sentence(reason: str) -> str:
-    """A reason with one full stop, and none behind one that was cut."""
-    return reason if reason.endswith("…") else f"{reason.rstrip('.')}."
-
-
-# How each event changes the state of the chat screen: one fold, in parts.
-
 LATER = "Compaction will be retried later."
 """What a stopped compaction leads to where the row, which says the rest, has no room for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
@@ -462,7 +412,7 @@ def _compaction(state: ChatState, payload: Payload, now: float) -> ChatState:
             state = replace(state, writing=(part, text))
             if not state.compacting:
                 return replace(state, background=(part - 1) / parts if parts > 1 else -1.0)
-            written, model, writes = payload.tokens_written, payload.model, text[-_WRITES_CHARS:]
+            written, model, writes = payload.tokens_written, payload.model, text[-WRITES_CHARS:]
             status = replace(state.status, part=part, parts=parts, tokens=written, model=model, writes=writes)
             return replace(state, status=status)
         case CompactionProposed():

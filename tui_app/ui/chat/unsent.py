@@ -10,7 +10,7 @@ from tui_app.events import Record, SessionBackground, TurnEnd, UserMessage
 from tui_app.paths import Paths
 from tui_app.session.prompts import UnsentJournal, forget_unsent, keep_unsent, take_over, unsent
 from tui_app.ui.slash import is_command
-from tui_app.ui.text import clean
+from tui_app.ui.words.text import clean
 
 _LOG = logging.getLogger(__name__)
 

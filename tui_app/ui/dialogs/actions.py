@@ -8,21 +8,13 @@ from itertools import chain
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
-from tui_app.conversation.work import (
-    Compact,
-    Prompt,
-    Restate,
-    Restore,
-    RestoreFiles,
-    Shell,
-    asked_compaction,
-)
-from tui_app.files import Refused
+from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Shell, asked_compaction
 from tui_app.references import Span, mentions
-from tui_app.session.rewind_fork import rewind_points
-from tui_app.session.stats import is_over
-from tui_app.session.user_view import Entry
+from tui_app.session.figures.costs import is_over
+from tui_app.session.rewind_points import rewind_points
+from tui_app.session.views.entries import Entry
 from tui_app.settings.spec import CacheSettings
+from tui_app.system.project_files import Refused
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.lookup import cancel_lookup
@@ -30,7 +22,7 @@ from tui_app.ui.dialogs.questions import Way, WaysDialog, confirmed
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.slash import CustomCommand, prompt_of, words_of
-from tui_app.ui.text import cost, count, one_line, tokens
+from tui_app.ui.words.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -311,7 +303,7 @@ async def _way_when_cold(screen: "Chat") -> str:
 
 def _cold_usd(session: ChatSession) -> float | None:
     """What the next turn costs if its cache is cold and that is too dear not to say; the log is read."""
-    from tui_app.session.cache_forecast import read_forecast
+    from tui_app.session.figures.cache_forecast import read_forecast
 
     launch, state, now = session.launch, session.state, time()
     if state.usage is None:

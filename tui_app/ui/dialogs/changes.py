@@ -6,19 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.events import CompactionProposed
-from tui_app.session.database import open_store
+from tui_app.session.stores.database import open_store
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.review import ReviewScreen, Words
-from tui_app.ui.tables import Column
-from tui_app.ui.text import count, one_line
-from tui_app.ui.widgets import Wrapped
+from tui_app.ui.widgets.long_text import Wrapped
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.text import count, one_line
 
 if TYPE_CHECKING:
-    from tui_app.conversation.open_request import Opening
-    from tui_app.conversation.session_changes import ChangedFile, CommitProposal, SessionChanges
+    from tui_app.conversation.files.commit_proposal import CommitProposal
+    from tui_app.conversation.files.session_changes import ChangedFile, SessionChanges
+    from tui_app.conversation.requests.open_request import Opening
     from tui_app.ui.host import Host
 
 NOTHING = "Nothing has changed, neither by this session nor in git."
@@ -116,7 +117,7 @@ async def show_changes(app: "Host", session: ChatSession) -> None:
 
 
 def _read(opening: "Opening") -> "SessionChanges":
-    from tui_app.conversation.session_changes import session_changes
+    from tui_app.conversation.files.session_changes import session_changes
 
     if not opening.session:
         return session_changes(opening, None)
@@ -168,14 +169,14 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
 
 
 async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> "CommitProposal":
-    from tui_app.conversation.session_changes import propose_message
+    from tui_app.conversation.files.commit_proposal import propose_message
 
     return await propose_message(opening, hint)
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:
     """Commit in a thread and say so; why git refused, empty where it did not."""
-    from tui_app.git import Git, GitFailed
+    from tui_app.system.git import Git, GitFailed
 
     opening = session.launch.opening()
     if not message.strip():

@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from tui_app.context.policy import Policy
-from tui_app.conversation.policies import choose_policy, policy_names
+from tui_app.conversation.requests.policies import choose_policy, policy_names
 from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy, Pursue
 from tui_app.modes import ABOUT, MODES, mode_named
-from tui_app.session.stats import is_over
+from tui_app.session.figures.costs import is_over
 from tui_app.settings.rules import Refused
 from tui_app.settings.spec import EFFORTS
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ChoiceDialog
-from tui_app.ui.text import one_line, tokens
+from tui_app.ui.words.text import one_line, tokens
 from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def accept_plan(session: ChatSession, argument: str) -> None:
 
 async def set_goal(session: ChatSession, argument: str) -> None:
     """Have the model work until a goal is reached, end the goal, or say how far it is."""
-    from tui_app.conversation.goals import USAGE, parse_goal, refusal
+    from tui_app.conversation.turns.goals import USAGE, parse_goal, refusal
 
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):

@@ -16,8 +16,17 @@ from textual.widgets.option_list import Option
 from tui_app.conversation.work import BringBack, EditSummary, Restate
 from tui_app.events import CompactionComplete, CompactionProposed, Origin
 from tui_app.records import frozen
-from tui_app.session.request_ledger import Difference
-from tui_app.ui.compaction_words import (
+from tui_app.session.figures.compaction_diff import Difference
+from tui_app.ui.context.sent_page import Replacement
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.dialogs.sent import Reader, SentText, SentView
+from tui_app.ui.keyboard.keys import place_hints
+from tui_app.ui.widgets.tables import packed
+from tui_app.ui.words.compaction_words import (
     diff_lines,
     fact_options,
     figures,
@@ -28,19 +37,10 @@ from tui_app.ui.compaction_words import (
     sizes,
     summary_text,
 )
-from tui_app.ui.dialogs.details import DetailsScreen
-from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
-from tui_app.ui.dialogs.sent import Reader, SentText, SentView
-from tui_app.ui.keys import place_hints
-from tui_app.ui.reports import compaction_lines
-from tui_app.ui.sent_page import Replacement
-from tui_app.ui.tables import packed
+from tui_app.ui.words.reports import compaction_lines
 
 if TYPE_CHECKING:
-    from tui_app.conversation.audit import Audit
+    from tui_app.conversation.audits.audit import Audit
 
 NAMES: Mapping[str, str] = {
     "tab-summary": "Sent",

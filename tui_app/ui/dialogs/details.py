@@ -9,10 +9,10 @@ from textual.widgets import TextArea
 
 from tui_app.chat_keys import label_of
 from tui_app.events import CompactionComplete
-from tui_app.ui.chat.state import NOTICE_CELLS, outcome_text
+from tui_app.ui.chat.compaction_outcome import NOTICE_CELLS, outcome_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
-from tui_app.ui.text import cost, duration, one_line, tokens
+from tui_app.ui.words.text import cost, duration, one_line, tokens
 
 
 def file_text(path: Path, most: int | None = None, instead: str = "") -> str:

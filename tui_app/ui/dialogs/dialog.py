@@ -1,6 +1,7 @@
 """What all modal screens share: look, key hints, and Esc that closes without a decision."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from textual import events, getters
@@ -13,12 +14,14 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static, TextArea
 
 from tui_app.ui.clipboard import copy
-from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.text import UNICODE
-from tui_app.ui.type_ahead import LEADS_ON, StrayKeys, is_whole
-from tui_app.ui.widgets import HintRow, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.keyboard.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keyboard.stray_keys import LEADS_ON, StrayKeys, is_whole
+from tui_app.ui.widgets.hint_row import HintRow, SelectsWhatIsSeen, TellsFailures
+from tui_app.ui.words.glyphs import UNICODE
 
 Result = TypeVar("Result")
+_STYLES = Path(__file__).parents[1] / "styles"
+"""Where the sheets are, whichever folder a dialog is in."""
 MORE_ROOM = "make the window larger"
 """Said where a key would decide about something that cannot be seen whole."""
 
@@ -30,7 +33,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     of its own, and its size.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = "../styles/dialog.tcss"
+    CSS_PATH: ClassVar[CSSPathType | None] = _STYLES / "dialog.tcss"
     BINDINGS = place_bindings("dialog")
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     key_row = getters.query_one("#dialog-hints", HintRow)
@@ -51,7 +54,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         if place:
             cls.BINDINGS, cls.HINTS = place_bindings(place), place_hints(place)
         if style:
-            cls.CSS_PATH = ["../styles/dialog.tcss", f"../styles/{style}.tcss"]
+            cls.CSS_PATH = [_STYLES / "dialog.tcss", _STYLES / f"{style}.tcss"]
         cls.SIZE = cls.SIZE if size is None else size
         super().__init_subclass__(**options)
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, TypeVar
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
-from tui_app.ui.text import cost, one_line, tokens
+from tui_app.ui.words.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.conversation.branches import MergePlan
+    from tui_app.conversation.branches.branches import MergePlan
     from tui_app.conversation.handoff import Draft
-    from tui_app.conversation.open_request import Opening
+    from tui_app.conversation.requests.open_request import Opening
     from tui_app.ui.host import Host
 
 D = TypeVar("D")

@@ -3,23 +3,20 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rich.cells import cell_len
-from textual.actions import parse as parse_action
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from tui_app.chat_keys import KeyBinding, in_force, key_labels
+from tui_app.chat_keys import in_force, key_labels
 from tui_app.records import frozen
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.keys import PLACES, Hint, keys_of
-from tui_app.ui.slash import COMMANDS, CustomCommand, ParsedCommand, SlashCommand, parse
-from tui_app.ui.tables import MUTED, Column, packed
-from tui_app.ui.text import UNICODE, one_line, padded, wrap_spans
-
-if TYPE_CHECKING:
-    from tui_app.ui.host import Host
+from tui_app.ui.keyboard.keys import Hint
+from tui_app.ui.slash import SlashCommand
+from tui_app.ui.widgets.tables import MUTED, Column, packed
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import one_line, padded, wrap_spans
 
 _GAP = 2
 
@@ -44,9 +41,9 @@ class HelpRow:
     """Whether it is a command that has to be typed."""
 
 
-_COMMANDS = "Commands"
+COMMANDS_TOPIC = "Commands"
 _FIRST = ("In the prompt", "In the chat", "Stop and leave", "In the conversation", "On a tool's question")
-_TOPICS = (*_FIRST, "In the timeline", _COMMANDS)
+_TOPICS = (*_FIRST, "In the timeline", COMMANDS_TOPIC)
 """The groups that are read first."""
 _TWO_COLUMNS, _APART = 100, 4
 """Cells from which the groups stand in two columns, and those between them."""
@@ -216,97 +213,3 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
     def use(self, row: HelpRow) -> None:
         if row.command is not None:
             self.dismiss(row)
-
-
-# All there is, as rows: for the list, and for the page of the keys.
-
-SIGNS: tuple[HelpRow, ...] = tuple(
-    HelpRow(label=label, text=text, more=more, where="in a prompt")
-    for label, text, more in (
-        ("@path", "Attach a text file", "Up to 128 kB; folders and larger files are only named."),
-        ('@"a path"', "The same for a path with spaces", "The list after @ adds the quotes."),
-        ("!command", "Run a command yourself",
-            "It runs as you, and what it prints goes with your next prompt."),
-        ("!!command", "The same, kept from the model", "Neither the command nor what it prints is sent."),
-        ("/", "Commands", "At the beginning of a prompt; the list narrows while you type."),
-    )
-)  # fmt: skip
-"""What signs in a prompt mean."""
-
-
-def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -> list[HelpRow]:
-    """All there is: keys of the chat, commands, keys of other places.
-
-    Args:
-        keymap: Keys of the actions that have others than the built-in ones.
-        custom: Commands that are not built in.
-    """
-    chat = [
-        HelpRow(
-            label=key_labels(key.key),
-            text=key.description,
-            more=key.tooltip,
-            where=where_of(key),
-            topic=key.topic or ("In the prompt" if key.scope == "prompt" else "In the chat"),
-            id=key.id,
-        )
-        for key in in_force(keymap)
-    ]
-    of_files = [
-        HelpRow(
-            label=one_line(command.synopsis, 60),
-            text=command.summary,
-            more=f"It is in {one_line(str(command.file), 200)}.",
-            where="command of a file",
-            topic="Commands of files",
-            is_typed=True,
-        )
-        for command in custom
-    ]
-    return [*chat, *map(_command, COMMANDS), *of_files, *fixed_rows()]
-
-
-async def show_help(app: "Host") -> None:
-    """List keys and commands, and run the command that is chosen there."""
-    chat = app.chat
-    keymap = app.launch.settings.keymap
-    rows = help_rows(keymap, chat.pane.prompt.editor.completer.custom)
-    if (chosen := await app.push_screen_wait(HelpScreen(rows, keymap))) is not None:
-        chat.run(chosen.command)
-
-
-def command_of(key: KeyBinding) -> SlashCommand | None:
-    """The slash command that does the same as a key; none where there is none."""
-    _, name, parameters = parse_action(key.action)
-    parsed = parse(str(parameters[0]) if name == "slash" else key.command or "/")
-    return parsed.command if isinstance(parsed, ParsedCommand) else None
-
-
-def where_of(key: KeyBinding) -> str:
-    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
-    if key.priority:
-        return "everywhere"
-    return "in the prompt" if key.scope == "prompt" else "in the chat"
-
-
-def fixed_rows() -> Iterator[HelpRow]:
-    """Signs and keys that cannot be changed, place by place."""
-    yield from SIGNS
-    for name, place in PLACES.items():
-        for key in (*keys_of(name), *(keys_of(place.also) if place.also else ())):
-            if place.where:
-                label = key_labels(key.key)
-                yield HelpRow(label=label, text=key.description, more=key.tooltip, where=place.where)
-
-
-def _command(command: SlashCommand) -> HelpRow:
-    also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
-    waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
-    return HelpRow(
-        label=command.synopsis,
-        text=command.summary,
-        more=f"{also}{waits}",
-        where="command",
-        topic=_COMMANDS,
-        command=command,
-    )

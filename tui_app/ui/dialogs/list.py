@@ -14,10 +14,11 @@ from textual.widgets.option_list import Option
 from tui_app.records import frozen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.keys import PLACES, Hint, choice_hints, place_hints
-from tui_app.ui.tables import Column, Table
-from tui_app.ui.text import UNICODE, clean, one_line, wrap_spans
-from tui_app.ui.widgets import WrittenLine
+from tui_app.ui.keyboard.keys import PLACES, Hint, choice_hints, place_hints
+from tui_app.ui.widgets.scroll_bars import WrittenLine
+from tui_app.ui.widgets.tables import Column, Table
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import clean, one_line, wrap_spans
 
 R = TypeVar("R")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from textual.screen import Screen
 from textual.worker import WorkerCancelled, get_current_worker
 
-from tui_app.ui.text import one_line
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual import on
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import OptionList, Static
 
-from tui_app.api_keys import KeyringTrouble, key_flaw
 from tui_app.conversation.work import Switch
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.lookup import look_up
-from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog, confirmed
-from tui_app.ui.dialogs.settings import SettingsDesk
-from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import UNICODE, cost, counted_text, one_line, tokens, window_text
+from tui_app.ui.dialogs.questions import Way, WaysDialog
+from tui_app.ui.dialogs.settings_desk import SettingsDesk
+from tui_app.ui.dialogs.setup.key_entry import ask_for_key
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.cost_words import window_text
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import cost, counted_text, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.agent.catalog import KeyCheck, ModelChoice
+    from tui_app.agent.catalog import ModelChoice
     from tui_app.conversation.assembly import OpenSession
-    from tui_app.conversation.model_switch import Fit, SwitchForecast
+    from tui_app.conversation.models.model_switch import Fit, SwitchForecast
     from tui_app.ui.host import Host
     from tui_app.usage import ContextWindow
 
@@ -233,11 +235,6 @@ def _unlisted(name: str, window: "ContextWindow | None" = None) -> "ModelChoice"
     return ModelChoice(name, name, window=limit, window_source=source, available=True)
 
 
-# The conversation does not fit the model it is to go to: three ways, with their numbers.
-#
-# The question may come up seconds after the command, when the user is writing again. So it starts on the
-# way that changes nothing, no letter chooses, and what is still typed into it goes back to the prompt.
-
 ONE_LINE = 96
 """Columns from which a way and what it does stand in one row."""
 SHORT = 20
@@ -412,96 +409,3 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
 
 def _stay(session: ChatSession) -> None:
     session.say(f"Stayed on {session.state.model}.")
-
-
-# Asking for an API key that a model lacks: typed or pasted, never shown.
-
-
-class KeyDialog(EditDialog):
-    """Dismisses with the key, or ``None``; nothing is checked here but that it may be one."""
-
-    def __init__(self, model: str, name: str, refused: str = "") -> None:
-        """Ask for a key.
-
-        Args:
-            model: The model that needs it.
-            name: Its variable.
-            refused: Why the last one was not taken; empty at the first.
-        """
-        about = "Type or paste it; it is not shown. Nothing is saved before you say so."
-        title = f"{one_line(model, 48)} needs {one_line(name, 40)}"
-        super().__init__(title, about, "", refused, verb="use")
-
-    def new_line(self) -> Input:
-        line = Input(password=True, id="edit-value", compact=True)
-        line.cursor_blink = False
-        return line
-
-    def refusal(self, text: str) -> str:
-        if not text:
-            return "Type or paste the key first."
-        if any(character.isspace() or not character.isprintable() for character in text):
-            return "That doesn't look like an API key (no spaces or line breaks)."
-        flaw = key_flaw(text)
-        return f"That doesn't look like an API key: {flaw}." if flaw else ""
-
-
-FOR_NOW = "It is used until Plimsoll is closed."
-
-
-async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) -> bool:
-    """Ask for a key until one is taken.
-
-    Args:
-        app: The app.
-        session: The session that needs the model.
-        model: The model's name.
-        name: Variable of the key.
-
-    Returns:
-        Whether there is a key now.
-    """
-    endpoints = session.launch.settings.endpoints
-    refused = ""
-    while key := await app.push_screen_wait(KeyDialog(model, name, refused)):
-
-        async def look(_opened: "OpenSession", key: str = key) -> "KeyCheck":
-            """Ask the provider, where it can be asked for nothing, whether it takes the key."""
-            from tui_app.agent.catalog import check_key, listing_of
-
-            return await check_key(listing_of(name, model, endpoints), key)
-
-        check = await look_up(app.chat, session, f"Trying the key for {model}", look)
-        if check is None:
-            return False
-        if check.verdict != "refused":
-            await _keep(app, session, name, key, check)
-            return True
-        refused = f"The provider rejected this key ({check.reason}). It was not saved."
-    return False
-
-
-async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
-    """Keep a key in the keyring if the user agrees, else for this run."""
-    keys = session.launch.keys
-    # From now on, so that no text in between may carry it either.
-    keys.use_for_now(name, key)
-    tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
-    question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
-    if not await confirmed(app, f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only"):
-        return
-
-    async def store(_opened: "OpenSession") -> str:
-        try:
-            await asyncio.to_thread(keys.store, name, key)
-        except KeyringTrouble as trouble:
-            return str(trouble)
-        except OSError as error:
-            return f"{name} cannot be noted: {error.strerror}."
-        return ""
-
-    trouble = await look_up(app.chat, session, "Asking the system keyring", store)
-    if trouble is None:
-        trouble = f"{name} may not be in the keyring."
-    if trouble:
-        session.report(f"{trouble} {FOR_NOW}")

@@ -9,7 +9,8 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widgets import OptionList
 
-from tui_app.ui.text import UNICODE, cut_cells
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import cut_cells
 
 
 class MarkedList(OptionList):

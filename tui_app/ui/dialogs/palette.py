@@ -13,14 +13,14 @@ from textual.screen import Screen
 
 from tui_app.chat_keys import KeyBinding, Scope, in_force, key_labels
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.help import command_of
+from tui_app.ui.dialogs.help_rows import command_of
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.host import Chat
-from tui_app.ui.keys import waits_for_key
+from tui_app.ui.keyboard.keys import waits_for_key
 from tui_app.ui.slash import COMMANDS
-from tui_app.ui.tables import MUTED, Column
-from tui_app.ui.text import one_line
 from tui_app.ui.transcript.transcript import NO_ROW
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host

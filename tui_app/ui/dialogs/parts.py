@@ -9,9 +9,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static, TabbedContent, TabPane, Tabs, TextArea
 
-from tui_app.ui.text import MOST_CHARS, clean
-from tui_app.ui.transcript.pieces import clip
-from tui_app.ui.widgets import ReadArea
+from tui_app.ui.transcript.excerpts import clip
+from tui_app.ui.widgets.scroll_bars import ReadArea
+from tui_app.ui.words.text import MOST_CHARS, clean
 
 INSETS = 4
 """Cells at both sides of a page."""

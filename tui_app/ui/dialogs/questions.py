@@ -17,11 +17,11 @@ from textual.widgets.option_list import Option
 
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.keys import Hint, choice_hints
-from tui_app.ui.tables import MUTED
-from tui_app.ui.text import clean, one_line, padded
-from tui_app.ui.type_ahead import LoneLetter
-from tui_app.ui.widgets import WrittenLine
+from tui_app.ui.keyboard.keys import Hint, choice_hints
+from tui_app.ui.keyboard.lone_letter import LoneLetter
+from tui_app.ui.widgets.scroll_bars import WrittenLine
+from tui_app.ui.widgets.tables import MUTED
+from tui_app.ui.words.text import clean, one_line, padded
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host

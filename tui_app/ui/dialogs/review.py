@@ -6,109 +6,45 @@ what is still typed goes back to the prompt.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from tui_app.events import (
-    CompactionComplete,
     CompactionProgress,
     CompactionProposed,
-    CompactionStart,
     Fact,
     FactState,
-    Record,
     answers_told,
     fact_counts,
     lines_told,
 )
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.chat.state import outcome_text
-from tui_app.ui.compaction_words import SIGNS, STATES, figures, ranked, tone_of, unmarked
+from tui_app.ui.context.sent_page import Replacement
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.dialogs.parts import INSETS, readable
+from tui_app.ui.dialogs.parts import INSETS
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
-from tui_app.ui.dialogs.sent import Reader, SentView, reader_of
-from tui_app.ui.gauge import ContextGauge, marks
-from tui_app.ui.keys import Hint, place_hints
-from tui_app.ui.load import Load
-from tui_app.ui.sent_page import Replacement
-from tui_app.ui.text import UNICODE, clean, cost, count, one_line, percent, tokens
-from tui_app.ui.widgets import WrittenArea
+from tui_app.ui.dialogs.sent import Reader, SentView
+from tui_app.ui.dialogs.summary_area import SummaryArea
+from tui_app.ui.keyboard.keys import Hint, place_hints
+from tui_app.ui.panels.gauge import ContextGauge, marks
+from tui_app.ui.words.compaction_words import SIGNS, STATES, figures, ranked, tone_of, unmarked
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.load import Load
+from tui_app.ui.words.text import clean, cost, count, one_line, percent, tokens
 from tui_app.usage import ContextUsage
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-# The text of a summary under review: it grows while it is written, and is edited afterwards.
-
-_PAINT_S = 0.1
-"""Seconds for which streamed text is gathered before it is painted."""
-
-
-class SummaryArea(WrittenArea):
-    """Holds a summary; nothing in it can be changed before it is complete."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(compact=True, read_only=True, id=id)
-        self._heard, self._part = "", 1
-        self._painting: Timer | None = None
-        self._written = self._shown = ""
-
-    def on_mount(self) -> None:
-        self._paint()
-
-    def hear(self, progress: CompactionProgress) -> None:
-        """Go on with what was written since."""
-        if progress.part != self._part or not progress.tokens_written:
-            self._heard, self._part = "", progress.part
-        self._heard += progress.text
-        if self._painting is None and self.read_only and self.is_mounted:
-            self._painting = self.set_timer(_PAINT_S, self._paint)
-
-    def _paint(self) -> None:
-        self._painting = None
-        if self.read_only:
-            self.text = readable(self._heard)
-            self.move_cursor(self.document.end)
-
-    def complete(self, summary: str) -> None:
-        """Show the whole summary; from now on it can be edited."""
-        self._written, self._shown = summary, clean(summary)
-        self.read_only = False
-        self.text = self._shown
-
-    def add_line(self, line: str) -> None:
-        """Put a line under the text, unless it stands there."""
-        if line not in self.text.splitlines():
-            self.text = f"{self.text.rstrip()}\n{line}"
-
-    @property
-    def editing(self) -> bool:
-        """Whether keys change the text."""
-        return self.screen.focused is self and not self.read_only
-
-    @property
-    def edited(self) -> bool:
-        """Whether it is another text than the one that was written."""
-        return self.text != self._shown
-
-    @property
-    def summary(self) -> str:
-        """The summary as it is to be; byte for byte as it was where nothing was changed."""
-        return self.text if self.edited else self._written
-
-
-# The words of a review: what would leave and stay, at what price, and which facts are at risk.
 
 CANNOT = "It cannot be applied like this"
 
@@ -541,94 +477,3 @@ def fill_of(app: "Host", session: ChatSession) -> Fill | None:
     if usage is None or usage.window.stated <= 0:
         return None
     return usage, marks(app.launch.settings, usage, session.state.policy)
-
-
-# A summary that is applied by itself, looked at while it is written.
-
-
-class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full"):
-    """Shows a summary while it is written, and at its end what became of it."""
-
-    def __init__(self, part: int, text: str) -> None:
-        """Begin with what there is by now.
-
-        Args:
-            part: The part that is being written, from 1.
-            text: What has been written of it.
-        """
-        super().__init__(SUMMARY.writing)
-        self.area = SummaryArea(id="review-text")
-        self.area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
-
-    def body(self) -> ComposeResult:
-        yield Static(classes="dialog-note", id="review-numbers", markup=False)
-        yield self.area
-
-    def keep_up(self, record: Record) -> None:
-        """Show what an event adds."""
-        if not self.is_open:
-            return
-        match record.data:
-            case CompactionProgress() as progress:
-                self.area.hear(progress)
-                self.query_one("#review-numbers", Static).update(progress_line(progress))
-            case CompactionComplete() as done:
-                self.write_head(clean(outcome_text(done)[0]))
-
-    async def action_copy_all(self) -> None:
-        self.whole = self.area.text
-        await super().action_copy_all()
-
-
-def read_along(app: "Host", session: ChatSession) -> None:
-    """Show the summary that is being written."""
-    screen = ReadAlongScreen(*session.state.writing)
-    session.followers.append(screen.keep_up)
-    app.push_screen(screen, lambda _: session.followers.remove(screen.keep_up))
-
-
-# A summary that waits for a decision, and is looked at while it is written.
-
-Reviewable = CompactionStart | CompactionProgress | CompactionProposed
-
-
-def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
-    """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
-    shown = _screen(app, event.job)
-    proposed = event if isinstance(event, CompactionProposed) else None
-    if isinstance(event, CompactionProgress):
-        if shown is not None:
-            shown.hear(event)
-    elif shown is not None and proposed is not None:
-        shown.propose(proposed)
-    else:
-        app.chat.work(_ask(app, session, proposed, event.job), group="review")
-
-
-async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:
-    """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
-    again = True
-    while again:
-        screen = ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
-        wanted = await app.push_screen_wait(screen)
-        if wanted is None or wanted.later or session.conversation is None:
-            return
-        decision: Any = wanted.summary
-        if again := wanted.focus is not None or wanted.attempt:
-            from tui_app.context.compaction.proposal import Attempt, Refocus
-
-            decision = Attempt() if wanted.focus is None else Refocus(wanted.focus)
-        session.engine.call(session.conversation.reviews.decide, job, decision)
-        proposed = None
-
-
-def close_review(app: "Host", job: str) -> None:
-    """Take the question off the screen when its job has ended otherwise."""
-    screen = _screen(app, job)
-    if screen is not None:
-        screen.give_up()
-
-
-def _screen(app: "Host", job: str) -> ReviewScreen | None:
-    found = (screen for screen in app.screen_stack if isinstance(screen, ReviewScreen) and screen.job == job)
-    return next(found, None)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -11,27 +11,25 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_app.chat_keys import RowState
 from tui_app.conversation.work import Compact, Pin, Restore
 from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
-from tui_app.session.database import Database, open_store
+from tui_app.session.figures.compaction_diff import Difference, compaction_diff
+from tui_app.session.figures.passages import passages
 from tui_app.session.preview import why_no_record
-from tui_app.session.request_ledger import Difference, compaction_diff, passages
-from tui_app.session.user_view import Entry
-from tui_app.ui.chat.pane import ChatHints
+from tui_app.session.stores.database import Database, open_store
+from tui_app.session.views.entries import Entry
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import part_of, undo
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
 from tui_app.ui.dialogs.details import DetailsScreen, file_text, unchanged_text
-from tui_app.ui.dialogs.message import PINNABLE, MessageFacts, MessageScreen, act_on, exclude, full_text
+from tui_app.ui.dialogs.message import MessageFacts, MessageScreen
+from tui_app.ui.dialogs.message_actions import act_on, exclude, full_text
 from tui_app.ui.dialogs.sent import reader_of
-from tui_app.ui.keys import keys_of
-from tui_app.ui.load import Load
-from tui_app.ui.reports import read_audit, read_sub_agent, said_at, sub_agent_text
-from tui_app.ui.transcript.transcript import Transcript, why_not_undone
+from tui_app.ui.transcript.transcript import Transcript
+from tui_app.ui.words.reports import read_audit
+from tui_app.ui.words.sub_agent_report import read_sub_agent, said_at, sub_agent_text
 
 if TYPE_CHECKING:
-    from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Chat, Host
 
 
@@ -181,70 +179,3 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
 async def _lift(session: ChatSession, guard: int) -> None:
     if not await session.ask(lambda opened: opened.guards.lift(guard)):
         session.say("This guard is already lifted.")
-
-
-# Which keys act on the row under the cursor, for the bottom row: what would be refused is not named.
-
-RESTS_S = 0.15
-"""Seconds on a row after which the user looks at it, and does not only pass."""
-
-
-def follow_rows(screen: "Chat") -> None:
-    """Look again whenever another row, or the conversation, may make other keys act."""
-    pane = screen.pane
-    hints = pane.hints
-
-    def look() -> None:
-        if screen.focused is pane.transcript:
-            # What makes a coroutine: the next key may cancel a worker before it has begun.
-            screen.work(partial(_look, screen, hints), group="row keys")
-
-    def measured(before: Load, now: Load) -> None:
-        if now.usage != before.usage:
-            look()
-
-    screen.watch(pane.transcript, "cursor", look, init=False)
-    screen.watch(screen, "focused", look, init=False)
-    screen.watch(hints, "locked", look, init=False)
-    screen.watch(pane.gauge, "load", measured, init=False)
-
-
-async def _look(screen: "Chat", hints: ChatHints) -> None:
-    session, transcript = screen.session, screen.pane.transcript
-    entry = transcript.cursor_entry
-    if entry is None:
-        hints.acting = _named({"none" if transcript.cursor is None else "live"})
-        return
-    alone: set[RowState] = {"any"}
-    if entry.kind in PINNABLE:
-        alone.add("pinnable")
-    view = session.presenter.agent_view
-    if entry.guard:
-        undoable = entry.guard in session.guards
-    elif why_not_undone(entry):
-        undoable = False
-    elif entry.kind == "compaction":
-        undoable = entry.seq in view.compactions[-1:]
-    else:
-        changes = (*view.rewrites, *view.exclusions, *view.reversible)
-        undoable = entry.kind == "files" or entry.seq in changes or bool(view.edited_by(entry.seq))
-    if undoable:
-        alone.add("undoable")
-    # Until the agent side has answered, the row keeps its words: it would flicker with every step.
-    hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
-    # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
-    await asyncio.sleep(RESTS_S)
-    if session.conversation is not None and not session.read_only and entry.seq > 0:
-
-        def parts(opened: "OpenSession") -> Set[RowState]:
-            sides: dict[RowState, bool] = {"up_to": True, "from": False}
-            may = opened.conversation.compactions.may
-            return {side for side, up_to in sides.items() if may(part_of(entry, up_to=up_to))}
-
-        alone |= await session.ask(parts)
-    hints.acting = _named(alone)
-
-
-def _named(states: Set[RowState]) -> frozenset[str]:
-    """The keys that act where a row is in some of these states."""
-    return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))

@@ -14,17 +14,19 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from tui_app.events import NOT_IN_LOG
-from tui_app.session.user_view import Entry
+from tui_app.session.views.entries import Entry
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.compaction_words import unmarked
-from tui_app.ui.dialogs.message import entry_of, full_text
-from tui_app.ui.keys import Hint, place_bindings, place_hints
-from tui_app.ui.sent_page import MARGIN, Replacement, SentLine, SentPage, sent_page
-from tui_app.ui.tables import MUTED
-from tui_app.ui.text import PLAIN, UNICODE, clock, one_line
-from tui_app.ui.themes import Palette, legible
+from tui_app.ui.colours.palette import Palette, legible
+from tui_app.ui.context.sent_page import MARGIN, Replacement, SentLine, SentPage, sent_page
+from tui_app.ui.dialogs.message_actions import entry_of, full_text
+from tui_app.ui.keyboard.keys import Hint, place_bindings, place_hints
 from tui_app.ui.transcript.lines import EDGE, Painter
-from tui_app.ui.widgets import HintRow, LongText, TellsFailures, Wrapped
+from tui_app.ui.widgets.hint_row import HintRow, TellsFailures
+from tui_app.ui.widgets.long_text import LongText, Wrapped
+from tui_app.ui.widgets.tables import MUTED
+from tui_app.ui.words.compaction_words import unmarked
+from tui_app.ui.words.glyphs import PLAIN, UNICODE
+from tui_app.ui.words.text import clock, one_line
 
 Reader = Callable[[Sequence[int]], Awaitable[Sequence[tuple[Entry, str]]]]
 """Reads messages by their log numbers: the row of each and its text, without those that are not there."""

@@ -17,17 +17,10 @@ from textual.worker import Worker
 
 from tui_app.records import frozen
 from tui_app.references import Mention, is_writable, mention_at, written
-from tui_app.ui.slash import (
-    CustomCommand,
-    SlashCommand,
-    UnknownCommand,
-    complete,
-    is_command,
-    named,
-    parse,
-)
-from tui_app.ui.text import UNICODE, cut_cells, one_line, padded
-from tui_app.ui.widgets import TellsFailures
+from tui_app.ui.slash import CustomCommand, SlashCommand, UnknownCommand, complete, is_command, named, parse
+from tui_app.ui.widgets.hint_row import TellsFailures
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import cut_cells, one_line, padded
 
 MAX_ROWS = 8
 _GROUP = "offers"
@@ -120,8 +113,6 @@ class OfferList(TellsFailures, Widget):
     def get_content_height(self, *_: object) -> int:
         return min(MAX_ROWS, max(1, len(self.offers)))
 
-
-# Files of the workspace by a part of their path, found in threads: the screen never waits for a disk.
 
 KEPT_S = 10.0
 """Seconds for which the list of files is good; then the folder is walked again."""

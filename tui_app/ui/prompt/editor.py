@@ -13,21 +13,19 @@ from textual.reactive import reactive
 from textual.widgets import TextArea
 from textual.widgets.text_area import Document, Selection
 
-from tui_app.pictures import PASTED_MENTION, is_picture_name
 from tui_app.references import dropped, mentions
+from tui_app.system.pictures import PASTED_MENTION, is_picture_name
 from tui_app.text import is_large
-from tui_app.ui.keys import as_bindings
+from tui_app.ui.keyboard.keys import as_bindings
+from tui_app.ui.keyboard.vim_keys import ESCAPE, REDO, Pressed, Vim, difference, press, put_in_insert
+from tui_app.ui.panels.queue_view import Draft
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList
 from tui_app.ui.slash import ParsedCommand, UnknownCommand, is_command, parse, text_opens
-from tui_app.ui.status import Draft
-from tui_app.ui.text import clean, tamed
-from tui_app.ui.vim_keys import ESCAPE, REDO, Pressed, Vim, difference, press, put_in_insert
-from tui_app.ui.widgets import WrittenArea
+from tui_app.ui.widgets.scroll_bars import WrittenArea
+from tui_app.ui.words.text import clean, tamed
 
 if TYPE_CHECKING:
-    from tui_app.ui.type_ahead import TypeAhead
-
-# Large pastes: shown in the prompt as a chip, ``[pasted 63 lines]``, and sent in full.
+    from tui_app.ui.keyboard.type_ahead import TypeAhead
 
 Side = Literal["any", "before", "behind"]
 """What is deleted: the sign before the cursor, or the one behind it."""

@@ -20,11 +20,13 @@ from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.slash import ParsedCommand, is_command, parse
-from tui_app.ui.text import UNICODE, cut_cells, one_line, tokens
-from tui_app.ui.widgets import EdgedPanel, TellsFailures
+from tui_app.ui.widgets.hint_row import TellsFailures
+from tui_app.ui.widgets.scroll_bars import EdgedPanel
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import cut_cells, one_line, tokens
 
 if TYPE_CHECKING:
-    from tui_app.files import MayRead
+    from tui_app.system.project_files import MayRead
 
 _LABEL_CELLS = 40
 _NARROW = 60
@@ -57,7 +59,7 @@ def weigh(
     # Not needed for the first frame.
     from tui_app.agent.tools.workspace import Workspace
     from tui_app.conversation.attachments import AttachedFile, read_attachments
-    from tui_app.files import anything
+    from tui_app.system.project_files import anything
 
     return tuple(
         Bundle(found.path, found.tokens)
@@ -77,7 +79,7 @@ def _kept_picture(env: Mapping[str, str], folder: Path | None, dragged: Path | N
         folder: Where it is kept.
         dragged: The file; None for the clipboard's picture.
     """
-    from tui_app.pictures import UnusablePicture, fitted, keep_pasted
+    from tui_app.system.pictures import UnusablePicture, fitted, keep_pasted
     from tui_app.ui.clipboard import NO_READER, read_picture
 
     what = "The clipboard's picture" if dragged is None else dragged.name

@@ -7,13 +7,13 @@ from typing import NamedTuple, assert_never
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.tool_titles import work_of_name
 from tui_app.next_steps import on_screen
-from tui_app.session.user_view import Body, Entry, EntryState
+from tui_app.session.views.entries import Body, Entry, EntryState
 from tui_app.tool_specs import ASK_USER, FORK, SUB_AGENT_TOOLS, TODO, WRITE_FILE
-from tui_app.ui.text import TAB, Glyphs, clean, clock, count, count_lines, one_line, price_text, tokens
-from tui_app.ui.themes import Tone, load_behind
+from tui_app.ui.colours.code_colours import load_behind
+from tui_app.ui.colours.palette import Tone
+from tui_app.ui.transcript.excerpts import Excerpt, Splitter, clip, readable_args, split_markdown
 from tui_app.ui.transcript.lines import PROSE_CELLS
 from tui_app.ui.transcript.pieces import (
-    Excerpt,
     FadedPiece,
     GapPiece,
     KeysPiece,
@@ -21,15 +21,14 @@ from tui_app.ui.transcript.pieces import (
     Piece,
     RowPiece,
     RulePiece,
-    Splitter,
     TextPiece,
     change_pieces,
-    clip,
     prompt_pieces,
-    readable_args,
-    split_markdown,
     text_pieces,
 )
+from tui_app.ui.words.cost_words import price_text
+from tui_app.ui.words.glyphs import Glyphs
+from tui_app.ui.words.text import TAB, clean, clock, count, count_lines, one_line, tokens
 
 TOOL_LINES = 400
 """An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
@@ -159,8 +158,6 @@ def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piec
         yield from text_pieces(tail, tone, INDENT, part="tail")
 
 
-# Prompts, answers whether finished or not, and the thinking before them.
-
 BODY_CHARS = 300_000
 """Of a longer prompt or answer head and tail are shown, and the rest is counted."""
 
@@ -242,8 +239,6 @@ def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
     if entry.state in ("interrupted", "cancelled", "failed"):
         yield RowPiece(wording.glyphs.cross, STATE_WORDS[entry.state], Tone.WARNING)
 
-
-# All kinds of entries: order, what is folded, and how events are worded.
 
 _TITLE_CELLS = 400
 _ROW_KINDS = frozenset((

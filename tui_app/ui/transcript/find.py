@@ -13,13 +13,14 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tui_app.records import frozen
-from tui_app.session.user_view import Entry
-from tui_app.ui.keys import place_bindings
-from tui_app.ui.text import clean
-from tui_app.ui.transcript.pieces import Excerpt
+from tui_app.session.views.entries import Entry
+from tui_app.ui.keyboard.keys import place_bindings
+from tui_app.ui.transcript.excerpts import Excerpt
 from tui_app.ui.transcript.search import MOST_HITS, Hit, batches, pattern_of
 from tui_app.ui.transcript.transcript import Transcript
-from tui_app.ui.widgets import TellsFailures, WrittenLine
+from tui_app.ui.widgets.hint_row import TellsFailures
+from tui_app.ui.widgets.scroll_bars import WrittenLine
+from tui_app.ui.words.text import clean
 
 PAUSE_S = 0.12
 """Seconds without a key after which a search begins."""

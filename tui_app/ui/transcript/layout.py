@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from textual.selection import Selection
 
-from tui_app.session.user_view import Bodies, Body, Entry
-from tui_app.ui.text import clean
-from tui_app.ui.themes import Tone
+from tui_app.session.views.entries import Bodies, Body, Entry
+from tui_app.ui.colours.palette import Tone
 from tui_app.ui.transcript.entries import (
     SAYS_MORE,
     LiveMessage,
@@ -22,8 +21,10 @@ from tui_app.ui.transcript.entries import (
     pieces,
     shell_line,
 )
+from tui_app.ui.transcript.excerpts import Excerpt
 from tui_app.ui.transcript.lines import Line, Painter, with_tabs
-from tui_app.ui.transcript.pieces import Excerpt, GapPiece, Piece
+from tui_app.ui.transcript.pieces import GapPiece, Piece
+from tui_app.ui.words.text import clean
 
 
 class HeightIndex:

@@ -10,8 +10,9 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_app.records import frozen
-from tui_app.ui.text import TAB, Glyphs, cut_cells, without_drawing
-from tui_app.ui.themes import STROKE_CONTRAST, Palette, Tone, legible
+from tui_app.ui.colours.palette import STROKE_CONTRAST, Palette, Tone, legible
+from tui_app.ui.words.glyphs import Glyphs
+from tui_app.ui.words.text import TAB, cut_cells, without_drawing
 
 GUTTER = 4
 """Cells left of the content: the rail, the focus, the row's sign, and air."""

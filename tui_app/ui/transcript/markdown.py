@@ -18,9 +18,10 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from tui_app.ui.text import clean, wrap_spans
-from tui_app.ui.themes import Tone, coloured
+from tui_app.ui.colours.code_colours import coloured
+from tui_app.ui.colours.palette import Tone
 from tui_app.ui.transcript.lines import PROSE_CELLS, Line, Painter
+from tui_app.ui.words.text import clean, wrap_spans
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
 _JOINS = ("\n", " ", "")

@@ -20,16 +20,20 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from tui_app.session.user_view import Bodies, Entry
-from tui_app.ui.keys import place_bindings
-from tui_app.ui.text import PLAIN, Glyphs, count
-from tui_app.ui.themes import PLAIN_PALETTE, Palette, Tone
+from tui_app.session.views.entries import Bodies, Entry
+from tui_app.ui.colours.palette import PLAIN_PALETTE, Palette, Tone
+from tui_app.ui.keyboard.keys import place_bindings
 from tui_app.ui.transcript.entries import LiveMessage, Rail, Wording, foldable, has_details, has_lines
+from tui_app.ui.transcript.excerpts import Excerpt
+from tui_app.ui.transcript.highlights import Highlights
 from tui_app.ui.transcript.layout import START, Layout, Spot, Viewport
 from tui_app.ui.transcript.lines import EDGE, GUTTER, Painter
-from tui_app.ui.transcript.pieces import Excerpt, folds
-from tui_app.ui.transcript.search import Highlights, Hit
-from tui_app.ui.widgets import Exact, PaintedRows
+from tui_app.ui.transcript.pieces import folds
+from tui_app.ui.transcript.search import Hit
+from tui_app.ui.widgets.long_text import PaintedRows
+from tui_app.ui.widgets.widgets import Exact
+from tui_app.ui.words.glyphs import PLAIN, Glyphs
+from tui_app.ui.words.text import count
 
 FRAMES_PER_SECOND = 40
 NO_ROW = "No row is marked: press tab, then up."
@@ -109,7 +113,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     The scroll position follows the content, not the other way round: Textual's ``scroll_y`` is set from the
     entry at the top, and what the user scrolls is turned back into an entry and a line. Colours are those
-    of :class:`~tui_app.ui.themes.Palette`.
+    of :class:`~tui_app.ui.colours.palette.Palette`.
     """
 
     HELP = (

@@ -1,0 +1,1 @@
+"""Instructions, skills and agents that a project brings along."""

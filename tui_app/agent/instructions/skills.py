@@ -1,0 +1,83 @@
+"""Skills: folders with a ``SKILL.md``, whose text the model loads when it needs it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from tui_app.agent.instructions.agent_files import BODY_CHARS, DescribedFile, heading, listed_text
+from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.records import frozen
+from tui_app.system.project_files import (
+    MayRead,
+    NearestFiles,
+    anything,
+    entries,
+    read_document,
+    read_inside,
+    read_nearest,
+)
+
+FILE = "SKILL.md"
+
+FOLDERS = (".plimsoll/skills", ".claude/skills")
+
+MOST = 64
+
+_SHOWN_FILES = 40
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@frozen(kw_only=True)
+class Skill(DescribedFile):
+    """One skill as it is listed."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it and what belongs to it stands."""
+        return self.file.parent
+
+
+Skills = NearestFiles[Skill]
+
+
+def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything) -> Skills:
+    """Look for skills: those nearest to the working folder win a name, the user's own come last.
+
+    Args:
+        folder: The working folder; None looks for the user's own alone.
+        config: The user's own folder of settings.
+        may_read: What the rules say of files.
+    """
+    return read_nearest(
+        (folder, config), FOLDERS, "skills", lambda file, root: _listed(file, root, may_read), MOST, FILE
+    )
+
+
+def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
+    read = read_inside(file, root, BODY_CHARS, may_read)
+    if read is None:
+        return None
+    values = read_document(read.text).values
+    name, description = heading(values, file.parent.name, _NAME, "dots, dashes and underscores")
+    return Skill(name=name, description=description, file=file, root=root, may_read=may_read)
+
+
+def skills_text(skills: Skills) -> str:
+    return listed_text("skills", PROMPTS["skills"], ((each.name, each.description) for each in skills.found))
+
+
+def use_skill(skills: Callable[[], Skills], name: str) -> str:
+    """What the model gets when it loads a skill.
+
+    Raises:
+        Refused: if there is none of that name, or it cannot be read.
+    """
+    skill = skills().wanted(name, "skill")
+    beside = [
+        each.name + ("/" if each.is_dir() else "")
+        for each in entries(skill.folder, skill.root)
+        if each.name != FILE
+    ]
+    more = f"\n\nBeside it in {skill.folder}: {', '.join(beside[:_SHOWN_FILES])}" if beside else ""
+    return f"# Skill {skill.name}\n\n{skill.body()}{more}"

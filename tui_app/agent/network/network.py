@@ -1,0 +1,250 @@
+"""The one HTTP client: for chat, listings of models, MCP servers and the web tool.
+
+Nothing of this machine goes through a proxy; everything else takes the proxy of the environment. What is
+trusted is read from the variables that other programs take, too.
+"""
+
+import asyncio
+import os
+import re
+import ssl
+import urllib.request
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from tui_app.agent.network.addresses import is_loopback
+
+CONNECT_S = 10.0
+_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)
+_LIMITS = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
+_ADDING = ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE")
+_REPLACING = (
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "AWS_CA_BUNDLE"),
+)
+TRUST_VARIABLES = (*_REPLACING, *_ADDING)
+"""Variables that name files or folders of certificates, in the place of the system's or beside them."""
+
+
+_NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
+
+
+class NoWay(httpx2.ConnectError):
+    """A request cannot leave this machine as it is set up; the text is a sentence for the user."""
+
+    def __init__(self, said: str, hint: str, *, passes: bool = False) -> None:
+        super().__init__(said)
+        self.hint = hint
+        """What to do, as the beginning of a sentence."""
+        self.passes = passes
+        """Whether a later try may succeed."""
+
+
+class NotHttp(httpx2.ConnectError):
+    """Something answers, but not in HTTP."""
+
+
+def http_client(
+    headers: Mapping[str, str] | None = None,
+    timeout: httpx2.Timeout | float | None = None,
+    auth: httpx2.Auth | None = None,
+    *,
+    always: Mapping[str, str] | None = None,
+    tells_redirects: bool = False,
+) -> httpx2.AsyncClient:
+    """Make a client, which follows no redirects: what is sent, and a key, are for the address that is known.
+
+    Args:
+        headers: Sent unless a request has its own.
+        timeout: Unless a request has its own.
+        auth: Signs requests.
+        always: Headers in place of those of any request, such as a gateway's.
+        tells_redirects: Whether a redirect is an error.
+    """
+
+    async def put_headers(request: httpx2.Request) -> None:
+        request.headers.update(always or {})
+
+    hooks: Mapping[str, list[Callable[..., Any]]] = {
+        "request": [put_headers] if always else [],
+        "response": [_refuse_redirect] if tells_redirects else [],
+    }
+    return _client(headers, _TIMEOUT if timeout is None else timeout, auth, hooks)
+
+
+async def _refuse_redirect(response: httpx2.Response) -> None:
+    if response.is_redirect:
+        target = response.headers.get("location") or "nowhere"
+        raise NoWay(
+            f"{response.request.url.host} redirects to {target:.300} (HTTP {response.status_code}).",
+            "Set the base URL to where its server really is",
+        )
+
+
+def rerouted(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
+    """The same client on our way: for those that a library has made."""
+    return _client(client.headers, client.timeout, client.auth, client.event_hooks)
+
+
+def _client(
+    headers: Mapping[str, str] | None,
+    timeout: httpx2.Timeout | float,
+    auth: httpx2.Auth | None,
+    hooks: Mapping[str, list[Callable[..., Any]]],
+) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(
+        transport=Route(), headers=headers, timeout=timeout, auth=auth, event_hooks=hooks, trust_env=False
+    )
+
+
+class Route(httpx2.AsyncBaseTransport):
+    """Decides for each request how it leaves: directly or through a proxy, and what certificates it takes."""
+
+    def __init__(self) -> None:
+        self._ways: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        # A request to an address that was looked up before names its host here.
+        host = request.extensions.get("sni_hostname") or request.url.host
+        url = str(request.url.copy_with(host=host))
+        proxy, variable = proxy_of(url)
+        timeouts = request.extensions.get("timeout")
+        if isinstance(timeouts, dict):
+            # An SDK gives one number for all of them, and servers may take long to answer, not to connect.
+            timeouts["connect"] = min(timeouts.get("connect") or CONNECT_S, CONNECT_S)
+        way = await self._way(proxy, variable, is_secure=request.url.scheme == "https")
+        try:
+            return await way.handle_async_request(request)
+        except httpx2.ProxyError as error:
+            refused = f"The proxy {_shown(proxy)} did not let the request to {host} through: {error}."
+            raise NoWay(refused, f"Check {variable}{_NAMED}") from error
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            if not proxy or tls_error(error):
+                raise
+            silent, start = f"The proxy {_shown(proxy)} does not answer.", f"Start it, or change {variable}"
+            raise NoWay(silent, f"{start}{_NAMED}", passes=not is_loopback(proxy)) from error
+        except httpx2.RemoteProtocolError as error:
+            # A connection that was closed without a word has no cause; what cannot be read as HTTP has one.
+            if error.__cause__ is not None and (error.__cause__.__cause__ or error.__cause__.__context__):
+                raise NotHttp(str(error)) from error
+            raise
+
+    async def _way(self, proxy: str, variable: str, *, is_secure: bool) -> httpx2.AsyncHTTPTransport:
+        key = proxy, is_secure
+        if key not in self._ways:
+            needs_trust = is_secure or proxy.startswith("https")
+            trust = await asyncio.to_thread(trusted) if needs_trust else None
+            try:
+                # To the proxy itself nothing is encrypted unless its address says so.
+                own = trust if proxy.startswith("https") else None
+                through = httpx2.Proxy(proxy, ssl_context=own) if proxy else None
+                made = httpx2.AsyncHTTPTransport(verify=trust or False, proxy=through, limits=_LIMITS)
+            except (ValueError, httpx2.InvalidURL) as error:
+                raise NoWay(
+                    f"{variable} names no proxy that can be used: {_shown(proxy)}.",
+                    "Give it as http://HOST:PORT, https or socks5",
+                ) from error
+            except ImportError as error:
+                raise NoWay(
+                    f"The proxy {_shown(proxy)}, which {variable} names, needs the package socksio.",
+                    "Install it into the same environment, or name an HTTP proxy",
+                ) from error
+            # Another request may have been faster while the certificates were read.
+            self._ways.setdefault(key, made)
+        return self._ways[key]
+
+    async def aclose(self) -> None:
+        for way in self._ways.values():
+            await way.aclose()
+
+
+def proxy_of(url: str) -> tuple[str, str]:
+    """The proxy of a request and the variable that names it; empty where it needs none."""
+    if is_loopback(url):
+        return "", ""
+    proxies = urllib.request.getproxies()
+    parts = urlsplit(url)
+    kind = parts.scheme if proxies.get(parts.scheme) else "all"
+    proxy = proxies.get(kind, "")
+    if not proxy or _needs_none(parts.hostname or "", parts.netloc, proxies.get("no", "")):
+        return "", ""
+    names = (f"{kind}_proxy", f"{kind}_proxy".upper())
+    variable = next((name for name in names if os.environ.get(name)), "the settings of the system")
+    return proxy if "://" in proxy else f"http://{proxy}", variable
+
+
+def _needs_none(host: str, place: str, listed: str) -> bool:
+    """Whether a host is among those that need no proxy, in any of the forms in which programs list them."""
+    if urllib.request.proxy_bypass(place):
+        return True
+    for each in re.split(r"[,\s]+", listed):
+        with suppress(ValueError):
+            if ip_address(host) in ip_network(each.strip("[]"), strict=False):
+                return True
+        name = each.lower().removeprefix("*").lstrip(".")
+        if each == "*" or (name and f".{host}".endswith(f".{name}")):
+            return True
+    return False
+
+
+def _shown(proxy: str) -> str:
+    """A proxy without the password in it."""
+    return proxy.rpartition("@")[2].rpartition("://")[2].rstrip("/")
+
+
+def tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The fault in the protection of a connection that an error comes from."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def is_untrusted(error: BaseException) -> bool:
+    return isinstance(tls_error(error), ssl.SSLCertVerificationError)
+
+
+def trusted() -> ssl.SSLContext:
+    """The certificates that servers are checked against.
+
+    Raises:
+        NoWay: if a variable leads nowhere.
+    """
+    named = {name: os.environ[name] for name in TRUST_VARIABLES if os.environ.get(name)}
+    return _trusted(tuple(named.items()))
+
+
+@lru_cache(maxsize=4)
+def _trusted(named: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
+    if any(name in _REPLACING for name, _ in named):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    else:
+        context = httpx2.create_ssl_context(trust_env=False)
+    for name, value in named:
+        for place in value.split(os.pathsep) if name.endswith("_DIR") else [value]:
+            _load(context, name, Path(place).expanduser())
+    return context
+
+
+def _load(context: ssl.SSLContext, name: str, place: Path) -> None:
+    why = "holds no certificates in PEM form"
+    try:
+        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+            with suppress(ssl.SSLError, IsADirectoryError):
+                context.load_verify_locations(cafile=file)
+                why = ""
+    except OSError as error:
+        why = f"cannot be read: {error.strerror}"
+    if why:
+        hint = f"Set {name} to certificates in PEM form, or remove it"
+        raise NoWay(f"{name} names {place}, which {why}.", hint)
+
+
+def named_trust() -> str:
+    """The first variable that names certificates now; empty for none."""
+    return next((name for name in TRUST_VARIABLES if os.environ.get(name)), "")

@@ -1,0 +1,136 @@
+"""Files that programs obey and a command in the sandbox made: the user says whether they stay."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tui_app.agent.approvals.rules import Action, Gate
+from tui_app.autorun import (
+    MOST_FOLDERS,
+    AutorunPlaces,
+    Stamp,
+    content,
+    digest,
+    files_of,
+    is_showable,
+    made_since,
+    put_back,
+    remove,
+    stamp,
+)
+from tui_app.sandbox import Confinement
+from tui_app.tool_specs import WRITE_FILE
+
+_MOST_ASKED = 20
+
+
+@dataclass(slots=True, kw_only=True)
+class MadePlaces:
+    """What one command makes of such places; looked at when it has ended, or now and then while it runs."""
+
+    gate: Gate
+    """Who is asked."""
+    inside: Confinement
+    """How the command was kept in, with what was there before."""
+    command: Action
+    """What was asked about the command itself."""
+    answered: dict[Path, Stamp] = field(default_factory=dict)
+    """What may stay, as it was shown; one for all commands of a session."""
+    written: Mapping[Path, str] = field(default_factory=dict)
+    """SHA-256 of what the session's own tools wrote: that was asked about by itself."""
+    by: str = "the command"
+    _declined: set[Path] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
+
+    async def ask(self) -> list[str]:
+        """Ask about each, as before it is written; what may not stay is removed. What the model is told."""
+        after = await asyncio.to_thread(self.inside.autorun)
+        said, waiting = await asyncio.to_thread(self._looked_at, after)
+        try:
+            while waiting:
+                said += await self._ask_about(waiting[0], after.places[waiting[0]])
+                del waiting[0]
+        except asyncio.CancelledError:
+            # Whoever stops at a question has not said yes.
+            await asyncio.to_thread(lambda: [_taken_back(path, self.inside) for path in waiting])
+            raise
+        if not after.is_whole:
+            said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
+        new = [row for row in said if row not in self._said]
+        self._said.update(said)
+        return new
+
+    def left(self) -> list[str]:
+        """What is there that nobody was asked about; blocking."""
+        new, _ = self._unapproved(self.inside.autorun())
+        shown = map(self.inside.shown, new[:_MOST_ASKED])
+        return [f"[{each} is new and was not approved: programs obey it.]" for each in shown]
+
+    def _unapproved(self, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
+        """What is new and nobody has said yes to, and what was changed; blocking."""
+        made, changed = made_since(self.inside.below, after)
+        new = [path for path in made if self.answered.get(path) != after.places[path]]
+        return [path for path in new if not self._is_written(path)], changed
+
+    def _looked_at(self, after: AutorunPlaces) -> tuple[list[str], list[Path]]:
+        """Remove what may not stay; what the model is told, and what is to be asked about. Blocking."""
+        made, changed = self._unapproved(after)
+        said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
+        again = [path for path in made if path in self._declined or not is_showable(path)]
+        if len(made) > _MOST_ASKED:
+            # Nobody looks at so many questions.
+            again = made
+        gone = [_taken_back(path, self.inside) for path in again if os.path.lexists(path)]
+        said += gone[:_MOST_ASKED]
+        if (more := len(gone) - _MOST_ASKED) > 0:
+            said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
+        return said, [path for path in made if path not in again]
+
+    async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
+        shown, old = self.inside.shown(path), self.inside.below.texts.get(path)
+        deed, undone = ("made", "removes") if old is None else ("changed", "undoes")
+        asked = replace(
+            self.command,
+            tool=WRITE_FILE.name,
+            kind="file",
+            subject=shown,
+            detail=await asyncio.to_thread(content, path, shown, old),
+            note=f"{deed} by {self.by}; no {undone} it",
+            guarded=f"always asked: programs obey {path.name}",
+        )
+        # What a background command makes of it meanwhile was not seen.
+        if await self.gate(asked) or await asyncio.to_thread(stamp, path) != seen:
+            self._declined.add(path)
+            return [await asyncio.to_thread(_taken_back, path, self.inside)]
+        self.answered[path] = seen
+        return []
+
+    def _is_written(self, path: Path) -> bool:
+        """Whether all that is in a place is as the session's own tools wrote it."""
+        files = files_of(path) if self.written else []
+        return bool(files) and all(
+            file in self.written and self.written[file] == digest(file) for file in files
+        )
+
+
+def take_away(inside: Confinement) -> list[str]:
+    """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
+    made, _ = made_since(inside.below, inside.autorun())
+    # What was there before may have been changed by hand meanwhile: that is not thrown away unasked.
+    changed = [path for path in made if path in inside.below.texts]
+    gone = [_taken_back(path, inside) for path in made if path not in changed]
+    return [*gone, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]
+
+
+def _taken_back(path: Path, inside: Confinement) -> str:
+    shown, old = inside.shown(path), inside.below.texts.get(path)
+    try:
+        if old is None:
+            remove(path)
+        else:
+            put_back(path, old)
+    except OSError as error:
+        return f"[{shown} could not be removed ({error.strerror}); programs obey it.]"
+    return f"[{shown} was {'removed' if old is None else 'put back'} again: programs obey it.]"

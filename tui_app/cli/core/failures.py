@@ -1,0 +1,153 @@
+"""Every failure of a command as one or two sentences and an exit code."""
+
+import os
+import re
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from tui_app.cli.core.command import FAILED, USAGE, CommandFailed, WrongUsage
+from tui_app.cli.core.output import tell
+from tui_app.events import Error, Notice, Payload, TurnRetry
+from tui_app.next_steps import shell_words
+from tui_app.paths import Paths
+from tui_app.session.importers.formats import ImportFormatError
+from tui_app.session.stores.store import SessionNotFound, explained
+from tui_app.settings import SettingsError, WrongFile
+from tui_app.system.secrets import mask_secrets
+from tui_app.ui.words.text import one_line
+
+_LOG_LIMIT = 1_000_000
+"""Bytes after which the log file is begun anew."""
+_NAME_CELLS = 400
+
+
+def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
+    """Say what went wrong.
+
+    Args:
+        error: What a command raised.
+        env: The environment; says where the log file is.
+
+    Returns:
+        The text for stderr, and the exit code.
+    """
+    match error:
+        case WrongUsage():
+            return str(error), USAGE
+        case WrongFile(next_step=step):
+            return f"{error}\n{step}", FAILED
+        case CommandFailed() | SettingsError() if text := str(error):
+            return text, FAILED
+    if text := explained(error, Paths.from_env(env).database):
+        return text, FAILED
+    reason = mask_secrets(str(error)).strip() or type(error).__name__
+    first = f"Something unexpected went wrong: {reason.splitlines()[0]}"
+    try:
+        return f"{first}\nThe details are in {_write_traceback(error, env)}", FAILED
+    except OSError:
+        return first, FAILED
+
+
+def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
+    """Append the traceback to the program's log, which only its owner may read."""
+    log = Paths.from_env(env).log_file
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    text = "".join(traceback.format_exception(error))
+    stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+    entry = f"{stamp} {mask_secrets(text)}\n".encode("utf-8", "backslashreplace")
+    fresh = os.O_TRUNC if log.exists() and log.stat().st_size > _LOG_LIMIT else os.O_APPEND
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | fresh, 0o600)
+    try:
+        os.write(file, entry)
+    finally:
+        os.close(file)
+    return str(log)
+
+
+def complaint(name: str, error: Exception) -> str:
+    """Why a file, or what may be a session, cannot be read, as a sentence that names it."""
+    if isinstance(error, SessionNotFound):
+        text = str(error.args[0])
+        if "more than one" not in text:
+            text = f"There is no file or session {one_line(name, _NAME_CELLS)}."
+    elif isinstance(error, OSError):
+        text = f"{name}: {error.strerror or error}."
+    else:
+        text = str(error) if name in str(error) else f"{name}: {error}"
+    # A name may hold anything but NUL.
+    return " ".join(text.splitlines())
+
+
+def each_source(
+    sources: Sequence[str],
+    work: Callable[[str], int],
+    stopped: Callable[[], str],
+    *refused: type[Exception],
+) -> int:
+    """Do something with one file or session after the other; one that cannot be read keeps no other out.
+
+    Args:
+        sources: What the user has named.
+        work: Does it; returns the exit code of a signal that has stopped it, else 0.
+        stopped: What is said where a signal or ctrl+c has stopped it.
+        refused: Errors of the work that say all there is to say.
+
+    Returns:
+        The exit code of the signal, else 0.
+    """
+    code = 0
+    try:
+        for source in sources:
+            try:
+                code = work(source)
+            except refused as error:
+                tell(str(error))
+            except (SessionNotFound, ImportFormatError, OSError) as error:
+                tell(complaint(source, error))
+            if code:
+                tell(stopped())
+                break
+    except KeyboardInterrupt:
+        tell(stopped())
+        raise
+    return code
+
+
+_PHRASES = {
+    "again with /sessions": "again with plimsoll --resume",
+    "a new one with /new": "a new one with plimsoll run",
+    "/memory shows the board": "plimsoll memory shows the board",
+    "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
+    "/undo brings these back": "plimsoll compact --undo brings these back",
+}
+"""What reads well, or is safe to take for ours, only as a whole."""
+_WORDS = {
+    "/compact": "plimsoll compact",
+    "/context": "plimsoll context",
+    "/effort": "--effort",
+    "/model": "--model",
+}
+"""Slash commands of the screen, and what does the same without it."""
+_SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
+
+
+def for_shell(text: str) -> str:
+    """Name commands and flags where a text of ours names keys and slash commands."""
+    for screen, shell in _PHRASES.items():
+        text = text.replace(screen, shell)
+    return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
+
+
+def spoken(payload: Payload) -> Payload:
+    """The same event with its texts for the user worded for a shell."""
+    match payload:
+        case Error():
+            return replace(payload, hint=shell_words(for_shell(payload.hint), payload.actions))
+        case Notice():
+            return replace(payload, text=shell_words(for_shell(payload.text), payload.actions))
+        case TurnRetry():
+            return replace(payload, reason=for_shell(payload.reason))
+        case _:
+            return payload

@@ -1,0 +1,225 @@
+"""Commands and their options: rows of ``commands.json``, beside this file, as argparse takes them.
+
+``shared`` has rows that several commands name; ``like`` takes one over and changes it. A row is a flag, an
+option with a value, or a word without a name before it. ``setting`` reads a value as the settings file does;
+a flag that is one is None where it is not given. ``only`` names the actions that alone take an option. What
+is left is told to argparse as it is.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pkgutil import resolve_name
+from typing import Any
+
+from tui_app.cli.core.command import Parser, Program
+from tui_app.modes import ABOUT
+from tui_app.providers import OFFLINE_MODEL
+from tui_app.records import frozen
+from tui_app.references import log_number
+from tui_app.settings.rules import Refused, read_text, show
+from tui_app.settings.spec import EFFORTS, SETTINGS
+from tui_app.settings.tables import POLICIES, parse_rule
+from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
+from tui_app.version import __version__
+
+CHOICE = "one of them at most"
+"""The group of options that exclude each other."""
+
+
+@frozen
+class Option:
+    """One row."""
+
+    name: str
+    about: Mapping[str, Any]
+    """What argparse is told of it."""
+    only: str = ""
+    """Actions that alone take it, separated by spaces; empty for all."""
+    group: str = ""
+    """Heading in the help that it is under, or ``CHOICE``."""
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    """The rows of the screen (``screen``), and of each command (``commands``)."""
+    found: Mapping[str, Any] = json.loads(
+        files(__package__).joinpath("commands.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def read_options(rows: Sequence[str | Mapping[str, Any]]) -> tuple[Option, ...]:
+    """Some rows; a name alone stands for one that is shared."""
+    return tuple(_option({"like": row} if isinstance(row, str) else row) for row in rows)
+
+
+def _option(row: Mapping[str, Any]) -> Option:
+    about = {**table()["shared"].get(row.get("like"), {}), **row}
+    about.pop("like", None)
+    name, only, group = about.pop("name"), about.pop("only", ""), about.pop("group", "")
+    setting = about.pop("setting", "")
+    about["help"] = argparse.SUPPRESS if about.pop("hidden", False) else about.get("help", "default: list")
+    about["help"] = about["help"].format_map(_FACTS)
+    if isinstance(about.get("choices"), str):
+        about["choices"] = tuple(resolve_name(about["choices"]))
+    if "type" in about:
+        about["type"] = _READERS[about["type"]]
+    if name == "action":
+        # The first one does not have to be said.
+        about |= {"nargs": "?", "default": about["choices"][0]}
+    if about.pop("repeated", False):
+        about |= {"action": "append", "default": []}
+    if about.pop("flag", False):
+        about |= {"action": "store_true", **({"default": None} if setting else {})}
+    elif setting:
+        about["type"] = _checked(lambda text: read_text(SETTINGS[setting].rule, text))
+    return Option(name, about, only, group)
+
+
+@frozen
+class Command:
+    """One command: its name, what it takes and what it does."""
+
+    name: str
+    summary: str
+    does: str
+    """The function that does it, behind the name of its module."""
+    options: tuple[Option, ...]
+
+    def execute(self, program: Program, args: argparse.Namespace) -> int | None:
+        """Do it; returns an exit code where it has not simply gone well.
+
+        Raises:
+            WrongUsage: if the arguments make no sense together.
+            CommandFailed: if it could not do what was asked.
+        """
+        work: Callable[[Program, argparse.Namespace], int | None] = resolve_name(f"tui_app.cli.{self.does}")
+        return work(program, args)
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        add_options(parser, self.options)
+
+
+def load_command(name: str) -> Command:
+    row = COMMANDS[name]
+    return Command(name, row["summary"], row["does"], read_options(row["options"]))
+
+
+class ScreenParser(Parser):
+    """The parser of ``plimsoll`` itself; its help lists the commands."""
+
+    def format_help(self) -> str:
+        rows = [(f"{name} {row['usage']}", row["summary"]) for name, row in COMMANDS.items()]
+        width = max(len(usage) for usage, _ in rows)
+        lines = [f"  {usage:<{width}}  {summary}" for usage, summary in rows]
+        last = "plimsoll COMMAND --help says more about a command."
+        self.epilog = "\n".join(["commands:", *lines, "", last])
+        return super().format_help()
+
+
+def parse(command: Command, argv: Sequence[str]) -> argparse.Namespace:
+    """Read the arguments of a command.
+
+    Args:
+        command: What is asked for.
+        argv: What follows its name.
+
+    Raises:
+        SystemExit: after help, or an argument that is wrong by itself.
+    """
+    parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
+    command.configure(parser)
+    # Intermixed: else an action takes only the words next to it, none after the next option.
+    args = parser.parse_intermixed_args(argv)
+    for each in command.options:
+        name, actions = each.name.strip("-").replace("-", "_"), each.only.split()
+        if actions and args.action not in actions and getattr(args, name) != parser.get_default(name):
+            parser.error(f"{each.name} is for {command.name} {', '.join(actions)}")
+    return args
+
+
+def screen_parser() -> Parser:
+    parser = ScreenParser(
+        prog="plimsoll",
+        usage="plimsoll [PATH] [options]\n       plimsoll COMMAND [options]",
+        description="A terminal agent whose conversation never outgrows its model.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"plimsoll {__version__}")
+    add_options(parser, read_options(table()["screen"]))
+    return parser
+
+
+def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> None:
+    places: dict[str, Any] = {"": parser}
+    for each in options:
+        if each.group not in places:
+            is_choice = each.group == CHOICE
+            group = (
+                parser.add_mutually_exclusive_group() if is_choice else parser.add_argument_group(each.group)
+            )
+            places[each.group] = group
+        places[each.group].add_argument(*each.name.split(", "), **each.about)
+
+
+def _checked(read: Callable[[str], object]) -> Callable[[str], object]:
+    """A reader of a flag: what a rule refuses is said with what it allows."""
+
+    def checked(text: str) -> object:
+        try:
+            return read(text)
+        except Refused as refused:
+            raise argparse.ArgumentTypeError(f"{refused.shown}; allowed: {refused.allowed}") from None
+
+    return checked
+
+
+def _number(text: str) -> int:
+    """The number of a message, with or without its sign."""
+    if found := log_number(text):
+        return found
+    raise argparse.ArgumentTypeError(f"{text:.40}; allowed: the number of a message, such as 12 or #12")
+
+
+def _port(text: str) -> int:
+    if text.isdecimal() and 0 < int(text) < 65_536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; allowed: 1 to 65535")
+
+
+def _guard(text: str) -> str:
+    from tui_app.conversation.consent.guards import parse_guard
+
+    return parse_guard(text).text
+
+
+def _tool(text: str) -> tuple[str, str]:
+    name, _, state = text.rpartition("=")
+    if not name.strip() or state not in ("on", "off"):
+        raise Refused(show(text), "NAME=off or NAME=on")
+    return name.strip(), state
+
+
+_READERS: Mapping[str, Callable[[str], object]] = {
+    "int": int,
+    "number": _number,
+    "port": _port,
+    "guard": _checked(_guard),
+    "tool": _checked(_tool),
+    "rule": _checked(lambda text: parse_rule("allow", text, "command line").text),
+}
+_FACTS = {
+    "offline": OFFLINE_MODEL,
+    "policies": ", ".join(POLICIES),
+    "efforts": ", ".join(EFFORTS),
+    "modes": ", ".join(f"{mode} ({about[0].lower()}{about[1:]})" for mode, about in ABOUT.items()),
+    "commands": RUN_COMMAND.name,
+    "writing": WRITE_FILE.name,
+}
+"""What texts of the table name in braces."""
+COMMANDS: Mapping[str, Mapping[str, Any]] = table()["commands"]
+"""In the order of the help. A folder of that name opens as ``./name``."""

@@ -1,0 +1,141 @@
+"""What commands write: data to stdout, everything else to stderr, nothing that drives a terminal."""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from tui_app.text import count
+from tui_app.ui.words.text import clean, clock, table_lines
+
+if TYPE_CHECKING:
+    from tui_app.session.importers.formats import SkippedLine
+    from tui_app.usage import ContextUsage
+
+
+_SHOWN = 5
+"""Skipped lines that are shown; JSON has them all."""
+
+
+def prepare_streams() -> None:
+    """Make printing safe: closed streams swallow what is written, unknown characters become ``?``."""
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _nowhere() -> TextIO:
+    """A stream that swallows everything, open until the process ends."""
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
+def flush() -> None:
+    """Write out what is buffered, while a closed pipe can still be noticed."""
+    sys.stdout.flush()
+
+
+def abandon_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter does not complain at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def say(text: str = "") -> None:
+    print(clean(text))
+
+
+def stream(text: str) -> None:
+    sys.stdout.write(clean(text))
+    sys.stdout.flush()
+
+
+def tell(text: str) -> None:
+    with contextlib.suppress(OSError):
+        print(clean(text), file=sys.stderr, flush=True)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value as one line of ASCII, which no terminal can misread and no encoding can refuse."""
+    import json
+
+    print(json.dumps(value, ensure_ascii=True, allow_nan=False), flush=True)
+
+
+def answer(value: object, *lines: str, as_json: bool) -> None:
+    """Print what has come of a command: one JSON value, or what it is in words."""
+    if as_json:
+        print_json(value)
+    else:
+        for line in lines:
+            say(line)
+
+
+def sizes_json(before: "ContextUsage", after: "ContextUsage") -> dict[str, int]:
+    """What a change has made of a view, by the JSON names that scripts rely on."""
+    return {
+        "tokens_before": before.total,
+        "tokens_after": after.total,
+        "messages_before": before.messages,
+        "messages_after": after.messages,
+    }
+
+
+def print_document(text: str) -> None:
+    """Print a whole document as UTF-8, byte for byte unless a terminal would act on it."""
+    if sys.stdout.isatty():
+        text = clean(text)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
+
+
+def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+    """Print rows in columns two spaces apart.
+
+    Args:
+        rows: Equally long rows of cells.
+        right: Numbers of the columns that are aligned to the right, from 0.
+    """
+    for line in table_lines(rows, right=right):
+        print(line)
+
+
+def moment(seconds: float) -> str:
+    """Seconds since the epoch as date, hour and minute of this machine's zone; empty where that fails."""
+    return clock(seconds, "%Y-%m-%d %H:%M")
+
+
+def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
+    """Draw a share as a bar; anything above zero shows at least one mark.
+
+    Args:
+        share: From 0 to 1; more is cut.
+        width: Cells of a full bar.
+        ascii_only: Draw it with ``#``.
+    """
+    filled = min(width, max(round(share * width), 1 if share > 0 else 0))
+    return ("#" if ascii_only else "█") * filled
+
+
+def speaks_unicode() -> bool:
+    """Whether stdout can show more than ASCII."""
+    return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+
+
+def say_left_out(notes: Sequence[str], skipped: "Sequence[SkippedLine]") -> None:
+    """Say what of a file was changed or could not be used, the first lines of that one by one."""
+    for note in notes:
+        say(f"  {note}")
+    for each in skipped[:_SHOWN]:
+        say(f"  line {each.line}: {each.reason}")
+    if len(skipped) > _SHOWN:
+        say(f"  and {count(len(skipped) - _SHOWN, 'more line')} that could not be used (--json lists them)")

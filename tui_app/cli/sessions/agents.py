@@ -1,0 +1,49 @@
+"""``plimsoll agents``: the sub-agents that a session has sent."""
+
+import argparse
+from dataclasses import replace
+
+from tui_app.cli.core.command import Program
+from tui_app.cli.core.output import print_json, say, say_table
+from tui_app.cli.program import latest_session
+from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
+from tui_app.session.workspace import SessionFolder
+from tui_app.ui.words.cost_words import price_text
+from tui_app.ui.words.text import one_line, tokens
+
+HEADS = ("name", "state", "steps", "tokens", "cost", "session", "task")
+_TASK_CELLS = 60
+
+
+def execute(program: Program, args: argparse.Namespace) -> None:
+    """Print those of one session; it is only read."""
+    with program.sessions() as store:
+        info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
+        lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
+        is_open = bool(store.holder(info.id, lock))
+        found = [_as_seen(each, is_open=is_open) for each in reversed(read_sent_agents(store, info.id))]
+    if args.json:
+        print_json({"session": info.id, "agents": [each.to_json() for each in found]})
+    elif not found:
+        say(f"{info.id} has sent no sub-agents.")
+    else:
+        rows = (
+            (
+                each.start.name,
+                each.state,
+                str(each.sums.steps),
+                tokens(each.sums.input_tokens + each.sums.output_tokens),
+                price_text(each.sums.cost_usd, each.sums.cost_usd is None and each.sums.steps),
+                each.start.session,
+                one_line(each.start.task, _TASK_CELLS),
+            )
+            for each in found
+        )
+        say_table([HEADS, *rows], right=(2, 3, 4))
+
+
+def _as_seen(agent: SentAgent, *, is_open: bool) -> SentAgent:
+    """One that a killed program took with it is listed as the next opening lists it."""
+    if is_open or not agent.is_at_work:
+        return agent
+    return replace(agent, is_at_work=False, sums=replace(agent.sums, outcome="stopped", reason=ENDED))

@@ -1,0 +1,106 @@
+"""``plimsoll handoff``: a new session with a brief of an earlier one, which stays as it is."""
+
+import argparse
+import asyncio
+from typing import TYPE_CHECKING
+
+from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
+from tui_app.cli.core.failures import for_shell
+from tui_app.cli.core.output import print_json, say, tell
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.cli.core.stdin import words_of_file
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.events import CompactionProgress
+from tui_app.ui.words import text as numbers
+
+if TYPE_CHECKING:
+    from tui_app.conversation.handoff import Draft
+
+_NO_GOAL = "What is the new session for? plimsoll handoff {} GOAL"
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    goal = " ".join(args.goal).strip()
+    if not goal:
+        raise WrongUsage(_NO_GOAL.format(args.id))
+    if args.brief == "":
+        raise WrongUsage("--brief needs the name of a file, or - for stdin.")
+    if args.brief and args.dry_run:
+        raise WrongUsage("--brief starts a session with your text; it cannot be combined with --dry-run.")
+    settings = program.settings(window=args.window)
+    opening = program.opening(settings, args, program.session(args.id).id)
+    words = words_of_file(program, args.brief) if args.brief else None
+    extract = args.extract or words is not None
+    return run_until_signal(
+        hand_over(opening, goal, words, extract=extract, dry_run=args.dry_run, as_json=args.json)
+    )
+
+
+async def hand_over(
+    opening: Opening, goal: str, words: str | None, *, extract: bool, dry_run: bool, as_json: bool
+) -> int:
+    """Write the brief of a session, and begin a new one with it.
+
+    Args:
+        opening: Which session, with which model and window.
+        goal: What the new session is for.
+        words: The brief as the user wants it; None takes it as it is written.
+        extract: Whether no model is asked.
+        dry_run: Whether the brief is only shown.
+        as_json: Print JSON.
+
+    Raises:
+        CommandFailed: if nothing can be handed over, or the model is unknown.
+    """
+    from tui_app.agent.models import UnknownModel
+    from tui_app.conversation.handoff import HandoffRefused, begin_session, write_brief
+
+    try:
+        with ProgressLine("Writing the brief") as line:
+
+            def follow(progress: CompactionProgress) -> None:
+                written = f"{numbers.tokens(progress.tokens_written)} written"
+                model = f" · {progress.model}" if progress.model else ""
+                line.update(f"Writing the brief · {written}{model}")
+
+            draft = await write_brief(opening, goal, follow, extract=extract)
+        text = draft.brief.text if words is None else words
+        begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
+    except (HandoffRefused, UnknownModel) as refused:
+        raise CommandFailed(for_shell(str(refused))) from refused
+    if as_json:
+        print_json(brief_json(draft, text, begun))
+        return OK
+    say(text)
+    if draft.brief.left_out and words is None:
+        left = numbers.count(draft.brief.left_out, "binding item")
+        tell(f"No room was left for {left}: shorten the goal, or set a larger --window.")
+    if draft.brief.reason:
+        tell(f"By extraction, because no model wrote notes: {draft.brief.reason}.")
+    if begun:
+        say(f"\nNew session {begun}. Continue there: plimsoll --resume {begun}")
+    else:
+        tell("No session was started.")
+    return OK
+
+
+def brief_json(draft: "Draft", text: str, session: str) -> dict[str, object]:
+    """A brief by the JSON names that scripts rely on; no session is null."""
+    from tui_app.system.secrets import mask_secrets
+
+    brief, edited = draft.brief, text.strip() != draft.brief.text.strip()
+    return {
+        "session": session or None,
+        "from": draft.source.id,
+        "goal": brief.goal,
+        "title": draft.title,
+        "brief": mask_secrets(text),
+        "tokens": draft.tokens_of(text) if edited else brief.tokens,
+        "left_out": 0 if edited else brief.left_out,
+        "performed_by": brief.performed_by,
+        "model": brief.model,
+        "claims_marked": brief.marked,
+        "reason": brief.reason,
+        "cost_usd": brief.cost_usd,
+    }

@@ -1,0 +1,170 @@
+"""``plimsoll import``: conversations of other programs become sessions."""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage
+from tui_app.cli.core.failures import complaint
+from tui_app.cli.core.output import moment, print_json, say, say_left_out, say_table, tell
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.cli.core.signals import interruptible
+from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.imports.import_progress import ImportedAlready, ImportProgress
+from tui_app.conversation.imports.imports import ImportReport, import_session
+from tui_app.records import frozen
+from tui_app.session.importers.discovery import find_transcripts
+from tui_app.session.importers.formats import FORMATS, ImportFormatError
+from tui_app.session.importers.places import LocalTranscript
+from tui_app.session.stores.store import SessionStore
+from tui_app.ui.words import text as numbers
+from tui_app.ui.words.text import one_line
+
+_TITLE_CELLS = 60
+
+
+CHOICES = ("auto", *FORMATS)
+
+
+@frozen
+class Row:
+    """A transcript, and the session it was imported into before."""
+
+    found: LocalTranscript
+    imported: EarlierImport | None
+
+    @property
+    def state(self) -> str:
+        """Whether it was imported, and whether it has grown since."""
+        if self.imported is None:
+            return ""
+        changed = ", changed since" if self.found.time > self.imported.time else ""
+        return f"imported as {self.imported.session}{changed}"
+
+    def to_json(self) -> dict[str, object]:
+        found = self.found
+        return {
+            **{name: getattr(found, name) for name in ("program", "title", "cwd", "time")},
+            "path": str(found.path),
+            "bytes": found.size,
+            "session": self.imported.session if self.imported else None,
+            "changed": bool(self.imported and found.time > self.imported.time),
+        }
+
+
+def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"transcripts": [row.to_json() for row in rows]})
+    elif not rows:
+        say("No transcripts of other tools were found. To import a file: plimsoll import FILE")
+    else:
+        lines = []
+        for number, row in enumerate(rows, 1):
+            found = row.found
+            title = one_line(found.title, _TITLE_CELLS) or one_line(found.path.name, _TITLE_CELLS)
+            size = numbers.file_size(found.size) if found.size else ""
+            lines.append((str(number), moment(found.time), found.program, size, title, row.state))
+        say_table(lines, right=(0, 3))
+
+
+def picked(text: str, count: int) -> list[int]:
+    """Read the numbers that were typed, in the order of the list: single ones and ranges.
+
+    Raises:
+        WrongUsage: if something is not a number of the list.
+    """
+    chosen: set[int] = set()
+    for word in text.replace(",", " ").split():
+        low, _, high = word.partition("-")
+        if not low.isdecimal() or not (high or low).isdecimal():
+            raise WrongUsage(f"{word!r} is not a number of the list.")
+        first, last = int(low), int(high or low)
+        if not 1 <= first <= last <= count:
+            raise WrongUsage(f"{word!r} is not in the list: its numbers are 1 to {count}.")
+        chosen.update(range(first, last + 1))
+    return sorted(chosen)
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    if args.files:
+        if args.list:
+            raise WrongUsage("--list looks for transcripts itself. Leave out the files, or leave out --list.")
+        return _import_all(program, [Path(name) for name in args.files], args)
+    # Look for transcripts, newest first; mark what was imported before.
+    home = Path(program.env.get("HOME", "").strip() or Path.home())
+    earlier: dict[str, EarlierImport] = {}
+    if program.has_sessions:
+        with program.sessions() as store:
+            earlier = earlier_imports(store)
+    found = find_transcripts(program.env, home=home, cwd=program.cwd)
+    rows = [Row(each, imported_as(each.path, earlier)) for each in found]
+    list_local(rows, as_json=args.json)
+    if args.list or args.json or not rows or sys.stdin is None or not sys.stdin.isatty():
+        return OK
+    tell("Which ones? Numbers such as 1 3 5-7; enter for none:")
+    chosen = picked(sys.stdin.readline(), len(rows))
+    return _import_all(program, [rows[number - 1].found.path for number in chosen], args)
+
+
+def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
+    """Import files one by one; a bad one does not keep the others out."""
+    done = refused = 0
+    with program.sessions(writing=True) as store:
+        try:
+            for path in files:
+                report = _import(program, store, path, args)
+                if report is None:
+                    refused += 1
+                    continue
+                done += 1
+                if args.json:
+                    print_json(report.to_json())
+                    continue
+                say(
+                    f"{report.file}: session {report.session} ({report.format}), "
+                    f"{numbers.count(report.messages, 'message')}, "
+                    f"{numbers.count(report.tool_calls, 'tool call')}, "
+                    f"{numbers.count(report.tool_results, 'result')}, "
+                    f"{numbers.tokens(report.tokens)} tokens"
+                )
+                say_left_out(report.notes, report.skipped)
+        except KeyboardInterrupt:
+            # Of the file that was being read there is nothing.
+            left = ", ".join(map(str, files[done + refused :])) or "none"
+            tell(f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}")
+            raise
+    return FAILED if refused else OK
+
+
+def _import(
+    program: Program, store: SessionStore, path: Path, args: argparse.Namespace
+) -> ImportReport | None:
+    """Import a file; tells why one cannot be read."""
+    try:
+        with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
+
+            def watch(progress: ImportProgress) -> None:
+                go_on()
+                if progress.doing == "counting" and progress.total:
+                    line.update(f"Importing {progress.done * 100 // progress.total}%, {path}")
+                else:
+                    line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
+
+            return import_session(
+                path,
+                store=store,
+                format=args.format,
+                cwd=program.cwd,
+                now=time.time(),
+                again=args.again,
+                watch=watch,
+            )
+    except ImportedAlready as found:
+        told = f"{path} is session {found.session} already and has not changed since."
+        tell(f"{told} To import it again: --again")
+        return None
+    except (ImportFormatError, OSError) as error:
+        tell(complaint(str(path), error))
+        return None

@@ -1,0 +1,401 @@
+"""``plimsoll sessions`` (list, show, search, rename, fork, delete, back up, prune), ``stats``, ``diff``."""
+
+import argparse
+import shlex
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
+from tui_app.cli.core.failures import for_shell
+from tui_app.cli.core.output import answer, moment, print_json, say, say_table, tell
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.cli.sessions.background import standings
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.paths import from_home
+from tui_app.records import frozen
+from tui_app.session import management as removal
+from tui_app.session.backup import BackupRefused, back_up
+from tui_app.session.lock import SessionLocked
+from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
+from tui_app.session.preview import StatsReader
+from tui_app.session.rewind_fork import NotAPrompt, fork_session
+from tui_app.session.search import as_json, search_sessions
+from tui_app.session.stores.database import has_begun
+from tui_app.session.stores.store import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
+from tui_app.session.views.user_view import fold_user_view
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import SessionServer
+from tui_app.ui.words import text as numbers
+from tui_app.ui.words.session_report import sections
+from tui_app.ui.words.text import clean, count, one_line
+
+_TITLE_CELLS, _LONG_TITLE_CELLS = 50, 60
+_UNASKED = "Deleting cannot be undone. Without a terminal to ask in, say --yes."
+_NO_LIMIT = "Everything is kept: no limit is set. For example: plimsoll config set retention.days 90"
+
+
+def rename(program: Program, args: argparse.Namespace) -> None:
+    with program.sessions(writing=program.has_sessions) as store:
+        session = store.info(args.words[0]).id
+        now = rename_session(store, session, " ".join(args.words[1:]))
+    told = f"{session} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{session} has no title now."
+    answer({"session": session, "title": now}, told, as_json=args.json)
+
+
+def backup(program: Program, args: argparse.Namespace) -> None:
+    """Copy this machine's sessions file while it is in use; a server's sessions are for its own tools.
+
+    Raises:
+        CommandFailed: if there is nothing to copy, or the copy cannot be made.
+    """
+    [target], database, file = args.words, program.database, program.paths.database
+    server = database if isinstance(database, SessionServer) else None
+    if not has_begun(file):
+        if server is None:
+            raise CommandFailed("There are no sessions yet: nothing to copy.")
+        raise CommandFailed(
+            f"The sessions are kept on {server.shown}, and there is nothing to copy on this machine."
+            f" PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+        )
+    path = program.cwd / from_home(target)
+    try:
+        made = back_up(file, path)
+    except BackupRefused as refused:
+        raise CommandFailed(str(refused)) from refused
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
+    row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
+    more = {"server": server.shown, "server_backup": _dump(server, target)} if server else {}
+    copied = f"{numbers.count(made.sessions, 'session')}, {made.bytes / 1_000_000:.1f} MB"
+    answer({**row, **more}, f"Copied {copied}, to {made.path}", as_json=args.json)
+    if server and not args.json:
+        tell(
+            f"That is the sessions file of this machine. The sessions on {server.shown} are not"
+            f" in it; PostgreSQL's own tool copies them:\n  {_dump(server, target)}"
+        )
+
+
+def _dump(server: SessionServer, target: str) -> str:
+    """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
+    path = Path(target)
+    file = path.with_suffix(".dump") if path.name else path / "plimsoll.dump"
+    words = ("pg_dump", "--schema=plimsoll", "--format=custom", f"--file={file}", server.shown)
+    return shlex.join(words)
+
+
+@frozen
+class Pruned:
+    """What became of the sessions over a limit."""
+
+    gone: tuple[Due, ...]
+    open: tuple[Due, ...]
+    """Open at the moment, or used since they were looked at: they are kept."""
+
+
+def prune(program: Program, args: argparse.Namespace) -> int:
+    """Delete the sessions over the limits of the settings, after saying which and asking.
+
+    Raises:
+        CommandFailed: if no limit is set, and more is wanted than to know what would go.
+        WrongUsage: if the user cannot be asked.
+    """
+    limits = Limits(**program.settings().retention)
+    if not limits.any:
+        if not args.dry_run:
+            raise CommandFailed(_NO_LIMIT)
+        if not args.json:
+            say(_NO_LIMIT)
+            return OK
+    found = over_limits(program, limits)
+    if args.dry_run or not found.gone:
+        _report(found, done=False, json=args.json)
+        return OK
+    if not args.yes:
+        _report(found, done=False, json=False)
+        database = program.database
+        whose = f" of everyone who uses {database.shown}" if isinstance(database, SessionServer) else ""
+        what = f"Delete {numbers.count(len(found.gone), 'session')}{whose}?"
+        if not confirmed(f"{what} It cannot be undone. Type y to delete:", _UNASKED):
+            if args.json:
+                _report(Pruned((), found.open), done=True, json=True)
+            else:
+                tell("Kept.")
+            return OK
+    done = _delete(program, found)
+    _report(done, done=True, json=args.json)
+    return OK if len(done.gone) == len(found.gone) else FAILED
+
+
+def over_limits(program: Program, limits: Limits) -> Pruned:
+    """What would go, and what would if it were not open."""
+    if not program.has_sessions:
+        return Pruned((), ())
+    paths = program.paths
+    with program.sessions() as store:
+        sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
+        found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
+        parts: tuple[list[Due], list[Due]] = ([], [])
+        for each in found:
+            folder = SessionFolder.named(paths.sessions_dir, each.info.id)
+            parts[bool(store.holder(each.info.id, folder.lock_file))].append(each)
+    return Pruned(*map(tuple, parts))
+
+
+def _delete(program: Program, found: Pruned) -> Pruned:
+    paths, gone, kept = program.paths, list[Due](), list(found.open)
+    for each in found.gone:
+        info = each.info
+        try:
+            delete_session(program.database, paths.sessions_dir, info.id, last_used=info.updated)
+            gone.append(each)
+        except SessionLocked:
+            kept.append(each)
+        except (SessionDeleted, SessionNotFound):
+            gone.append(each)  # deleted by another process
+        except (OSError, sqlite3.Error) as error:
+            tell(f"{info.id} could not be deleted: {error}")
+            if isinstance(program.database, SessionServer):
+                break  # each of the others would wait for the same server
+    return Pruned(tuple(gone), tuple(kept))
+
+
+def _report(found: Pruned, *, done: bool, json: bool) -> None:
+    if json:
+        rows = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
+        print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
+        return
+    if found.gone:
+        table = []
+        for each in found.gone:
+            title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
+            table.append((each.info.id, moment(each.info.updated), title, each.reason))
+        say_table(table)
+    gone, still_open = len(found.gone), len(found.open)
+    over = "is over the limits" if gone == 1 else "are over the limits"
+    say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
+    if still_open:
+        these = "is" if still_open == 1 else "are"
+        say(f"{still_open:,} more {these} open or just came into use, and kept.")
+
+
+MOST = 50
+"""Hits that are printed."""
+_WHO = {
+    "user.message": "user",
+    "assistant.message": "assistant",
+    "tool.call": "call",
+    "tool.result": "tool",
+    "session.compaction_complete": "summary",
+}
+
+
+def search(program: Program, args: argparse.Namespace) -> int:
+    """Print the messages that hold everything wanted, the best fits first; finding none fails, as with grep.
+
+    Raises:
+        WrongUsage: if no word is given.
+    """
+    words = " ".join(args.words)
+    if not any(character.isalnum() for character in words):
+        raise WrongUsage('Search for what? plimsoll sessions search harbour, or "two words", or harb*')
+    with ProgressLine("Searching the sessions"):
+        found = search_sessions(program.database, words, limit=MOST) if program.has_sessions else []
+    if args.json:
+        print_json({"query": words, "results": [as_json(each) for each in found]})
+    elif found:
+        for each in found:
+            title = one_line(each.title, _LONG_TITLE_CELLS) or "(untitled)"
+            say(f"{each.session} #{each.seq}  {moment(each.time)}  {_WHO.get(each.type, each.type)}  {title}")
+            say(f"    {one_line(each.snippet, 240)}")
+    else:
+        tell("No results.")
+    return OK if found else FAILED
+
+
+def list_sessions(program: Program, args: argparse.Namespace) -> None:
+    rows: list[tuple[SessionInfo, str]] = []
+    if program.has_sessions:
+        with program.sessions() as store:
+            rows = [(info, title_of(store, info)) for info in store.sessions()]
+    left = standings(program)
+    if args.json:
+        told = {id: each.to_json() for id, each in left.items()}
+        found = [{**asdict(info), "title": title, "background": told.get(info.id)} for info, title in rows]
+        print_json({"sessions": found})
+    elif not rows:
+        tell("There are no sessions yet. Start one with: plimsoll")
+    else:
+        header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
+        listed = []
+        for info, title in rows:
+            said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
+            said += f" · {one_line(left[info.id].in_words, _LONG_TITLE_CELLS)}" if info.id in left else ""
+            listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
+        say_table([header, *listed], right=(2,))
+
+
+def title_of(store: SessionStore, info: SessionInfo) -> str:
+    if info.title:
+        return info.title
+    return next((head.title for head in store.heads(info.id) if head.type == "user.message"), "")
+
+
+def show_session(program: Program, args: argparse.Namespace) -> None:
+    """Print everything that happened in a session, one row each."""
+    with program.sessions() as store:
+        info = store.info(args.words[0])
+        # The advice of an error is worded for a shell.
+        entries = [
+            replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
+            for entry in fold_user_view(store.heads(info.id)).entries
+        ]
+        title = title_of(store, info)
+    if args.json:
+        print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
+        return
+    say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
+    # What was imported began before it was made here.
+    dates = f"{moment(min([info.created, *(each.time for each in entries)]))} to {moment(info.updated)}"
+    say(f"{dates}, {numbers.count(info.messages, 'message')}, in {info.cwd}")
+    if entries:
+        say()
+        rows = []
+        for entry in entries:
+            tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
+            what = one_line(entry.title, 90) + ("" if entry.state == "ok" else f" ({entry.state})")
+            rows.append((f"#{entry.seq}", moment(entry.time), entry.kind, what, tokens))
+        say_table(rows, right=(0, 4))
+
+
+def fork(program: Program, args: argparse.Namespace) -> None:
+    """Make a new session that begins as another one did, and print its id.
+
+    Raises:
+        WrongUsage: if the number is not that of a prompt.
+    """
+    session = program.session(args.words[0]).id
+    try:
+        with program.sessions(writing=True) as store:
+            forked = fork_session(store, program.paths.sessions_dir, session, at=args.at, now=time.time())
+    except NotAPrompt as error:
+        raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {args.words[0]}") from error
+    answer(
+        {"session": forked.session, "prompt": forked.prompt},
+        f"Forked into {forked.session}. Continue there: plimsoll --resume {forked.session}",
+        as_json=args.json,
+    )
+
+
+def delete(program: Program, args: argparse.Namespace) -> None:
+    """Delete a session and its folder for good.
+
+    Raises:
+        WrongUsage: if the user cannot be asked.
+        SessionLocked: if it is open somewhere.
+        CommandFailed: if its folder could not be deleted with it.
+    """
+    with program.sessions() as reading:
+        info = reading.info(args.words[0])
+        title = title_of(reading, info)
+    size, name = numbers.count(info.messages, "message"), one_line(title, _LONG_TITLE_CELLS) or info.id
+    question = f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:'
+    if not args.yes and not confirmed(question, _UNASKED):
+        if args.json:
+            print_json({"session": info.id, "deleted": False})
+        else:
+            tell("Kept.")
+        return
+    folder = SessionFolder.named(program.paths.sessions_dir, info.id)
+    removal.delete_session(program.database, program.paths.sessions_dir, info.id)
+    if folder.path.exists():
+        raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
+    answer({"session": info.id, "deleted": True}, f"Deleted {info.id}.", as_json=args.json)
+
+
+ACTIONS: Mapping[str, tuple[Callable[[Program, argparse.Namespace], int | None], int, int, str]] = {
+    "list": (list_sessions, 0, 0, "list takes no id. To see one session: plimsoll sessions show ID"),
+    "show": (show_session, 1, 1, "show takes one id."),
+    "search": (search, 0, sys.maxsize, ""),
+    "rename": (rename, 2, sys.maxsize, "Which title? plimsoll sessions rename ID TITLE"),
+    "fork": (fork, 1, 1, "fork takes one id."),
+    "delete": (delete, 1, 1, "delete takes one id."),
+    "backup": (backup, 1, 1, "Where to? plimsoll sessions backup FILE"),
+    "prune": (prune, 0, 0, "prune takes no id: the limits are in the settings, under retention."),
+}
+"""What each action does, how many words it takes at least and at most, and what is said of another number."""
+
+
+def execute(program: Program, args: argparse.Namespace) -> int | None:
+    work, least, most, wrong = ACTIONS[args.action]
+    if not args.words and least and work is not backup:
+        raise WrongUsage(
+            f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
+        )
+    if not least <= len(args.words) <= most:
+        raise WrongUsage(wrong)
+    return work(program, args)
+
+
+def print_stats(program: Program, args: argparse.Namespace) -> None:
+    """Fold the log of a session into figures and print them; the session is only read."""
+    with program.sessions() as store:
+        if args.id is None and not (sessions := store.sessions()):
+            raise CommandFailed("There are no sessions yet. Start one with: plimsoll")
+        session = (store.info(args.id) if args.id is not None else sessions[0]).id
+    stats = StatsReader(program.database, session).read()
+    if args.json:
+        print_json({"session": session, **stats.to_json()})
+        return
+    say(f"{session}")
+    for section in sections(stats):
+        say()
+        say(section.title)
+        for line in section.lines:
+            say(f"  {line}")
+
+
+def show_changes(program: Program, args: argparse.Namespace) -> int:
+    """Print the diffs, in the folder that the session is about."""
+    info = program.session(args.id)
+    folder = Path(info.cwd)
+    if not folder.is_dir():
+        raise CommandFailed(f"The folder of this session, {info.cwd}, is no longer on this machine.")
+    opening = program.opening(program.settings(), args, info.id)
+    opening = replace(opening, cwd=folder, model=args.model or info.model)
+    if args.message:
+        return run_until_signal(_propose(opening, as_json=args.json))
+    from tui_app.conversation.files.session_changes import session_changes
+
+    with program.sessions() as store:
+        changes = session_changes(opening, store)
+    if args.json:
+        files = [file.to_json() for file in changes.files]
+        print_json({"session": opening.session, "files": files, "more": changes.more, "git": changes.problem})
+        return OK
+    for file in changes.files:
+        say(clean(file.diff, keep_tabs=True) if file.diff else f"{clean(file.path)}: {file.note}")
+    if changes.problem:
+        tell(changes.problem)
+    if changes.more:
+        tell(f"{count(changes.more, 'more file')} not shown.")
+    if not changes.files:
+        tell("Nothing has changed.")
+    return OK
+
+
+async def _propose(opening: Opening, *, as_json: bool) -> int:
+    from tui_app.conversation.files.commit_proposal import NoProposal, propose_message
+
+    try:
+        proposal = await propose_message(opening)
+    except NoProposal as none:
+        raise CommandFailed(for_shell(str(none))) from none
+    answer({"session": opening.session, **proposal.to_json()}, proposal.text, as_json=as_json)
+    if proposal.reason and not as_json:
+        tell(f"Written without a model: {proposal.reason}.")
+    return OK

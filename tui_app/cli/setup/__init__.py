@@ -1,0 +1,1 @@
+"""Commands that set Plimsoll up, check it and list what it knows."""

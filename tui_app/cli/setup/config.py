@@ -1,0 +1,132 @@
+"""``plimsoll config``: where the settings are, what is in force, changing it; ``plimsoll trust``."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from tui_app.api_keys import held_names
+from tui_app.cli.core.command import Program, WrongUsage
+from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.settings import Settings, resolve_model
+from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
+from tui_app.settings.sources import Origin
+from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
+from tui_app.system.trust import answers, remember_trust
+from tui_app.ui.words.text import one_line
+
+
+def execute(program: Program, args: argparse.Namespace) -> None:
+    wanted = {"set": 2, "unset": 1}.get(args.action, 0)
+    if sum(word is not None for word in (args.key, args.value)) != wanted:
+        words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing after it"
+        raise WrongUsage(f"Usage: plimsoll config {args.action}{words}")
+    if wanted:
+        change(program, args.key, args.value, as_json=args.json)
+    elif args.action == "path":
+        show_paths(program, as_json=args.json)
+    else:
+        show_settings(program, as_json=args.json)
+
+
+def change(program: Program, key: str, value: str | None, *, as_json: bool) -> None:
+    """Write a setting to the file, or take it out; nothing is written that would not be allowed.
+
+    Args:
+        program: Where the command runs.
+        key: A setting, or with dots one of its table.
+        value: As the environment would say it; None takes the setting out of the file.
+        as_json: Print where the value comes from and what is in force.
+
+    Raises:
+        WrongUsage: if key or value is wrong, by itself or beside the other settings.
+        SettingsError: if the settings are wrong without it, or the file is not TOML.
+    """
+    file = SettingsFile(program.paths, program.env)
+    try:
+        settings = file.unset(key) if value is None else file.set(key, value)
+    except StillWrong:
+        tell(f"{key} is no longer in {program.paths.config_file}, which still has errors.")
+        raise
+    except RefusedChange as refused:
+        where = program.paths.config_file
+        why = str(refused).removeprefix(f"{where}: ")
+        raise WrongUsage(f"{why} Nothing was written to {where}.") from None
+    setting = key.split(".", 1)[0]
+    source = file.origin(key) if setting in SETTINGS else Origin()
+    answer(
+        {
+            "key": key,
+            "file": str(program.paths.config_file),
+            "from": source.kind,
+            "in_force": settings_json(settings).get(setting),
+        },
+        f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}",
+        as_json=as_json,
+    )
+    if source.is_forced and not as_json:
+        tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
+    if setting == "approvals":
+        # Rules may name tools that nothing here can have.
+        for rule in rules_of(settings.approvals):
+            if said := misnamed(rule, settings.mcp):
+                tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
+
+
+def show_paths(program: Program, *, as_json: bool) -> None:
+    """Print the path of the settings file; as JSON also the other folders."""
+    paths, database = program.paths, program.database
+    places = {
+        **{name: getattr(paths, name) for name in ("config_file", "config", "data", "state", "cache")},
+        "database": database if isinstance(database, Path) else database.shown,
+        "sessions": paths.sessions_dir,
+        "log_file": paths.log_file,
+    }
+    answer({name: str(path) for name, path in places.items()}, str(paths.config_file), as_json=as_json)
+
+
+def show_settings(program: Program, *, as_json: bool) -> None:
+    settings = program.settings()
+    values = settings_json(settings)
+    in_use = resolve_model(settings, program.env, held_names(program.paths))
+    if as_json:
+        print_json({**values, "model_in_use": in_use})
+        return
+    rows = [
+        (name, "=", "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False))
+        for name, value in values.items()
+    ]
+    say_table(rows)
+    if not settings.model:
+        say(f"# no model is set; new sessions use {in_use}")
+
+
+def settings_json(settings: Settings) -> dict[str, object]:
+    """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
+    plain: dict[str, object] = {}
+    for name in SETTINGS:
+        value = getattr(settings, name)
+        plain[name] = dict(value) if isinstance(value, Mapping) else value
+    plain["store"] = shown_store(settings.store)
+    plain["endpoints"] = {name: asdict(endpoint) for name, endpoint in settings.endpoints.items()}
+    plain["hooks"] = {event: [hook.to_json() for hook in hooks] for event, hooks in settings.hooks.items()}
+    return plain
+
+
+def answer_trust(program: Program, args: argparse.Namespace) -> None:
+    """Note whether a folder is trusted, or show the answers there are."""
+    if args.list:
+        known = answers(program.paths)
+        if args.json:
+            print_json(known)
+        else:
+            say_table([("yes" if trusted else "no", one_line(root, 200)) for root, trusted in known.items()])
+        return
+    trusted = None if args.forget else not args.no
+    program.paths.ensure()
+    root = remember_trust(program.paths, program.folder(args.path), trusted)
+    what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[trusted]
+    told = f"{one_line(str(root), 200)} {what}."
+    answer({"folder": str(root), "trusted": trusted}, told, as_json=args.json)

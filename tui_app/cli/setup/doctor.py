@@ -1,0 +1,397 @@
+"""``plimsoll doctor``: whether everything is here that Plimsoll needs.
+
+Checks write nothing, and ask this machine only.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from importlib import resources
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program
+from tui_app.cli.core.output import print_json, say
+from tui_app.context.storage_errors import StorageError
+from tui_app.paths import Paths
+from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_keys
+from tui_app.records import frozen
+from tui_app.sandbox import INSTALL, find_sandbox
+from tui_app.session.damage import examine
+from tui_app.session.stores.database import has_begun, open_store
+from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
+from tui_app.settings.spec import SessionServer
+from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
+from tui_app.system.environment import for_programs
+from tui_app.ui.words.text import count, one_line
+from tui_app.version import __version__
+
+if TYPE_CHECKING:
+    from tui_app.agent.model_lists import LocalServer
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    """Run every check; one that fails makes the command fail."""
+    if args.repair:
+        from tui_app.cli.setup.repair import repair
+
+        if trouble := sessions_folder_trouble(program.paths):
+            what = f"{trouble[0][:1].upper()}{trouble[0][1:]}"
+            raise CommandFailed(f"{what}. {trouble[1]} Nothing was changed.")
+        return repair(program, as_json=args.json)
+    checks = run_checks(program)
+    failed = any(check.state == "fail" for check in checks)
+    if args.json:
+        print_json({"ok": not failed, "checks": [asdict(check) for check in checks]})
+    else:
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            say(f"{check.state:<4}  {check.name:<{width}}  {check.text}")
+            if check.hint:
+                say(f"{'':<4}  {'':<{width}}  {check.hint}")
+    return FAILED if failed else OK
+
+
+State = Literal["ok", "warn", "fail"]
+
+
+@frozen(kw_only=True)
+class Check:
+    """One thing looked at."""
+
+    name: str
+    state: State
+    """``warn``: something is missing or worse than it could be; ``fail``: Plimsoll cannot work like this."""
+    text: str
+    hint: str = ""
+    """What to do about it; empty when there is nothing to do."""
+
+
+def ok(name: str, text: str) -> Check:
+    return Check(name=name, state="ok", text=text)
+
+
+def warn(name: str, text: str, hint: str) -> Check:
+    return Check(name=name, state="warn", text=text, hint=hint)
+
+
+def fail(name: str, text: str, hint: str) -> Check:
+    return Check(name=name, state="fail", text=text, hint=hint)
+
+
+_CELLS = 200
+"""Of what is told of damage."""
+_ROOM = 1 << 20
+"""Bytes; a disk with less is full for our purposes."""
+_SUMS = "SHA256SUMS"
+
+
+def check_folders(paths: Paths) -> Check:
+    """Whether what is kept can be written. Missing folders are not made, their parents are looked at."""
+    refused: list[Path] = []
+    for folder in (paths.config, paths.data, paths.state, paths.cache):
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            refused.append(folder)
+    if refused:
+        hint = "Give yourself write access, or set PLIMSOLL_HOME to your own folder."
+        return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
+    if trouble := sessions_folder_trouble(paths):
+        return fail("folders", *trouble)
+    if paths.data.exists() and shutil.disk_usage(paths.data).free < _ROOM:
+        hint = "Free some space. Sessions can be read, exported to another disk, and deleted meanwhile."
+        return fail("folders", f"the disk with {paths.data} is full", hint)
+    return ok("folders", f"data in {paths.data}")
+
+
+def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
+    """What keeps the files of sessions out of their folder, and what to do; None where nothing does."""
+    folder = paths.sessions_dir
+    if folder.is_dir():
+        if os.access(folder, os.W_OK | os.X_OK):
+            return None
+        return f"cannot write {folder}, where session files go", "Give yourself write access."
+    if folder.is_symlink():
+        return (
+            f"{folder} is a link to a missing folder, and session files go there",
+            f"Bring back {folder.readlink()}, or remove the link.",
+        )
+    if folder.exists():
+        return (
+            f"{folder} is not a folder, and session files go into a folder of this name",
+            "Move it away, then: plimsoll doctor --repair. It rewrites the missing files.",
+        )
+    return None
+
+
+def check_database(path: Path, sessions_dir: Path) -> Check:
+    """Whether the sessions file is whole: every row of it is read."""
+    name = "sessions"
+    hint = "Close every session, then: plimsoll doctor --repair. It keeps the damaged file."
+    try:
+        health = examine(path, sessions_dir)
+        if health.missing:
+            return fail(name, health.missing, "Put a copy in its place, or: plimsoll doctor --repair.")
+        if health.damage:
+            more = len(health.damage) - 1
+            also = f", and {count(more, 'more place')}" if more else ""
+            return fail(name, f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
+        if not has_begun(path):
+            return ok(name, "none yet")
+        with closing(open_store(path, read_only=True)) as store:
+            known = len(store.sessions(hidden=True))
+    except StorageError as error:
+        return fail(name, error.message, error.hint)
+    except sqlite3.Error as error:
+        return fail(name, f"cannot be read: {error}", "Nothing was changed.")
+    if health.unlisted:
+        return warn(name, f"not in the list: {', '.join(health.unlisted)}", hint)
+    if health.stale_index:
+        return warn(name, f"the word index does not match the log: {health.stale_index}", hint)
+    if health.stale:
+        return warn(name, f"the data derived from the log does not match it: {', '.join(health.stale)}", hint)
+    return ok(name, f"{known:,} in {path} ({path.stat().st_size / 1_000_000:.1f} MB)")
+
+
+def check_tokenizer() -> Check:
+    """Whether the shipped token ranks are those that were published."""
+    data = resources.files("tui_app.context.data")
+    try:
+        sums = [line.split() for line in data.joinpath(_SUMS).read_text("ascii").splitlines()]
+        digests = {name: hashlib.sha256(data.joinpath(name).read_bytes()).hexdigest() for _, name in sums}
+    except (OSError, ValueError) as error:
+        return fail("tokenizer", f"token ranks are missing: {error}", "Install Plimsoll again.")
+    wrong = [name for digest, name in sums if digests[name] != digest]
+    if wrong or not sums:
+        return fail("tokenizer", f"damaged: {', '.join(wrong) or _SUMS}", "Install Plimsoll again.")
+    return ok("tokenizer", ", ".join(name.removesuffix(".tiktoken") for _, name in sums))
+
+
+def check_log(path: Path) -> Check:
+    size = path.stat().st_size if path.exists() else 0
+    return ok("log", f"{path} ({size:,} bytes)" if size else "empty")
+
+
+def check_server(server: SessionServer) -> Check:
+    """Whether the server can be used, and what is there; nothing is changed."""
+    name = "sessions"
+    try:
+        if not has_begun(server):
+            return ok(name, f"none yet on {server.shown}")
+        store = open_store(server, read_only=True)
+        try:
+            known = len(store.sessions(hidden=True))
+        finally:
+            store.close()
+    except StorageError as error:
+        return fail(name, error.message, error.hint)
+    return ok(name, f"{known:,} on {server.shown}")
+
+
+_MIN_COLUMNS, _MIN_LINES = 40, 12
+"""Below this only a request for more room can be shown."""
+
+
+def check_terminal(env: Mapping[str, str]) -> Check:
+    name, kind = "terminal", env.get("TERM", "")
+    if not sys.stdout.isatty():
+        return ok(name, "output does not go to a terminal: its size is not checked")
+    columns, lines = shutil.get_terminal_size()
+    text = f"{kind or 'TERM is not set'}, {columns} columns, {lines} lines"
+    if kind in ("", "dumb", "unknown"):
+        return warn(name, text, "Set TERM to your terminal type, for example xterm-256color.")
+    if columns < _MIN_COLUMNS or lines < _MIN_LINES:
+        return warn(name, text, f"Make it at least {_MIN_COLUMNS} columns by {_MIN_LINES} lines.")
+    return ok(name, text)
+
+
+def check_encoding(env: Mapping[str, str]) -> Check:
+    """Whether text beyond ASCII arrives."""
+    encoding = (sys.stdout.encoding or "unknown").lower()
+    if encoding.replace("-", "").startswith("utf8"):
+        return ok("encoding", encoding)
+    locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "no locale"
+    return warn("encoding", f"{encoding} ({locale})", "Set LANG=C.UTF-8, or start with --plain.")
+
+
+def check_tmux(env: Mapping[str, str]) -> Check:
+    """Whether tmux passes keys on as it should; fine without tmux."""
+    if not env.get("TMUX"):
+        return ok("tmux", "not used")
+    # Textual comes with it.
+    from tui_app.ui.terminal_input import tmux_option
+
+    keys, delay = tmux_option("extended-keys"), tmux_option("escape-time")
+    hints = []
+    if keys == "off":
+        hints.append("set -s extended-keys on (for keys such as ctrl+enter)")
+    if delay.isdigit() and int(delay) > 50:
+        hints.append("set -s escape-time 10 (escape arrives late otherwise)")
+    text = f"extended-keys {keys or 'unknown'}, escape-time {delay or 'unknown'}"
+    return warn("tmux", text, f"In tmux.conf: {'; '.join(hints)}.") if hints else ok("tmux", text)
+
+
+_PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
+_OTHER_MODEL = (
+    "Set what it needs, or choose another with --model or in the settings; plimsoll models lists them."
+)
+_REINSTALL = "Reinstall Plimsoll in an environment of its own."
+
+
+def run_checks(program: Program) -> list[Check]:
+    """Look at everything, from the program outwards."""
+    # What is looked at includes packages that take long to load.
+    from tui_app.agent.model_lists import discover
+
+    servers = asyncio.run(discover())
+    return [
+        ok("plimsoll", __version__),
+        check_python(),
+        check_packages(),
+        check_terminal(program.env),
+        check_encoding(program.env),
+        check_tmux(program.env),
+        check_folders(program.paths),
+        check_sandbox(),
+        *check_settings(program, servers),
+        check_sessions(program),
+        check_tokenizer(),
+        check_servers(servers),
+        check_log(program.paths.log_file),
+    ]
+
+
+def check_sessions(program: Program) -> Check:
+    try:
+        database = program.database
+    except SettingsError as error:
+        return fail("sessions", str(error), "Fix it; until then Plimsoll cannot find the sessions.")
+    if isinstance(database, SessionServer):
+        return check_server(database)
+    return check_database(database, program.paths.sessions_dir)
+
+
+def check_python() -> Check:
+    return ok(
+        "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    )
+
+
+def check_sandbox() -> Check:
+    """Whether commands of the model can be kept in."""
+    found = find_sandbox()
+    match found.kind:
+        case "bubblewrap":
+            return ok("sandbox", "commands run inside bubblewrap")
+        case "seatbelt":
+            return ok("sandbox", "commands run inside sandbox-exec, which is untested")
+        case "landlock":
+            text = f"commands can read everything and write in VCS folders; {found.why}"
+            return warn("sandbox", text, f"{INSTALL}.")
+        case "none":
+            hint = f"{INSTALL}." if sys.platform == "linux" else "There is none for this system."
+            return warn("sandbox", f"commands run without a sandbox; {found.why}", hint)
+
+
+def check_packages() -> Check:
+    found: list[str] = []
+    missing: list[str] = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return fail("packages", f"missing: {', '.join(missing)}", _REINSTALL)
+    return ok("packages", ", ".join(found))
+
+
+def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[Check]:
+    """The settings, and what they say about models."""
+    try:
+        settings = program.settings()
+    except SettingsError as error:
+        found = [error, *(error.others if isinstance(error, WrongFile) else ())]
+        how = f"Fix it; the file is {program.paths.config_file}"
+        return [fail("settings", str(each), how) for each in found]
+    keys, exists = program.keys.readable(), program.paths.config_file.exists()
+    where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
+    return [
+        ok("settings", where),
+        *check_rules(settings),
+        check_keys(keys, settings.endpoints, local=bool(servers)),
+        check_variables(program.env, settings.pass_variables),
+        *check_models(settings, keys),
+    ]
+
+
+def check_rules(settings: Settings) -> list[Check]:
+    """Rules about tools that nothing here can have; nothing is said of no rules."""
+    rules = rules_of(settings.approvals)
+    wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
+    if not wrong:
+        return [ok("approvals", count(len(rules), "rule"))] if rules else []
+    return [warn("approvals", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong]
+
+
+def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:
+    """Names of the keys that are there, never the keys.
+
+    Args:
+        env: Where they are looked up.
+        endpoints: The user's own servers.
+        local: Whether a server on this machine makes up for missing keys.
+    """
+    own = {endpoint.key_env for endpoint in endpoints.values() if endpoint.key_env}
+    usual = {key for prefix in PROVIDERS for key in required_keys(prefix)}
+    present = sorted(name for name in own | usual if env.get(name, "").strip())
+    if absent := sorted(own - set(present)):
+        return warn(
+            "keys", f"missing: {', '.join(absent)}", "The endpoints in the settings name these variables."
+        )
+    if not present and not local and not endpoints:
+        hint = f"Set {' or '.join(key for key, _ in MODELS_BY_KEY)}, or start a local server such as Ollama."
+        return warn("keys", f"none: only {OFFLINE_MODEL} can answer", hint)
+    return ok("keys", ", ".join(present) or "none")
+
+
+def check_variables(env: Mapping[str, str], passed: str) -> Check:
+    """Names of the variables that commands do not get."""
+    held = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
+    names = f"; held back: {', '.join(held[:12])}{' …' if held[12:] else ''} (pass_variables)" if held else ""
+    return ok("variables", f"commands get {len(env) - len(held)} of {len(env)}{names}")
+
+
+def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:
+    """Whether the models that the settings choose can be used; none of them is asked anything."""
+    checks = [_check_model("model", "new sessions", resolve_model(settings, env), settings, env)]
+    if name := settings.summarization_model:
+        checks.append(_check_model("summaries", "automatic summaries", name, settings, env))
+    return checks
+
+
+def _check_model(check: str, user: str, model: str, settings: Settings, env: Mapping[str, str]) -> Check:
+    from tui_app.agent.model_shelf import why_unavailable
+    from tui_app.agent.models import build_model
+
+    try:
+        build_model(model, env=env, endpoints=settings.endpoints)
+    except Exception as error:  # an SDK may raise anything; here it is what was looked for
+        reason = why_unavailable(error, model=model).message
+        named = reason if model in reason else f"{model}: {reason}"
+        return warn(check, f"for {user}: {named}", _OTHER_MODEL)
+    return ok(check, f"{user} use {model}")
+
+
+def check_servers(servers: "Sequence[LocalServer]") -> Check:
+    listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
+    return ok("servers", ", ".join(listed) or "none on this machine's usual ports")

@@ -1,0 +1,196 @@
+"""``plimsoll memory``: see and change what is remembered, and read sessions for it."""
+
+import argparse
+import sqlite3
+from dataclasses import asdict
+
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
+from tui_app.cli.core.output import answer, moment, print_json, say, say_table, tell
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.conversation.memory.boards import boards_in
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.memory.board import Added, ContextBoard
+from tui_app.memory.entries import PERSON, Draft, Entry, NotRemembered
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
+from tui_app.references import log_number
+from tui_app.session.lock import SessionLocked
+from tui_app.session.stores.store import SessionInfo, SessionStore
+from tui_app.settings.spec import MemorySettings
+from tui_app.ui.words.text import one_line
+
+_TEXT_CELLS = 90
+_WEIGHT = 5.0
+"""Weight of what the user adds: it ranks above all that is found."""
+
+
+def execute(program: Program, args: argparse.Namespace) -> int:
+    if args.action == "run":
+        return run_reading(program, args)
+    boards = boards_in(program.database)
+    scope = boards.scope(program.folder(args.folder))
+    if args.action == "list":
+        if args.words:
+            raise WrongUsage("list takes no text. To add something: plimsoll memory add TEXT")
+        return list_entries(program, boards, scope, args)
+    most = MemorySettings(**program.settings().memory).max_entries
+    program.paths.ensure()
+    board = ContextBoard(boards, scope, most)
+    try:
+        return change_entries(program, board, args)
+    except NotRemembered as refusal:
+        raise CommandFailed(f"Not done: {refusal}.") from refusal
+
+
+def list_entries(program: Program, store: BoardStore, scope: Scope, args: argparse.Namespace) -> int:
+    entries: list[Entry] = []
+    if program.has_sessions:
+        if args.all or args.pruned:
+            entries = [
+                each for each in store.entries(None if args.all else scope) if args.pruned or each.stands
+            ]
+        else:
+            entries = ContextBoard(store, scope).entries()
+    if args.json:
+        board = {"repository": scope.repository, "branch": scope.branch}
+        print_json({"board": board, "entries": [asdict(entry) for entry in entries]})
+        return OK
+    if not entries:
+        tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
+        return OK
+    say("All boards" if args.all else f"Board of {scope.label}")
+    rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
+    for entry in entries:
+        gone = f" (off: {entry.reason})" if entry.pruned else ""
+        by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 24)
+        branch = one_line(entry.branch, 24) or "all"
+        text = one_line(entry.text, _TEXT_CELLS) + gone
+        rows.append((str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text))
+    say_table(rows, right=(0,))
+    return OK
+
+
+def change_entries(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
+    match args.action:
+        case "add":
+            if not args.words:
+                raise WrongUsage("Remember what? plimsoll memory add TEXT")
+            draft = Draft(
+                text=" ".join(args.words), kind=args.kind, weight=_WEIGHT, everywhere=args.everywhere
+            )
+            return _kept(program, board.store, board.add(draft), as_json=args.json)
+        case "edit":
+            if len(args.words) < 2:
+                raise WrongUsage("Which entry, and what should it say? plimsoll memory edit NUMBER TEXT")
+            number, text = _number(args.words[0]), " ".join(args.words[1:])
+            return _kept(program, board.store, board.edit(number, text), as_json=args.json)
+        case _:
+            if len(args.words) != 1:
+                raise WrongUsage("Which entry? plimsoll memory forget NUMBER. To see them: plimsoll memory")
+            return forget_entry(program, board, _number(args.words[0]), args)
+
+
+def _number(word: str) -> int:
+    if (number := log_number(word)) is None:
+        raise WrongUsage(f"{one_line(word, 40)} is not an entry number. plimsoll memory lists them.")
+    return number
+
+
+def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -> int:
+    _tell_logs(program, boards)
+    entry = done.entry
+    answer(
+        {"entry": asdict(entry), "new": done.new, "pruned": list(done.pruned)},
+        f"Added as entry {entry.id}." if done.new else f"Entry {entry.id} already says this.",
+        as_json=as_json,
+    )
+    return OK
+
+
+def forget_entry(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
+    entry = board.entry(number)
+    question = f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:'
+    sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
+    if sure:
+        entry = board.prune(number, PERSON)
+        _tell_logs(program, board.store)
+    told = f"Entry {number} was removed from the board." if sure else "Kept."
+    answer({"entry": asdict(entry), "forgotten": sure}, told, as_json=args.json)
+    return OK
+
+
+def _tell_logs(program: Program, boards: BoardStore) -> None:
+    """Write what has changed into the logs of the sessions it came from."""
+    from tui_app.conversation.memory.board_log import BoardLog
+
+    with program.sessions(writing=True) as store:
+        BoardLog(boards, store).tell()
+
+
+def run_reading(program: Program, args: argparse.Namespace) -> int:
+    if len(args.words) > 1:
+        raise WrongUsage(
+            "One session at a time: plimsoll memory run ID. Without an id: all that are waiting."
+        )
+    settings = program.settings()
+    if not MemorySettings(**settings.memory).enabled:
+        raise CommandFailed(
+            "Memory is switched off. To switch it on: plimsoll config set memory.enabled true"
+        )
+    opening = program.opening(settings, args)
+    with program.sessions(writing=True) as store:
+        wanted = store.info(args.words[0]) if args.words else None
+        try:
+            return run_until_signal(read_for_boards(opening, store, wanted, as_json=args.json))
+        except sqlite3.Error as error:
+            raise CommandFailed(f"The sessions cannot be read: {error}") from error
+
+
+async def read_for_boards(
+    opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool
+) -> int:
+    """Read one session, or all that wait.
+
+    Args:
+        opening: Settings and folders.
+        store: Where the sessions are.
+        wanted: Which one; None for all that wait.
+        as_json: Print JSON.
+
+    Raises:
+        CommandFailed: if another program is reading, or the session is open somewhere.
+    """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.due_sessions import Reading, read_sessions, waiting
+    from tui_app.conversation.memory.memory import RUNNING, outcome_text
+
+    readings: list[Reading] = []
+    try:
+        sessions = [wanted] if wanted is not None else waiting(store, opening)
+        async for reading in read_sessions(opening, store, sessions):
+            readings.append(reading)
+            if as_json:
+                continue
+            if reading.held:
+                tell(f"{reading.session}: open in {reading.held}, read when it ends")
+            elif reading.elsewhere:
+                where = f"its folder {reading.elsewhere} is on another machine; read it there"
+                tell(f"{reading.session}: {where}")
+            else:
+                done = reading.done
+                news = outcome_text(done) if done else "nothing new since it was last read"
+                say(f"{reading.session}: {news}")
+    except SessionLocked as locked:
+        raise CommandFailed(f"{RUNNING} It is done in {locked}.") from locked
+    if as_json:
+        rows = []
+        for each in readings:
+            done_json = asdict(each.done) if each.done is not None else None
+            place = {"session": each.session, "held": each.held, "elsewhere": each.elsewhere}
+            rows.append({**place, "consolidated": done_json})
+        print_json({"sessions": rows})
+    elif not readings:
+        tell("No session is waiting to be read. To read one anyway: plimsoll memory run ID")
+    if wanted is not None and readings and readings[0].held:
+        raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
+    return FAILED if wanted is not None and readings and readings[0].elsewhere else OK

@@ -1,0 +1,130 @@
+"""``plimsoll models``: what there is to choose from; ``plimsoll keys``: the API keys that models need."""
+
+import argparse
+import getpass
+import sys
+from dataclasses import asdict
+
+from tui_app.api_keys import KeyringTrouble, key_flaw
+from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
+from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.cli.core.progress_line import ProgressLine
+from tui_app.cli.core.signals import run_until_signal
+from tui_app.providers import key_variables, providers_of
+from tui_app.ui.words.cost_words import window_text
+
+
+def print_models(program: Program, args: argparse.Namespace) -> int:
+    settings = program.settings()
+    # The list of names comes with pydantic-ai, which takes a second to load.
+    from tui_app.agent.catalog import list_models
+
+    keys = program.keys.readable()
+
+    async def show() -> int:
+        with ProgressLine("Asking model servers what they serve"):
+            choices = await list_models(env=keys, endpoints=settings.endpoints, everything=args.all)
+        if args.json:
+            print_json({"models": [asdict(choice) for choice in choices]})
+        else:
+            rows = [
+                (each.name, window_text(each.window) if each.window else "?", each.price, each.why_not)
+                for each in choices
+            ]
+            say_table([("MODEL", "WINDOW", "PRICE PER MILLION", ""), *rows], right=(1,))
+        return OK
+
+    return run_until_signal(show())
+
+
+_NO_ARGUMENT = (
+    "A key is never an argument: other programs could see it. "
+    "Run `plimsoll keys set NAME` and type it, or pipe it in."
+)
+_LONGEST = 10_000
+"""Characters; nothing longer is a key."""
+
+
+def known_names(program: Program) -> frozenset[str]:
+    """Names of the keys that a provider, or a server in the settings, asks for."""
+    own = (endpoint.key_env for endpoint in program.settings().endpoints.values())
+    return key_variables() | {name for name in own if name}
+
+
+def list_keys(program: Program, args: argparse.Namespace) -> None:
+    """Print names and where each comes from; the keyring is not asked."""
+    keys = program.keys
+    found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.held)]
+    rows = [(name, source, providers_of(name)) for name, source in found if source]
+    if args.json:
+        print_json({"keys": [dict(zip(("name", "source", "providers"), row, strict=True)) for row in rows]})
+    elif rows:
+        named = [(name, source, ", ".join(providers)) for name, source, providers in rows]
+        say_table([("NAME", "FROM", "FOR"), *named])
+    else:
+        say("There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY")
+
+
+def store_key(program: Program, args: argparse.Namespace) -> None:
+    keys, name, key = program.keys, args.name, read_key(args.name)
+    try:
+        keys.store(name, key)
+    except KeyringTrouble as trouble:
+        raise CommandFailed(str(trouble)) from None
+    source = keys.source(name)
+    answer({"name": name, "source": source}, f"{name} is in the system keyring.", as_json=args.json)
+    if source == "environment" and not args.json:
+        tell(f"{name} is also set in the environment, which overrides the keyring.")
+
+
+def erase_key(program: Program, args: argparse.Namespace) -> None:
+    keys, name = program.keys, args.name
+    try:
+        gone = keys.erase(name)
+    except KeyringTrouble as trouble:
+        raise CommandFailed(str(trouble)) from None
+    if not gone:
+        raise CommandFailed(f"Plimsoll has put no {name} into the system keyring.")
+    told = f"{name} is no longer in the system keyring."
+    answer({"name": name, "source": keys.source(name)}, told, as_json=args.json)
+
+
+def read_key(name: str) -> str:
+    """A key from a prompt that does not show it, or from stdin where that is no terminal.
+
+    Raises:
+        WrongUsage: if there is none, or it cannot be one.
+    """
+    try:
+        if sys.stdin is not None and sys.stdin.isatty():
+            text = getpass.getpass(f"{name}: ")
+        else:
+            text = sys.stdin.read(_LONGEST + 1) if sys.stdin is not None else ""
+    except (EOFError, OSError, ValueError):
+        text = ""
+    key = text.strip()
+    if not key:
+        raise WrongUsage(f"No key was given for {name}; nothing changed.")
+    if len(key) > _LONGEST or any(not character.isprintable() or character.isspace() for character in key):
+        raise WrongUsage("That doesn't look like an API key (no spaces or line breaks). Nothing changed.")
+    if flaw := key_flaw(key):
+        raise WrongUsage(f"That doesn't look like an API key: {flaw}. Nothing changed.")
+    return key
+
+
+ACTIONS = {"list": list_keys, "set": store_key, "unset": erase_key}
+
+
+def change_keys(program: Program, args: argparse.Namespace) -> None:
+    if args.surplus:
+        raise WrongUsage(_NO_ARGUMENT)
+    named = args.name is not None
+    if named != (args.action != "list"):
+        raise WrongUsage(f"Usage: plimsoll keys {args.action}{'' if named else ' NAME'}")
+    if named and args.name not in known_names(program) | program.keys.held:
+        # What was typed is not repeated: it may be a key.
+        raise WrongUsage(
+            "No provider's key has that name; docs/api-keys.md lists the names. "
+            "Your own server names its key in key_env."
+        )
+    ACTIONS[args.action](program, args)

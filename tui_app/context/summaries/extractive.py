@@ -1,0 +1,61 @@
+"""Summaries without any model: extraction, and as the last resort a marker."""
+
+from collections.abc import Callable
+
+from tui_app.context.counting.expenses import Ledger
+from tui_app.context.summaries.notes_request import SummaryFailed
+from tui_app.context.summaries.prompt import fitted
+from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.providers import OFFLINE_MODEL
+from tui_app.records import frozen
+
+NO_NOTES = "No model wrote notes: what follows comes from the log."
+
+NO_ROOM = "there is no room for the earlier summary with what must stay"
+
+
+@frozen
+class MarkerSummariser:
+    """Says only how many messages left; the policy words it."""
+
+    model_name: str = ""
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        """Write the marker."""
+        progress(1, 1, 0)
+        return Summary(text=marker_summary(len(task.items)), performed_by="marker")
+
+
+@frozen
+class ExtractiveSummariser:
+    """Quotes what matters instead of rewriting it; needs no key, no network and no weights."""
+
+    count: Callable[[str], int]
+    model_name: str = OFFLINE_MODEL
+
+    async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
+        """Quote; what code writes beside notes is not said again.
+
+        Raises:
+            SummaryFailed: if nothing has room, and a marker would wipe an earlier summary out.
+        """
+        progress(1, 1, 0)
+        text, performed_by = fitted(task.quoted, task.budget_tokens, self.count), "heuristic"
+        if not text.strip() and task.known:
+            text = NO_NOTES
+        if not text.strip():
+            if task.previous.strip():
+                raise SummaryFailed(NO_ROOM)
+            text, performed_by = marker_summary(len(task.items)), "marker"
+        progress(1, 1, self.count(text))
+        return Summary(text=text, performed_by=performed_by, model=self.model_name)
+
+
+def marker_summary(count_removed: int) -> str:
+    """The last resort: a fixed line that says how many messages were removed.
+
+    Args:
+        count_removed: Messages that left the view.
+    """
+    noun = "message was" if count_removed == 1 else "messages were"
+    return f"[{count_removed} earlier {noun} removed to make room. No summary could be made.]"

@@ -1,0 +1,308 @@
+"""Where a view may be cut, never between a tool call and its result."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, takewhile
+
+from pydantic_ai.messages import (
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    UserPromptPart,
+)
+
+from tui_app.context.message_marks import is_digest_part, is_inbox_part, is_shell_part, note_kind
+from tui_app.context.policy import Recent
+from tui_app.context.views.tool_pairs import last_messages, pairs
+from tui_app.context.views.view import (
+    Item,
+    answer_id,
+    answers_of,
+    calls_of,
+    is_request,
+    is_summary,
+    is_system,
+    latest_prompt_index,
+    rejoined,
+)
+from tui_app.records import frozen
+
+
+@frozen(kw_only=True)
+class Split:
+    """A view cut in three. ``old`` leaves; ``head`` and ``recent`` stay untouched, in this order."""
+
+    head: tuple[Item, ...]
+    """System prompts and pinned messages, and the latest prompt when its turn is cut in the middle."""
+    old: tuple[Item, ...]
+    recent: tuple[Item, ...]
+    behind: int = 0
+    """Key of the last message that stays in front: the summary stands behind it; 0 where none stays."""
+
+
+def safe_cuts(items: Sequence[Item]) -> list[bool]:
+    """For each index 0..n, whether the view may be cut in front of that item.
+
+    A cut is safe when no call in front of it is answered behind it. Calls that are never answered do not
+    block a cut; a result always stays with its call, also when other messages stand between them.
+    """
+    blocked = [0] * (len(items) + 1)
+    for pair in pairs([item.message for item in items]):
+        blocked[pair.call + 1] += 1
+        blocked[pair.answer + 1] -= 1
+    safe: list[bool] = []
+    depth = 0
+    for change in blocked:
+        depth += change
+        safe.append(depth == 0)
+    return safe
+
+
+def units(items: Sequence[Item]) -> list[list[int]]:
+    """Smallest groups of neighbouring indices that keep every call with its results."""
+    safe = safe_cuts(items)
+    groups: list[list[int]] = []
+    for index in range(len(items)):
+        if safe[index]:
+            groups.append([])
+        groups[-1].append(index)
+    return groups
+
+
+def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item], int]) -> int:
+    """Index of the first item that stays, so that the newest items cost at most ``budget`` tokens.
+
+    A cut in front of a prompt (a whole turn stays) is preferred when it keeps at least half of what the
+    budget allows; otherwise the cut falls inside the turn, between complete pairs. At least one safe unit
+    stays even when it alone is over the budget.
+
+    Args:
+        items: The agent view, oldest first.
+        budget: Tokens the recent part may take.
+        tokens: Cost of one item, in tokens.
+
+    Returns:
+        An index from 0 to ``len(items) - 1``; 0 means nothing can leave.
+    """
+    safe = safe_cuts(items)
+    turn = within = spent = turn_spent = within_spent = 0
+    found = False
+    for index in range(len(items) - 1, -1, -1):
+        spent += tokens(items[index])
+        if not safe[index]:
+            continue
+        if found and spent > budget:
+            break
+        found, within, within_spent = True, index, spent
+        if is_request(items[index].message):
+            turn, turn_spent = index, spent
+    return turn if turn_spent * 2 >= within_spent else within
+
+
+def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], int]) -> int:
+    """Index of the first item that stays, from 0 to ``len(items)``.
+
+    Args:
+        items: The agent view, oldest first.
+        recent: How much of the newest stays.
+        tokens: Cost of one item, in tokens.
+    """
+    if recent.tokens:
+        return choose_boundary(items, recent.tokens, tokens)
+    wanted = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
+    safe = safe_cuts(items)
+    return next(place for place in range(wanted, -1, -1) if safe[place])
+
+
+def _unanswered(items: Sequence[Item]) -> int:
+    """Index behind the newest answer: what the model has not answered yet, and calls still open, stay."""
+    for index in range(len(items) - 1, -1, -1):
+        message = items[index].message
+        if isinstance(message, ModelResponse):
+            answered = {call for item in items[index + 1 :] for call in answers_of(item.message)}
+            return index + 1 if answered.issuperset(calls_of(message)) else index
+    return 0
+
+
+def first_run(items: Sequence[Item]) -> int:
+    """Index behind the first answer with text and all that belongs to its calls; 0 without such an answer.
+
+    A run that holds a summary is none: summaries are updated, never kept.
+    """
+    safe = safe_cuts(items)
+    for index, item in enumerate(items):
+        if is_summary(item.message):
+            return 0
+        texts = (part for part in item.message.parts if isinstance(part, TextPart))
+        if any(text.content.strip() for text in texts):
+            end = next(place for place in range(index + 1, len(safe)) if safe[place])
+            return 0 if any(is_summary(each.message) for each in items[:end]) else end
+    return 0
+
+
+def split_at(
+    items: Sequence[Item], boundary: int, pinned: frozenset[int] = frozenset(), *, first: int = 0
+) -> Split:
+    """Cut a view into head, old and recent.
+
+    The latest prompt always stays word for word as long as anything behind it does: when the boundary falls
+    behind it (a long turn of tool calls), it moves to the head.
+
+    Args:
+        items: The agent view, oldest first.
+        boundary: Index of the first item of the recent part; a safe cut.
+        pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
+        first: Index behind what stays in front, a first run for example; a safe cut.
+    """
+    place = latest_prompt_index(items)
+    latest = None if place is None else items[place].key
+    old_items = items[:boundary]
+    lead = min(first, boundary)
+    leading = {item.key for item in items[:lead]}
+    stays = pinned | leading
+    if latest is not None and boundary < len(items):
+        stays |= {latest}
+    keys: set[int] = set()
+    for unit in units(old_items):
+        whole = [old_items[index] for index in unit]
+        if any(item.key in stays for item in whole):
+            keys.update(i.key for i in whole if i.key in leading or not is_summary(i.message))
+    keys.update(item.key for item in old_items if is_system(item.message))
+    return Split(
+        head=tuple(item for item in old_items if item.key in keys),
+        old=tuple(item for item in old_items if item.key not in keys),
+        recent=tuple(items[boundary:]),
+        behind=items[lead - 1].key if lead else 0,
+    )
+
+
+def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
+    """Insert a summary, with what belongs to it, behind the message of a key.
+
+    Without that message it stands behind the system prompts that lead the view.
+    """
+    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
+    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
+    return [*stays[:place], *new, *stays[place:]]
+
+
+def with_room(
+    items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Item], int], budget: int
+) -> frozenset[int]:
+    """The pinned messages that a budget has room for, the newest first.
+
+    Args:
+        items: The agent view, oldest first.
+        pinned: Keys of pinned messages; those that are not in the view are left out.
+        tokens: Cost of one item, in tokens.
+        budget: Tokens they may take together. A pinned call or result costs all that stays with it: an answer
+            with all its calls and their results.
+    """
+    kept: set[int] = set()
+    for unit in reversed(units(items)) if pinned else ():
+        keys = {items[index].key for index in unit}
+        cost = sum(tokens(items[index]) for index in unit) if keys & pinned else 0
+        if keys & pinned and cost <= budget:
+            budget -= cost
+            kept |= keys & pinned
+    return frozenset(kept)
+
+
+def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Item], int]) -> int:
+    """Tokens that stay because of pins; see :func:`with_room`."""
+    held = (
+        [unit for unit in units(items) if any(items[index].key in pinned for index in unit)] if pinned else []
+    )
+    return sum(tokens(items[index]) for unit in held for index in unit)
+
+
+def company_of(items: Sequence[Item], key: int) -> int:
+    """Count the messages that a pinned one keeps beside itself; see :func:`with_room`."""
+    return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)
+
+
+def with_partners(items: Sequence[Item], keys: Collection[int]) -> frozenset[int]:
+    """Messages with all that must leave along with them: an answer's calls and their results go together.
+
+    Args:
+        items: The agent view, oldest first.
+        keys: Keys of messages.
+    """
+    linked: defaultdict[int, set[int]] = defaultdict(set)
+    for pair in pairs([item.message for item in items]):
+        call, answer = items[pair.call].key, items[pair.answer].key
+        linked[call].add(answer)
+        linked[answer].add(call)
+    reached, new = set(keys), list(keys)
+    while new:
+        fresh = linked[new.pop()] - reached
+        reached |= fresh
+        new += fresh
+    return frozenset(reached)
+
+
+def turn_of(items: Sequence[Item], key: int) -> frozenset[int]:
+    """Keys of the turn of a message: a prompt and all that was said until the next one."""
+    begins = [place for place, item in enumerate(items) if is_request(item.message)]
+    place = next((place for place, item in enumerate(items) if item.key == key), len(items))
+    start = max((begin for begin in begins if begin <= place), default=0)
+    end = min((begin for begin in begins if begin > place), default=len(items))
+    return frozenset(item.key for item in items[start:end])
+
+
+class ItemIndex:
+    """Finds the items of messages that were in the list before."""
+
+    def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
+        self._found = {id(message): group for message, group in rejoined(items)}
+        self._lengths = lengths
+        self._keys = {
+            tuple(map(id, item.message.parts)): item.key
+            for item in items
+            if item.message.parts and self._is_as_before(item.whole or item.message)
+        }
+
+    def key(self, section: ModelMessage) -> int | None:
+        """The key of an item with just these parts, whatever message they were in."""
+        return self._keys.get(tuple(map(id, section.parts)))
+
+    def find(self, message: ModelMessage) -> Sequence[Item]:
+        """The items of a message, none if it is new or has been given other parts since."""
+        return self._found.get(id(message), ()) if self._is_as_before(message) else ()
+
+    def _is_as_before(self, message: ModelMessage) -> bool:
+        parts = len(message.parts)
+        return self._lengths.get(id(message), parts) == parts
+
+
+def sections(message: ModelMessage) -> Sequence[ModelMessage]:
+    """Split a request between parts of different kinds; everything else comes back as it is.
+
+    Returns:
+        Requests that together hold the same parts in the same order, or just ``message`` itself.
+    """
+    if not isinstance(message, ModelRequest) or len(message.parts) < 2:
+        return (message,)
+    groups = [list(parts) for _, parts in groupby(message.parts, _kind)]
+    if len(groups) == 1:
+        return (message,)
+    return [replace(message, parts=parts) for parts in groups]
+
+
+def _kind(part: ModelRequestPart) -> str:
+    if isinstance(part, SystemPromptPart):
+        return "system"
+    if isinstance(part, CompactionPart):
+        return "summary"
+    if isinstance(part, UserPromptPart):
+        if kind := note_kind(part):
+            return kind
+        if is_shell_part(part):
+            return "shell"
+        return "digest" if is_digest_part(part) else "inbox" if is_inbox_part(part) else "prompt"
+    return "other" if answer_id(part) is None else "answer"

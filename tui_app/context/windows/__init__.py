@@ -1,0 +1,1 @@
+"""Context windows: their sizes, and what was learnt about them."""

@@ -1,0 +1,186 @@
+"""The sessions in which sub-agents work: forks or new ones, opened beside the one that sends."""
+
+import asyncio
+import copy
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.instructions.agent_files import AgentFile
+from tui_app.agent.instructions.instructions import instructions_text
+from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.retry_rules import RetryRules
+from tui_app.agent.subagents import Order
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.agent.turn import ProgramEnded
+from tui_app.context.compaction.compactor import CompactionHost, Compactor
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.summaries.prefix import SentRequest
+from tui_app.conversation.agents.agent_setup import AgentSetup
+from tui_app.conversation.agents.session_tools import Tooling
+from tui_app.conversation.compactions.compactions import Compactions, Reviews
+from tui_app.conversation.compactions.summary_writers import SummaryWriters
+from tui_app.conversation.consent.modes import ModeSwitch
+from tui_app.conversation.history.event_bus import EventBus
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.hooks.request_hook import RequestHook
+from tui_app.conversation.models.model_switch import ModelSwitch
+from tui_app.conversation.requests.policies import choose_policy
+from tui_app.conversation.requests.project_context import FolderReader, SkillsInUse
+from tui_app.conversation.requests.request_overhead import RequestOverhead
+from tui_app.conversation.session_extras import Extras
+from tui_app.conversation.session_view import load_history
+from tui_app.conversation.turns.goals import Goals
+from tui_app.conversation.turns.turns import Turns
+from tui_app.conversation.turns.work_queue import WorkQueue
+from tui_app.events import AssistantMessage, Notice, Record, SessionStart
+from tui_app.records import frozen
+from tui_app.session.rewind_fork import fork_session
+from tui_app.session.stores.database import open_store
+from tui_app.session.stores.store import SessionStore
+from tui_app.session.workspace import SessionFolder
+from tui_app.settings.spec import ExploreSettings
+from tui_app.text import words_of
+from tui_app.tool_specs import ASK_USER
+
+_TITLE_CHARS = 80
+Host = Callable[[SummaryWriters, Reviews, Extras], CompactionHost]
+Publish = Callable[[Record], None]
+
+
+@frozen(kw_only=True)
+class AgentSessions:
+    """Opens the sessions of one session's sub-agents; servers, rules and kept files are shared."""
+
+    setup: AgentSetup
+    """How the session's own agent is put together."""
+    host: Host
+    """What a compactor of theirs finds around it."""
+    effort: Callable[[], str]
+    """How much the session's model thinks now."""
+
+    def folder(self, session: str) -> SessionFolder:
+        return SessionFolder.named(self.setup.opening.paths.sessions_dir, session)
+
+    async def model(self, order: Order) -> str:
+        """Name of the model that answers; where that which is wanted cannot, the session's own."""
+        history = self.setup.extras.history
+        own = "" if order.agent is None else order.agent.model
+        wanted = "" if order.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
+        if wanted:
+            try:
+                await self.setup.writers.shelf.get(wanted)
+            except Exception as error:  # as for any model: said, and the session's own does it
+                said = describe_error(error, model=wanted).message
+                history.append(Notice(text=f"{said} Sub-agents are run by {history.model}."))
+                return history.model
+        return wanted or history.model
+
+    def create(self, order: Order, name: str, model: str) -> str:
+        """Begin the session of one; returns its id."""
+        history, opening, now = self.setup.extras.history, self.setup.opening, time.time()
+        store, title = history.store, f"{name}: {words_of(order.task)}"[:_TITLE_CHARS]
+        if not order.fork:
+            start = SessionStart(cwd=str(opening.cwd), model=model, title=title, parent=history.session)
+            return store.create(start, time=now)
+        # All that was sent before the answer that calls it.
+        answers = store.newest(history.session, (AssistantMessage.TYPE,))
+        at = next((head.seq for head in answers if order.call in head.ids), None)
+        folder = opening.paths.sessions_dir
+        return fork_session(store, folder, history.session, at=at, now=now, agent=title).session
+
+    def history(self, session: str, model: str, store: SessionStore, publish: Publish) -> SessionHistory:
+        """The view of one, as of now."""
+        text, sender = self.setup.writers.text, self.setup.extras.history
+        if encoding_name(model) != encoding_name(sender.model):
+            text = TextCounter(encoding_name(model))
+        return load_history(self.setup.opening, store, session, model, text, publish)
+
+    async def open(
+        self, order: Order, name: str, session: str, model: str, heard: Publish, closing: AsyncExitStack
+    ) -> Turns:
+        """Open one for writing.
+
+        Args:
+            order: What it is sent for.
+            name: What it is called.
+            session: Id of its session.
+            model: Name of its model.
+            heard: Is given all that happens there.
+            closing: Takes what is to be released when it has ended.
+        """
+        setup, opening = self.setup, self.setup.opening
+        settings, sent = opening.settings, order.agent
+        store = open_store(opening.database)
+        closing.callback(store.close)
+        folder = self.folder(session)
+        lock = store.lock(session, folder.lock_file)
+        closing.callback(lock.release)
+        bus = EventBus()
+        bus.listen(heard)
+        history = self.history(session, model, store, bus.publish)
+        policy, shelf = setup.compactions.compactor.policy, setup.writers.shelf
+        if sent is not None and sent.policy:
+            policy = choose_policy(settings, sent.policy)
+        if sent is not None and sent.window < 1:
+            window = shelf.limits.window(await shelf.get(model)).limit
+            shelf = copy.copy(shelf)
+            shelf.limits = replace(shelf.limits, setting=int(window * sent.window))
+        writers = replace(
+            setup.writers,
+            history=history,
+            shelf=shelf,
+            sent=SentRequest(),
+            _writers={},
+        )
+        extras = copy.copy(setup.extras)
+        extras.history, extras.overhead = history, RequestOverhead()
+        extras.overhead.servers = extras.servers.instructions
+        extras.folders = FolderReader(history=history, project=extras.project)
+        bus.listen(extras.folders.on_record)
+        extras.in_use = SkillsInUse(history, extras.project)
+        reviews = Reviews(history.report)
+        host = self.host(writers, reviews, extras)
+        compactor = Compactor(history, policy, host, settings.summary_timeout_s)
+        closing.push_async_callback(compactor.aclose)
+        compactions = Compactions(history, compactor, reviews)
+        closing.push_async_callback(compactions.stop_jobs)
+        tooling = Tooling(opening, history, compactor, setup.tooling, name)
+        own = replace(
+            setup,
+            opening=replace(opening, answers=None),
+            writers=writers,
+            compactions=compactions,
+            tooling=tooling,
+            extras=extras,
+            goals=Goals(history, tooling.command, is_copy=True),
+            before=[RequestHook(ModeSwitch(history, tooling.approvals).tell_mode)],
+        )
+        if order.fork:
+            runner = own.runner(None)
+            runner.manner = replace(runner.manner, thinking=self.effort())
+        else:
+            told = await asyncio.to_thread(self._instructions, sent)
+            runner = own.agent_runner(told, (*sent.tools, ASK_USER.name) if sent is not None else ())
+        turns = Turns(
+            history=history,
+            queue=WorkQueue(lambda _: None),
+            models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, model),
+            compactions=compactions,
+            compacts=False,
+            runner=runner,
+            workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
+            may_read=extras.project.may_read,
+            rules=RetryRules(retries=settings.retries),
+        )
+        turns.close_open_calls(ProgramEnded())
+        return turns
+
+    def _instructions(self, sent: AgentFile | None) -> Sequence[str]:
+        folder = str(self.setup.opening.cwd.resolve())
+        if sent is None:
+            return [PROMPTS["explorer"].format(folder=folder)]
+        project = instructions_text(self.setup.extras.project.files)
+        return list(filter(None, (sent.instructions(folder), project)))

@@ -1,0 +1,240 @@
+"""The agent that answers in a session, ours or the user's own, with the governor in front of it."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_ai import Agent
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.toolsets import FunctionToolset
+
+from tui_app.agent.instructions.instructions import MEMORY, system_instructions
+from tui_app.agent.mcp.toolset import McpTools, mcp_tool_search
+from tui_app.agent.own_agent import OwnAgent
+from tui_app.agent.step_watch import StepWatch
+from tui_app.agent.subagents import Senders, offered_to, subagent_toolset
+from tui_app.agent.tool_failures import ToolFailures
+from tui_app.agent.tools.lookup import Looking, build_toolset, looking_toolset, recall_toolset, skill_toolset
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
+from tui_app.context.governor import ContextGovernor
+from tui_app.context.tool_results.stages import StageHost
+from tui_app.context.tool_room import SwitchedOff, ToolRoom
+from tui_app.conversation.agents.session_tools import Tooling
+from tui_app.conversation.compactions.compactions import Compactions
+from tui_app.conversation.compactions.provider_compaction import ProviderCompaction
+from tui_app.conversation.compactions.summary_writers import SummaryWriters
+from tui_app.conversation.consent.tool_gate import ToolGate
+from tui_app.conversation.files.files_on_disk import FilesOnDisk
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.hooks.request_hook import RequestHook
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.session_extras import Extras
+from tui_app.conversation.turns.goals import Goals, GoalTools
+from tui_app.records import frozen
+from tui_app.settings.spec import ExploreSettings
+
+
+@frozen(kw_only=True)
+class AgentSetup:
+    """Puts together the agent of one session."""
+
+    opening: Opening
+    writers: SummaryWriters
+    compactions: Compactions
+    tooling: Tooling
+    extras: Extras
+    goals: Goals
+    effort: str = "default"
+    """How much the model thinks."""
+    before: Sequence[AbstractCapability[Any]] = ()
+    """What puts something in the view before the governor builds a request from it."""
+    around: Sequence[AbstractCapability[Any]] = ()
+    """What else follows a run: hooks, telemetry."""
+    senders: Senders | None = None
+    """Sends sub-agents; None where there are none."""
+
+    def runner(self, own: OwnAgent | None) -> TurnRunner:
+        """The agent with all that its turns need; in the extras is noted what each of its requests carries.
+
+        Args:
+            own: The user's own agent; None is ours.
+        """
+        opening, extras, gate = self.opening, self.extras, self.tooling.gate
+        settings, history = opening.settings, extras.history
+        recorder, steps = Recorder(history, opening.secrets()), StepWatch()
+        manner = Manner(
+            thinking=self.effort,
+            prompt_cache=settings.prompt_cache,
+            max_steps=settings.max_steps,
+            silence_s=settings.answer_timeout_s,
+        )
+        if own is not None:
+            files = FilesOnDisk(Workspace(opening.cwd))
+            added = self._added(own, self._capabilities(recorder, steps, files))
+            return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
+        workspace, tools, room = describe_tools(opening, self.tooling, extras)
+        if ExploreSettings(**settings.explore).enabled:
+            tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
+        tools.append(GoalTools(self.goals))
+        ours = {name for each in tools for name in each.tools}
+        asking = self.tooling.asking
+        agent: Agent[None, str] = Agent(
+            None,
+            name="plimsoll",
+            # What is the same in all sessions first; what changes stands behind what providers keep of that.
+            instructions=[
+                extras.overhead.instructions,
+                extras.project.instructions,
+                extras.server_instructions,
+                extras.project.surroundings,
+            ],
+            toolsets=[*tools, McpTools(extras.servers)],
+            # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
+            capabilities=[
+                RequestHook(extras.folders.tell_instructions),
+                *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+                ToolFailures([tool.name for tool in extras.own]),
+                *self.tooling.by_provider,
+                room,
+                mcp_tool_search(),
+                ToolGate(gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead),
+            ],
+            retries=2,
+        )
+        cut_short = self.tooling.cut_short
+        return TurnRunner(
+            agent, recorder, history.session, Additions(), steps, manner, cut_short, opening.answers
+        )
+
+    def _capabilities(
+        self, recorder: Recorder, steps: StepWatch, files: FilesOnDisk
+    ) -> list[AbstractCapability[Any]]:
+        """In the order in which they see a request."""
+        history, compactor = self.extras.history, self.compactions.compactor
+        governor = ContextGovernor(
+            compactor.policy,
+            history=history,
+            compactor=compactor,
+            counter=history.counter,
+            limits=self.writers.shelf.limits,
+            surroundings=StageHost(
+                checksum=files.checksum,
+                contains=files.contains,
+                digest=self.writers.digest,
+                cache=self.writers.cache_rates,
+                sources=self.extras.overhead.sources,
+            ),
+            tell=history.append if self.opening.settings.tell_fullness else None,
+        )
+        wanted = self.opening.settings.provider_compaction
+        by_provider = ProviderCompaction(history, compactor, wanted=wanted)
+        before = [by_provider, steps, RequestHook(self.extras.overhead.note_request), *self.before]
+        off = SwitchedOff(self.extras.off)
+        return [*before, governor, recorder, *self.around, self.writers.sent, off]
+
+    def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
+        """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
+
+        Args:
+            instructions: Its system prompt, in parts.
+            tools: Names of the tools that it has besides.
+        """
+        opening, extras, tooling = self.opening, self.extras, self.tooling
+        recorder, steps = Recorder(extras.history, opening.secrets()), StepWatch()
+        workspace = _workspace(opening, extras)
+        wanted = [tool for tool in tooling.working if tool.__name__ in tools]
+        toolsets = [
+            looking_toolset(Looking(workspace, tooling.gate)),
+            FunctionToolset[Any](wanted, max_retries=2, docstring_format="google"),
+        ]
+        extras.overhead.instructions = "\n\n".join(instructions)
+        extras.overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
+        ours, asking = {each.name for each in extras.overhead.tools}, tooling.asking
+        agent: Agent[None, str] = Agent(
+            None,
+            name="plimsoll-agent",
+            instructions=list(instructions),
+            toolsets=toolsets,
+            capabilities=[
+                *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+                ToolFailures(sorted(ours)),
+                ToolGate(tooling.gate, ours & asking, free=ours - asking, ahead=tooling.ahead),
+            ],
+            retries=2,
+        )
+        manner = Manner(
+            prompt_cache=opening.settings.prompt_cache, silence_s=opening.settings.answer_timeout_s
+        )
+        return TurnRunner(
+            agent, recorder, extras.history.session, steps=steps, manner=manner, cut_short=tooling.cut_short
+        )
+
+    def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> Additions:
+        """What a run of the user's agent is given: its system prompt again, and a way back to what has left.
+
+        Its tools are asked about: nobody here knows what they do.
+        """
+        gate, recall = self.tooling.approvals, recall_toolset(self.tooling.search)
+        taken = {
+            name for tools in own.agent.toolsets if isinstance(tools, FunctionToolset) for name in tools.tools
+        }
+        toolsets = [] if taken & recall.tools.keys() else [recall]
+        ours = [name for tools in toolsets for name in tools.tools]
+        return Additions(
+            deps=own.deps,
+            instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
+            toolsets=toolsets,
+            capabilities=[*capabilities, ToolFailures(ours), ToolGate(gate, free=ours, ahead=gate.ahead)],
+        )
+
+
+def describe_tools(
+    opening: Opening, tooling: Tooling, extras: Extras
+) -> tuple[Workspace, list[FunctionToolset[Any]], ToolRoom]:
+    """Put instructions and tools together, and note in the extras what each request carries of them.
+
+    Whoever only measures a session must get the same.
+
+    Returns:
+        What the agent may read, and the tools that only need the session; one that is described but not
+        among them comes later; and which of them are found by searching.
+    """
+    history = extras.history
+    workspace = _workspace(opening, extras)
+    tools = [
+        build_toolset(workspace, tooling.search, tooling.gate, tooling.working, tooling.project),
+        skill_toolset(lambda: extras.project.skills),
+    ]
+    described, provider = [*tools], history.model.partition(":")[0]
+    if ExploreSettings(**opening.settings.explore).enabled:
+        described.append(subagent_toolset(None, lambda: extras.project.agents))
+    if (context := tooling.context) is not None:
+        tools.append(context)
+        if context.offered_to(provider):
+            described.append(context)
+    overhead = extras.overhead
+    working = {tool.__name__ for tool in tooling.working}
+    overhead.instructions = system_instructions(working, kept=_kept(history))
+    named = (each for one in described for each in one.tools.values())
+    every = (each.tool_def for each in named if offered_to(each.name, provider))
+    searched = opening.settings.tools.get("search", ())
+    room = ToolRoom(history, lambda: overhead.instructions, searched, extras.off)
+    extras.own = room.fitted([*every])
+    overhead.tools, overhead.project = extras.sent_of(extras.own), extras.project.instructions
+    overhead.surroundings, overhead.pieces = extras.project.surroundings, extras.project.pieces
+    return workspace, tools, room
+
+
+def _kept(history: SessionHistory) -> tuple[Path, Path]:
+    folder = history.archive.folder
+    return folder.tool_outputs, folder.conversation_history
+
+
+def _workspace(opening: Opening, extras: Extras) -> Workspace:
+    """What the agent may read."""
+    history = extras.history
+    readable = (*_kept(history), *extras.project.skill_folders)
+    closed, withheld = opening.paths.own_folders, lambda: history.withheld
+    folder = history.archive.folder.path
+    return Workspace(opening.cwd, readable, closed, withheld, opening.added, folder)

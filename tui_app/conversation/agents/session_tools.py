@@ -1,0 +1,165 @@
+"""The tools of a conversation: those that change something, and finding again what was said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from pydantic_ai import RunContext
+
+from tui_app.agent.approvals.command_line import Folder
+from tui_app.agent.approvals.rules import Action, AgentGate, Judge
+from tui_app.agent.diagnostics.diagnostics import DiagnosticsTool, EditDiagnostics, edit_diagnostics
+from tui_app.agent.tools.ask_tool import Asker, AskTool
+from tui_app.agent.tools.command_tool import CommandTool, TaskTool, command_runner
+from tui_app.agent.tools.note_tools import NoteTools
+from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.agent.tools.toolset import FileTools, tools_of
+from tui_app.agent.tools.web import ProviderSearch, WebTool
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.context.compaction.compaction_tool import ContextToolset
+from tui_app.context.compaction.compactor import Asked, Compactor
+from tui_app.conversation.approvals import Approvals, CallsAhead, command_line_rules
+from tui_app.conversation.consent.questions import AgentQuestions, Questions
+from tui_app.conversation.files.file_snapshots import FileKeeper
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.memory.recall import SessionSearch
+from tui_app.conversation.memory.repository_search import RepositorySearch
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.events import ApprovalDecided, Record, ToolOutput
+from tui_app.session.kept_files import KeptFiles
+from tui_app.session.workspace import TEMPORARY
+from tui_app.settings.tables import parse_rule
+from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
+
+MOST_DECISIONS = 500
+"""So many of the newest are shown."""
+
+
+class Tooling:
+    """The tools of one conversation that change something, who is asked before, and where to look back.
+
+    In read-only mode there are no tools.
+
+    Args:
+        opening: Which session, with what settings.
+        history: Its view and log.
+        compactor: What compacts it; without one the tools are only measured.
+        lender: The tools of the session that has sent a sub-agent: what asks, keeps files and goes on in the
+            background is theirs.
+        agent: What the sub-agent is called.
+
+    Attributes:
+        gate: Asks the approvals; of a sub-agent in its name.
+        ahead: The calls that have not been allowed yet.
+        working: The tools themselves.
+        asking: Names of the built-in tools that ask for themselves, those that look at files among them.
+        context: By which the model asks for a compaction.
+        command: Runs commands.
+        tasks: Background commands.
+        cut_short: By the id of its call, what a command had printed that was stopped.
+        by_provider: What the model's provider does itself while it answers.
+        diagnostics: What language servers say after edits; None where there are none.
+    """
+
+    def __init__(
+        self,
+        opening: Opening,
+        history: SessionHistory,
+        compactor: Compactor | None = None,
+        lender: "Tooling | None" = None,
+        agent: str = "",
+    ) -> None:
+        settings, folder, secrets = opening.settings, history.archive.folder, opening.secrets()
+        # Once: a command could have a link lead elsewhere by the time of the next.
+        places = (opening.cwd.resolve(), *opening.added)
+        confinement = partial(opening.confinement, places, (folder.path / TEMPORARY).resolve())
+        kept = confinement() if settings.sandbox_unasked and opening.trusted else None
+        unasked = (parse_rule("allow", RUN_COMMAND.name, "built in"),) if kept and kept.is_kept_in else ()
+        closed, added = opening.paths.own_folders, opening.added
+        workspace = Workspace(opening.cwd, (), closed, added=added, session=folder.path)
+        asker: Asker
+        if lender is None:
+            self.approvals = Approvals(
+                history.append,
+                rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
+                folder=Folder(opening.cwd, closed, added),
+                read_only=settings.read_only,
+                mode=opening.first_mode,
+                attended=opening.attended,
+                yes=opening.yes,
+            )
+            self.gate: Judge = self.approvals
+            self.ahead = self.approvals.ahead
+            asker = self.questions = Questions(history.append, self.ahead, opening.attended)
+            self.files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
+        else:
+            self.approvals, self.questions, self.files = lender.approvals, lender.questions, lender.files
+            self.gate, self.ahead = AgentGate(self.approvals, agent), CallsAhead(lambda _: None)
+            asker = AgentQuestions(self.questions, agent)
+        gate = self.gate
+        self.search = SessionSearch(history.store, history.session)
+        self.project = RepositorySearch(opening.database, history.session, opening.cwd, gate)
+        self.working, self.asking = tuple[Callable[..., Any], ...](), FILE_LOOKERS
+        self.cut_short = dict[str, str]()
+        self.by_provider = tuple[ProviderSearch, ...]()
+        self.context: ContextToolset | None = None
+        self.command: CommandTool | None = None
+        self.tasks: BackgroundTasks | None = lender.tasks if lender else None
+        self.diagnostics: EditDiagnostics | None = lender.diagnostics if lender else None
+        if settings.read_only:
+            return
+
+        def show(call: str, text: str) -> None:
+            history.append(ToolOutput(tool_call_id=call, text=text))
+
+        outward, required = opening.outward_env(), settings.sandbox == "require"
+        runner = command_runner(opening.cwd, outward, secrets)
+        tasks = self.tasks or BackgroundTasks(
+            runner=runner, folder=folder.path / "tasks", report=history.append, secrets=secrets
+        )
+        if lender is None:
+            self.tasks = tasks
+        if lender is None and settings.diagnostics != "off":
+            self.diagnostics = edit_diagnostics(
+                workspace,
+                gate,
+                chosen=settings.language_servers,
+                trusted=opening.trusted,
+                env=outward,
+                masked=secrets.masked,
+                confinement=confinement,
+                required=required,
+            )
+        limit_s, stopped = settings.command_timeout_s, self.cut_short
+        self.command = CommandTool(runner, gate, show, limit_s, stopped, confinement, required, tasks)
+        writing = FileTools(workspace, gate, self.files, tasks.written)
+        checks = list[object]()
+        if self.diagnostics is not None:
+            writing = replace(writing, changed=self.diagnostics.found.changed)
+            checks = [DiagnosticsTool(self.diagnostics.found, gate)]
+        web = [] if settings.web_fetch == "off" else [WebTool(gate, private=settings.web_fetch == "any")]
+        acting = tools_of(writing, self.command, *web, *checks)
+        self.asking |= {tool.__name__ for tool in acting}
+
+        async def permit(ctx: RunContext[Any], asked: Asked) -> str | None:
+            return await gate(
+                Action(
+                    tool=COMPACT_CONTEXT.name,
+                    kind="other",
+                    subject=asked.reason,
+                    detail=asked.focus,
+                    note="compacts the conversation",
+                    call=ctx.tool_call_id or "",
+                )
+            )
+
+        self.context = ContextToolset(lambda _run: compactor, permit)
+        notes = NoteTools(folder.plan_file, folder.todo_file)
+        self.working = (*acting, *tools_of(TaskTool(tasks), notes, AskTool(asker)))
+        self.by_provider = (ProviderSearch(),) if settings.web_search else ()
+
+    def decisions(self) -> list[Record]:
+        """What was decided about calls in this session, the newest first."""
+        return list(islice(self.files.history.newest_events(ApprovalDecided), MOST_DECISIONS))

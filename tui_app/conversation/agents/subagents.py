@@ -1,0 +1,563 @@
+"""The sub-agents of one session: each works in a session of its own, and comes back as a checked brief."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.subagents import Action, Order
+from tui_app.context.compaction.agent_brief import agent_brief
+from tui_app.context.ledger.facts import live_text
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.message_marks import tasks_text
+from tui_app.conversation.agents.agent_sessions import AgentSessions
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.message_actions import SkillRow
+from tui_app.conversation.turns.turns import Turns
+from tui_app.conversation.work import Prompt
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Error,
+    Record,
+    SessionStart,
+    SubAgentCall,
+    SubAgentEnd,
+    SubAgentOutcome,
+    SubAgentPromoted,
+    SubAgentStart,
+    SubAgentStep,
+    TaskTold,
+    ToolArchived,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    UserMessage,
+)
+from tui_app.records import like, picked
+from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
+from tui_app.settings.spec import ExploreSettings
+from tui_app.text import count, words_of
+from tui_app.tool_specs import AGENTS
+
+AT_ONCE = 4
+"""Sub-agents of one session that may work at the same time; more wait for their turn."""
+RESULT_CHARS = 400
+"""Characters of a result that a step keeps: all of it is in the sub-agent's own log."""
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class SubAgent:
+    """One that was sent."""
+
+    order: Order
+    start: SubAgentStart
+    """With no session until it has begun."""
+    outcome: SubAgentOutcome | None = None
+    """How it has ended; None while it works."""
+    behind: bool = False
+    """Whether nobody waits for it: the model is told when it has ended."""
+    told: list[int] = field(default_factory=list)
+    """Log numbers of what tells the model that it has ended; what has left the view tells nothing."""
+    read: list[int] = field(default_factory=list)
+    """Log numbers of results that hold its brief."""
+    claimed: bool = False
+    """Whether a call of the turn under way has its brief."""
+    promoted: bool = False
+    prompts: list[str] = field(default_factory=list)
+    """What it is still to be told."""
+    ended: SubAgentEnd = field(init=False)
+    """Sums of all its steps."""
+    work: "asyncio.Task[None] | None" = None
+    turns: Turns | None = None
+    """Runs its turns while it works."""
+    reason: str = ""
+    """Why it was stopped, or has failed."""
+    halted: SubAgentOutcome | None = None
+    """How it ends, whatever its turn does."""
+    is_begun: bool = False
+    """Whether it was given its task."""
+    is_closing: bool = False
+    """Whether it reads nothing more, and its brief is written."""
+    said: str = ""
+    end: TurnEnd = field(default_factory=lambda: TurnEnd(outcome="done"))
+    cut: bool = False
+    """Whether the last of them is not whole."""
+    step: SubAgentStep | None = None
+    """The one under way, with its calls by id."""
+    calls: dict[str, SubAgentCall] = field(default_factory=dict)
+    open_calls: set[str] = field(default_factory=set)
+
+    @property
+    def name(self) -> str:
+        return self.start.name
+
+    @property
+    def session(self) -> str:
+        return self.start.session
+
+    def __post_init__(self) -> None:
+        self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
+
+    def restart(self, *, behind: bool) -> None:
+        """Forget how it has ended."""
+        self.behind, self.claimed, self.is_closing = behind, False, False
+        self.outcome, self.halted, self.reason, self.said = None, None, "", ""
+        self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
+
+    def halt(self, reason: str, outcome: SubAgentOutcome = "stopped") -> None:
+        """Have it end at once; what it has done stays."""
+        if self.halted is None:
+            self.reason, self.halted = reason, outcome
+        if self.turns is not None:
+            self.turns.halt()
+        elif self.work is not None:
+            self.work.cancel()
+
+
+@dataclass(slots=True, kw_only=True)
+class SubAgents:
+    """Sends the sub-agents of one conversation out. Belongs to one event loop."""
+
+    sessions: AgentSessions
+    every: dict[str, SubAgent] = field(default_factory=dict)
+    """By name, in the order in which they were sent."""
+    moved: Callable[[], None] = lambda: None
+    """Is called when one has a result, or has ended."""
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever one has ended."""
+    _recalled: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once those of earlier visits are known."""
+
+    @property
+    def history(self) -> SessionHistory:
+        return self.sessions.setup.extras.history
+
+    @property
+    def _limits(self) -> ExploreSettings:
+        return ExploreSettings(**self.sessions.setup.opening.settings.explore)
+
+    @property
+    def working(self) -> Sequence[SubAgent]:
+        return [each for each in self.every.values() if each.outcome is None]
+
+    async def send(self, order: Order) -> str:
+        if not order.task.strip():
+            raise ToolFailed("The task is empty: say what to find out or do.")
+        # Past the highest: some of them may have been deleted.
+        names = (name.rpartition("-") for name in self.every)
+        number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
+        start = SubAgentStart(
+            tool_call_id=order.call,
+            task=order.task,
+            model="",
+            max_steps=self._limits.max_steps,
+            agent=order.agent.name if order.agent is not None else "",
+            name=f"{order.kind}-{number}",
+            fork=order.fork,
+            background=order.background,
+        )
+        agent = SubAgent(order, start, behind=order.background, prompts=[self._first_prompt(order)])
+        self.every[agent.name] = agent
+        self._begin(agent)
+        if order.background:
+            return f"{agent.name} works in the background. Its brief comes with agents wait {agent.name}."
+        assert agent.work is not None
+        try:
+            await asyncio.shield(agent.work)
+        except asyncio.CancelledError:
+            agent.halt("", "cancelled")
+            await asyncio.wait([agent.work])
+            raise
+        if agent.outcome == "failed":
+            raise ToolFailed(f"The sub-agent failed: {agent.reason}")
+        return agent.ended.brief
+
+    async def tend(self, action: Action, name: str, text: str) -> str:
+        if action == "list":
+            lines = [f"{each.name}: {each.place}, {words_of(each.description)}" for each in self.rows()]
+            return "\n".join(lines) or "No sub-agent was sent."
+        if action == "wait" and not name:
+            return await self._wait(None)
+        agent = self.every.get(name)
+        if agent is None:
+            names = ", ".join(self.every) or "none"
+            raise ToolFailed(f"There is no sub-agent {name!r:.80}. There are: {names}.")
+        if action == "wait":
+            return await self._wait(agent)
+        if action == "send":
+            return await self.tell(agent, text)
+        await self.stop_agent(name)
+        return self._claim(agent)
+
+    async def tell(self, agent: SubAgent, text: str) -> str:
+        """Tell one more, after its step under way; one that has ended goes on."""
+        if not text.strip():
+            raise ToolFailed("The text is empty: say what to tell it.")
+        if agent.promoted:
+            raise ToolFailed(f"{agent.name} is a session of the user's own now.")
+        if agent.is_closing and agent.work is not None:
+            await asyncio.wait([agent.work])
+        if agent.outcome is not None and (used := self._used_up(agent)):
+            raise ToolFailed(f"{agent.name} has used up its {used}: read its brief, or send another.")
+        if not (agent.is_begun or agent.prompts):
+            agent.prompts.append(self._first_prompt(agent.order))
+        agent.prompts.append(text)
+        if agent.outcome is None:
+            if agent.turns is not None:
+                agent.turns.steer()
+            return f"{agent.name} reads it after the present step."
+        agent.behind = True
+        self._begin(agent)
+        return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
+
+    def awaited(self, call: ToolCallPart) -> Sequence[SubAgent]:
+        """Those that work, and without which a call does not end."""
+        args = call.args_as_dict() if call.tool_name == AGENTS.name else {}
+        named = str(args.get("name") or "") if args.get("action") == "wait" else None
+        return [
+            each for each in self.working if each.order.call == call.tool_call_id or named in ("", each.name)
+        ]
+
+    async def stop_agent(self, name: str) -> None:
+        """End one at once, and wait until it has ended; what it has done stays."""
+        agent = self.every[name]
+        if agent.outcome is None and agent.work is not None:
+            agent.halt("It was stopped.")
+            await self._over(agent)
+
+    async def stop_call(self, seq: int) -> None:
+        """End the one that the call with a log number has sent."""
+        record = self.history.store.record(self.history.session, seq)
+        call = getattr(record.data, "tool_call_id", "") if record is not None else ""
+        for agent in self.working:
+            if agent.order.call == call:
+                await self.stop_agent(agent.name)
+
+    async def promote(self, name: str) -> str:
+        """Make the session of one the user's own; returns its id, empty where there is none.
+
+        One that works is stopped.
+        """
+        agent = self.every[name]
+        await self.stop_agent(name)
+        if agent.session and not agent.promoted:
+            agent.promoted = True
+            self.history.store.append(agent.session, SubAgentPromoted(name=name), None, time=time.time())
+        return agent.session
+
+    def rows(self) -> list[SkillRow]:
+        """All that were sent, the newest first, as the screen lists them."""
+        return [
+            SkillRow(
+                each.name,
+                each.order.task,
+                "promoted" if each.promoted else each.outcome or "at work",
+                "",
+                detail=f"{each.start.model}  {each.ended.headline()}  session {each.session}",
+                brief=each.ended.brief,
+            )
+            for each in reversed(self.every.values())
+        ]
+
+    async def listed(self) -> list[SkillRow]:
+        """The rows, with those of earlier visits."""
+        await self._recalled.wait()
+        return self.rows()
+
+    async def close(self) -> None:
+        """End all that work."""
+        for agent in self.working:
+            agent.halt("The session was closed.")
+        await asyncio.gather(*map(self._over, self.every.values()))
+
+    async def _over(self, agent: SubAgent) -> None:
+        """Wait until one has ended; one that was stopped before it began has ended as well."""
+        if agent.work is not None:
+            await asyncio.wait([agent.work])
+            if agent.outcome is None:
+                self._ended(agent, "stopped", "")
+
+    def alive(self) -> Iterator[str]:
+        """Those that work now, a line each."""
+        return (live_text(each.name, words_of(each.order.task)) for each in self.working)
+
+    def news(self) -> list[tuple[str, str]]:
+        """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
+        ended = [each for each in self.every.values() if each.behind and each.outcome]
+        known = self._view() if ended else frozenset()
+        new = [each for each in ended if not (each.claimed or known & {*each.told, *each.read})]
+        return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
+
+    async def tell_news(self, _request: object) -> None:
+        """Tell the model, behind the newest message, which of them in the background have ended."""
+        if news := self.news():
+            told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
+            self.history.tell_model(told)
+
+    def _view(self) -> frozenset[int]:
+        return frozenset(head.seq for head in self.history.view.each_held())
+
+    def note_told(self, record: Record) -> None:
+        """Note what the model is told of them."""
+        match record.data:
+            case TaskTold(ids=ids):
+                for agent in filter(None, map(self.every.get, ids)):
+                    agent.told.append(record.seq)
+            case ToolResult(name=AGENTS.name, text=text):
+                for agent in self.every.values():
+                    if agent.session and f"{agent.session}#" in text:
+                        agent.read.append(record.seq)
+            case TurnEnd():
+                for agent in self.every.values():
+                    agent.claimed = False
+            case _:
+                pass
+
+    def ledgers(self, since: float) -> Iterator[tuple[SessionHistory, Ledger]]:
+        """Views and deeds of those that have done something since a time."""
+        store = self.history.store
+        for agent in self.every.values():
+            ours = bool(agent.session) and not agent.promoted
+            newest = next(store.newest(agent.session, (ToolResult.TYPE,)), None) if ours else None
+            if newest is not None and newest.time > since:
+                history = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
+                first = self._first_own(agent)
+                yield history, Ledger.from_items([each for each in history.everything() if each.key >= first])
+
+    def _first_own(self, agent: SubAgent) -> int:
+        """Log number of the first message of its own: those before are the same in this session."""
+        record = self.history.store.record(agent.session, 1)
+        return (record.data.forked_at if record and isinstance(record.data, SessionStart) else 0) or 1
+
+    def resume(self) -> None:
+        """List those of earlier visits; one that a killed program took with it has ended."""
+        history, store = self.history, self.history.store
+        for row in read_sent_agents(store, history.session):
+            self._recall(row)
+        for session in set(store.children(history.session)) - {each.session for each in self.every.values()}:
+            # The program ended before it was written down who works there.
+            store.delete(session)
+            self.sessions.folder(session).remove()
+        calls = set[str]()
+        kinds = (TaskTold.TYPE, ToolCall.TYPE, ToolResult.TYPE)
+        for head in reversed(list(store.newest(history.session, kinds)) if self.every else ()):
+            if head.type == ToolCall.TYPE:
+                calls |= {*head.ids} if head.title.split()[:1] == [AGENTS.name] else set()
+            elif head.type == TaskTold.TYPE or calls & {*head.ids}:
+                record = store.record(history.session, head.seq)
+                if record is not None:
+                    self.note_told(record)
+        for agent in self.working:
+            agent.reason = ENDED
+            own = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
+            self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
+        self._recalled.set()
+
+    def _recall(self, row: SentAgent) -> None:
+        start, files = row.start, self.sessions.setup.extras.project.agents
+        order = Order(
+            call=start.tool_call_id,
+            task=start.task,
+            agent=files.named(start.agent) if start.agent else None,
+            fork=start.fork,
+            background=start.background,
+        )
+        agent = self.every[start.name] = SubAgent(order, start)
+        agent.restart(behind=row.is_behind)
+        agent.ended, agent.promoted = row.sums, row.is_promoted
+        agent.outcome = None if row.is_at_work else row.sums.outcome
+        said = self.history.store.last_of(start.session, UserMessage.TYPE)
+        agent.is_begun = said is not None and said.seq >= self._first_own(agent)
+
+    def _first_prompt(self, order: Order) -> str:
+        if not order.fork:
+            return order.task
+        words = "" if order.agent is None else f"{order.agent.body()}\n\n"
+        return PROMPTS["fork"].format(task=f"{words}{order.task}")
+
+    async def _wait(self, agent: SubAgent | None) -> str:
+        """The brief of one, or of the first that has ended and was not told of."""
+        while True:
+            ended = [each for each in self.every.values() if each.outcome is not None]
+            known = self._view() if agent is None else frozenset()
+            new = (each for each in ended if each.behind and not (each.claimed or known & {*each.read}))
+            if (found := agent if agent in ended else next(new, None) if agent is None else None) is not None:
+                return self._claim(found)
+            if agent is None and not self.working:
+                raise ToolFailed("No sub-agent works, and every brief was read.")
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _claim(self, agent: SubAgent) -> str:
+        agent.claimed = True
+        where = f" Its messages are `{agent.session}#N`." if agent.session else ""
+        return agent.ended.brief or f"{agent.name}: {agent.outcome}. {agent.reason}".strip() + where
+
+    # One of them at work.
+
+    def _begin(self, agent: SubAgent) -> None:
+        agent.restart(behind=agent.behind)
+        if agent.session:
+            self.history.report(replace(agent.start, task=agent.prompts[0], again=True))
+        agent.work = asyncio.create_task(self._work(agent), name=f"sub-agent {agent.name}")
+
+    async def _work(self, agent: SubAgent) -> None:
+        started, brief = time.monotonic(), ""
+        outcome: SubAgentOutcome = "failed"
+        try:
+            async with self._room, AsyncExitStack() as closing:
+                goes_on = agent.is_begun
+                turns = await self._open(agent, closing)
+                while agent.prompts and agent.halted is None and not self._used_up(agent):
+                    if goes_on:
+                        # Only one that goes on needs room: the brief of the others is made of their log.
+                        await turns.compactions.after_turn()
+                    left = self._limits.max_steps - agent.ended.steps
+                    turns.runner.manner = replace(turns.runner.manner, max_steps=max(1, left))
+                    agent.is_begun = goes_on = True
+                    await turns.run_turn(Prompt(agent.prompts.pop(0)))
+                    if agent.end.outcome != "done":
+                        break
+                outcome = self._outcome(agent)
+                self._close(agent)
+                if outcome != "cancelled":
+                    brief = await asyncio.to_thread(self._brief(agent, turns.history, outcome))
+        except asyncio.CancelledError:
+            outcome = agent.halted or "stopped"
+        except Exception as error:  # whatever a provider or a disk raises: the model goes on without it
+            _log.exception("the sub-agent %s failed", agent.name)
+            agent.reason = describe_error(error, model=agent.start.model).message
+        finally:
+            self._close(agent)
+            agent.turns = None
+            agent.ended = replace(
+                agent.ended, duration_s=round(agent.ended.duration_s + time.monotonic() - started, 3)
+            )
+            self._ended(agent, outcome, brief)
+
+    def _close(self, agent: SubAgent) -> None:
+        """Let it read nothing more; what it was sent and has not read is told."""
+        agent.is_closing = True
+        unread = agent.prompts[not agent.is_begun :]
+        if unread:
+            agent.reason = f"{agent.reason} Not read: {count(len(unread), 'message')} sent to it.".strip()
+            del agent.prompts[-len(unread) :]
+
+    async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> Turns:
+        """Begin its session, or go on with it."""
+        order, sessions = agent.order, self.sessions
+        if not agent.session:
+            model = await sessions.model(order)
+            session = sessions.create(order, agent.name, model)
+            agent.start = replace(agent.start, model=model, session=session)
+            self.history.append(agent.start)
+        heard = partial(self._heard, agent)
+        turns = await sessions.open(order, agent.name, agent.session, agent.start.model, heard, closing)
+        agent.turns = turns
+        return turns
+
+    def _used_up(self, agent: SubAgent) -> str:
+        """Which of its limits, over all that it was sent for, is reached; empty for none."""
+        most, done = self._limits, agent.ended
+        if done.steps >= most.max_steps:
+            return count(most.max_steps, "step")
+        return f"{most.max_tokens:,} tokens" if _fresh(done) > most.max_tokens else ""
+
+    def _outcome(self, agent: SubAgent) -> SubAgentOutcome:
+        """How its newest turn ended, in the words of a sub-agent."""
+        if agent.halted is not None:
+            return agent.halted
+        if (used := self._used_up(agent)) and (agent.end.outcome == "failed" or agent.prompts):
+            agent.reason = f"It used up its {used}."
+            return "stopped"
+        if agent.end.outcome == "cancelled":
+            return "stopped"
+        if agent.end.outcome == "done" and not agent.cut:
+            return "done"
+        agent.reason = agent.reason or "Its answer was cut off."
+        return "failed"
+
+    def _ended(self, agent: SubAgent, outcome: SubAgentOutcome, brief: str) -> None:
+        reason = agent.reason if outcome not in ("done", "cancelled") else ""
+        agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
+        agent.outcome = outcome
+        # First: whoever waits must hear of it also where the log takes no more.
+        self._changed.set()
+        self.history.report(agent.ended)
+        self.moved()
+
+    def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
+        """What writes its brief on any thread, once all is read that it takes."""
+        since = self._first_own(agent)
+        items = list(history.everything())
+        if items and isinstance(items[-1].message, ModelResponse):
+            items.pop()
+        how = "has ended." if outcome == "done" else f"was stopped before it had an answer. {agent.reason}"
+        head = f"{agent.name} {how} Its messages are `{agent.session}#N`."
+
+        def write() -> str:
+            told = agent_brief(
+                items, agent.said, session=agent.session, since=since, count=history.counter.text
+            )
+            return f"{head}\n\n{told}"
+
+        return write
+
+    # What it does, as the session that has sent it tells of it.
+
+    def _heard(self, agent: SubAgent, record: Record) -> None:
+        match record.data:
+            case AssistantMessage() as said:
+                agent.said, agent.cut = said.text, said.interrupted
+                agent.calls, agent.open_calls = {}, set(said.call_ids)
+                agent.step = like(SubAgentStep, said, tool_call_id=agent.order.call)
+                if _fresh(with_step(agent.ended, agent.step)) > self._limits.max_tokens:
+                    agent.halt(f"It used up its {self._limits.max_tokens:,} tokens.")
+            case ToolCall(tool_call_id=id, name=name, args=args):
+                agent.calls[id] = SubAgentCall(name=name, args=args)
+            case ToolResult(tool_call_id=id, text=text, outcome=outcome) if id in agent.calls:
+                agent.open_calls.discard(id)
+                self.moved()
+                agent.calls[id] = replace(
+                    agent.calls[id], outcome=outcome, text=text[:RESULT_CHARS], chars=len(text)
+                )
+            case TurnEnd() as end:
+                agent.end = end
+                agent.open_calls.clear()
+            case Error(message=message):
+                agent.reason = message
+            case CompactionComplete() | ToolArchived() as paid:
+                is_compaction = isinstance(paid, CompactionComplete) and paid.outcome == "success"
+                agent.ended = replace(agent.ended, compactions=agent.ended.compactions + is_compaction)
+                if paid.input_tokens:
+                    figures = picked(paid, "model input_tokens output_tokens cost_usd")
+                    self._write(agent, SubAgentStep(tool_call_id=agent.order.call, **figures))
+            case _:
+                return
+        if agent.step is not None and not agent.open_calls:
+            step, calls = agent.step, tuple(agent.calls.values())
+            agent.step, agent.calls = None, {}
+            self._write(agent, replace(step, calls=calls))
+
+    def _write(self, agent: SubAgent, step: SubAgentStep) -> None:
+        agent.ended = with_step(agent.ended, step)
+        if agent.turns is not None:
+            usage = agent.turns.history.usage()
+            step = replace(step, context_tokens=usage.total, window=usage.window.limit)
+        self.history.append(step)
+
+
+def _fresh(ended: SubAgentEnd) -> int:
+    """Tokens less what came from a cache."""
+    return ended.input_tokens - ended.cache_read_tokens + ended.output_tokens

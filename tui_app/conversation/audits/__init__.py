@@ -1,0 +1,1 @@
+"""Audits and simulations of recorded conversations."""

@@ -1,0 +1,402 @@
+"""What the compactions of a conversation lost, whichever program made them; no model is asked."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage
+
+from tui_app.context.binding.bind import Binder, BoundNotes
+from tui_app.context.compaction.trial import questions_about, unanswered
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.ledger.facts import session_facts
+from tui_app.context.ledger.retention import judge
+from tui_app.context.policy import Policy
+from tui_app.context.summaries.prompt import message_text
+from tui_app.context.user_text import own_words, sentences
+from tui_app.context.views.view import Item, to_messages
+from tui_app.conversation.audits.replay import FactsKept, Replay
+from tui_app.conversation.audits.simulate import STATES, count_facts, facts_given
+from tui_app.conversation.audits.transcript import Recorded, said_heads
+from tui_app.conversation.history.view_messages import ViewMessages
+from tui_app.events import KIND_LABELS, CompactionComplete, Fact
+from tui_app.records import frozen, picked
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import MESSAGES
+from tui_app.session.importers.formats import TABLE
+from tui_app.session.views.agent_view import AgentView
+from tui_app.system.secrets import mask_secrets
+
+_FORMATS = {each.name: each for each in TABLE}
+_WAY_BACK = re.compile(
+    r"(?i)\b(?:transcript|(?:full|conversation|chat|session) (?:history|log))\b"
+    r"[^\n]{0,80}?[/\\]\S+\.(?:jsonl?|md|log|txt)\b"
+)
+"""Says of a file that it holds what was said."""
+
+
+@frozen(kw_only=True)
+class PolicyKept:
+    """What one of our policies would have kept of the facts that a compaction was given."""
+
+    policy: str
+    tokens: int
+    """Of the view that the policy would have had at this place."""
+    messages: int
+    fits: bool
+    """Whether a request of this view fits the window."""
+    facts: tuple[Fact, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        kept = count_facts(self.facts)
+        return {
+            **picked(self, "policy tokens messages fits"),
+            **picked(kept, "retention recoverable"),
+            "facts": by_kind(self.facts),
+        }
+
+
+@frozen(kw_only=True)
+class AuditedCompaction:
+    """One compaction, held against what it replaced."""
+
+    seq: int
+    """Its log number."""
+    message: int
+    """How many messages had been said before it."""
+    time: float
+    trigger: str
+    """Why it was made; empty where the file does not say."""
+    undone: bool
+    """Whether it was undone later."""
+    tokens_before: int
+    """Counted here, in the messages alone."""
+    tokens_after: int
+    messages_before: int
+    messages_after: int
+    reported: tuple[int, int]
+    """Tokens before and after as the program itself had them; 0 where it did not say."""
+    facts: tuple[Fact, ...]
+    """What left the view, and what became of it; what an earlier compaction lost is not told again."""
+    way_back: bool
+    """Whether what left can still be reached from what stands in its place."""
+    claims: tuple[str, ...]
+    """Statements of the summary that the log does not hold."""
+    statements: int
+    """All statements of the summary; 0 where code wrote it."""
+    sourced: int = 0
+    """Those of them whose source was found."""
+    questions: int = 0
+    """Questions that the log could answer then, and that were put to what stands in its place."""
+    unanswered: tuple[str, ...] = ()
+    """Those whose answer does not stand there."""
+    instead: tuple[PolicyKept, ...] = ()
+
+    @property
+    def kept(self) -> FactsKept:
+        """What became of the facts, by weight and in numbers."""
+        return count_facts(self.facts)
+
+    def gone(self, *kinds: str) -> tuple[Fact, ...]:
+        """Facts that what stands in their place does not hold word for word; of all kinds, or of some."""
+        return tuple(
+            each for each in self.facts if each.state != "kept" and (not kinds or each.kind in kinds)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        kept = self.kept
+        return {
+            **picked(self, "seq message time undone tokens_before tokens_after"),
+            **picked(self, "messages_before messages_after questions way_back statements sourced"),
+            "trigger": self.trigger or None,
+            "reported_before": self.reported[0] or None,
+            "reported_after": self.reported[1] or None,
+            **picked(kept, "retention recoverable"),
+            "facts": by_kind(self.facts),
+            "unanswered": list(self.unanswered),
+            "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
+            "errors_gone": [_told(fact) for fact in self.gone("error")],
+            "others_gone": [_told(fact) for fact in self.gone() if fact.kind not in (*_SAID, "error")],
+            "claims": list(self.claims),
+            "policies": [each.to_json() for each in self.instead],
+        }
+
+
+_SAID = ("request", "said")
+"""Kinds of facts that are the user's words."""
+
+
+def _told(fact: Fact) -> dict[str, str]:
+    return picked(fact, "kind text source state")
+
+
+def by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, int]]:
+    """How many facts of each kind are kept, recoverable and lost."""
+    counts: dict[str, dict[str, int]] = {kind: dict.fromkeys(STATES, 0) for kind in KIND_LABELS}
+    for fact in facts:
+        counts[fact.kind][fact.state] += 1
+    return counts
+
+
+@frozen(kw_only=True)
+class Audit:
+    """One conversation, audited."""
+
+    recorded: Recorded
+    messages: int
+    """All that were said; summaries are not counted."""
+    tokens: int
+    """Of all of them together."""
+    compactions: tuple[AuditedCompaction, ...]
+    context: tuple[tuple[int, int], ...]
+    """Number of each message, and tokens of the context behind it; behind a compaction a second time."""
+    window: int = 0
+    """In which the policies were replayed; 0 where none was."""
+
+    def to_json(self) -> dict[str, Any]:
+        recorded = self.recorded
+        return {
+            "source": recorded.name,
+            **picked(recorded, "format title"),
+            "model": recorded.model or None,
+            **picked(self, "messages tokens"),
+            "window": self.window or None,
+            "compactions": [each.to_json() for each in self.compactions],
+            "total": total(self.compactions),
+            "context": [list(point) for point in self.context],
+            "skipped": [picked(skipped, "line reason") for skipped in recorded.skipped],
+            "notes": list(recorded.notes),
+        }
+
+
+def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
+    """What some compactions add up to; those that were undone later cost nothing and are only counted."""
+    undone, compactions = len(compactions), [each for each in compactions if not each.undone]
+    return {
+        "compactions": len(compactions),
+        "undone": undone - len(compactions),
+        "tokens_before": sum(each.tokens_before for each in compactions),
+        "tokens_after": sum(each.tokens_after for each in compactions),
+        "facts": by_kind(fact for each in compactions for fact in each.facts),
+        "rules_gone": sum(len(each.gone(*_SAID)) for each in compactions),
+        "errors_gone": sum(len(each.gone("error")) for each in compactions),
+        "claims": sum(len(each.claims) for each in compactions),
+        "statements": sum(each.statements for each in compactions),
+    }
+
+
+def report(audits: Sequence[Audit]) -> dict[str, Any]:
+    """All that was found, as one object: what scripts read and the page shows."""
+    every = [compaction for audit in audits for compaction in audit.compactions]
+    return {"audits": [audit.to_json() for audit in audits], "total": total(every)}
+
+
+@frozen
+class _Moment:
+    """A compaction that was applied."""
+
+    head: Head
+    message: int
+    before: Sequence[Head]
+    after: Sequence[Head]
+
+
+@dataclass(slots=True)
+class _Walk:
+    moments: list[_Moment]
+    context: list[tuple[int, int]]
+    said: list[Head]
+    """Every message, whether or not it was undone later."""
+    standing: frozenset[int] = frozenset()
+    """Log numbers of the compactions that were not undone."""
+
+
+def _walk(heads: Sequence[Head]) -> _Walk:
+    walk, view = _Walk([], [], []), AgentView()
+    size, version = 0, view.version
+    for head in heads:
+        compacted = head.type == CompactionComplete.TYPE and head.state == "success"
+        before = view.visible() if compacted else []
+        view.apply(head)
+        if view.version != version:
+            version, size = view.version, _size(view.visible())
+        elif head.type in MESSAGES:
+            size += sum(head.tokens.values())
+        if head.type in MESSAGES:
+            walk.said.append(head)
+        elif compacted:
+            walk.moments.append(_Moment(head, len(walk.said), before, view.visible()))
+        else:
+            continue
+        walk.context.append((len(walk.said), size))
+    walk.standing = frozenset(view.compactions)
+    return walk
+
+
+def _size(heads: Sequence[Head]) -> int:
+    return sum(sum(head.tokens.values()) for head in heads)
+
+
+def _as_said(heads: Sequence[Head]) -> list[Head]:
+    """The messages among some heads, in their first form."""
+    return [replace(head, form=(0, 0)) if head.form[0] else head for head in heads if head.type in MESSAGES]
+
+
+def audit(recorded: Recorded, only: int = 0) -> Audit:
+    """Hold each compaction against what it replaced.
+
+    Args:
+        recorded: The conversation.
+        only: Log number of the compaction that is wanted; 0 for all.
+    """
+    walk, messages = _walk(recorded.heads), recorded.messages
+    found: list[AuditedCompaction] = []
+    if any(only in (0, moment.head.seq) for moment in walk.moments):
+        messages.load(walk.said)
+        kept: dict[int, tuple[Fact, ...]] = {}
+        for moment in walk.moments:
+            if only and moment.head.seq > only:
+                break
+            # What another one kept or lost counts while it stands.
+            stood = (kept[head.seq] for head in reversed(moment.before) if head.seq in kept)
+            audited = _audited(recorded, walk, moment, next(stood, ()), check=only in (0, moment.head.seq))
+            kept[moment.head.seq] = tuple(fact for fact in audited.facts if fact.state == "kept")
+            found.append(audited)
+    return Audit(
+        recorded=recorded,
+        messages=len(walk.said),
+        tokens=_size(walk.said),
+        compactions=tuple(each for each in found if only in (0, each.seq)),
+        context=tuple(walk.context),
+    )
+
+
+def _audited(
+    recorded: Recorded, walk: _Walk, moment: _Moment, earlier: Sequence[Fact], *, check: bool
+) -> AuditedCompaction:
+    done, messages = recorded.event(moment.head.seq), recorded.messages
+    assert isinstance(done, CompactionComplete)
+    messages.load([*moment.before, *moment.after])
+    view = [Item(head.seq, messages.of(head)) for head in _as_said(moment.before)]
+    known = {(fact.kind, fact.text) for fact in earlier}
+    fresh = _by_sentence(session_facts(view, {head.seq for head in moment.after}))
+    facts = (*earlier, *(fact for fact in fresh if (fact.kind, fact.text) not in known))
+    standing = "\n".join(message_text(messages.of(head)) for head in moment.after)
+    foreign = done.performed_by == "provider"
+    program = _FORMATS.get(recorded.format) if foreign else None
+    way_back = not foreign or bool(_WAY_BACK.search(done.summary))
+    facts, _ = judge(facts, replacement_text=standing, recoverable=way_back)
+    said = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]] if check else []
+    questions = questions_about(said, {head.seq for head in moment.after})
+    checked = BoundNotes("")
+    if check and done.performed_by in ("model", "provider"):  # code only quotes
+        summary = program.frame.sub("", done.summary) if program and program.frame else done.summary
+        checked = Binder.over(said, recorded.beside).bind(summary)
+    counted = _size(moment.before), _size(moment.after)
+    reported = done.tokens_before, done.tokens_after
+    trigger = "automatic" if foreign and done.trigger == "blocking" else done.trigger.replace("_", " ")
+    return AuditedCompaction(
+        seq=moment.head.seq,
+        message=moment.message,
+        time=moment.head.time,
+        trigger=trigger if program is None or program.tells_trigger else "",
+        # An import takes those of other programs back: its model sees everything again.
+        undone=not foreign and moment.head.seq not in walk.standing,
+        tokens_before=counted[0],
+        tokens_after=counted[1],
+        messages_before=_count(messages, moment.before),
+        messages_after=_count(messages, moment.after),
+        reported=(
+            reported[0] if reported[0] != counted[0] else 0,
+            reported[1] if reported[1] != counted[1] else 0,
+        ),
+        facts=facts,
+        way_back=way_back,
+        claims=tuple(
+            mask_secrets(line.statement.text) for line in checked.lines if line.form == "not in the log"
+        ),
+        statements=len(checked.lines),
+        sourced=checked.sourced,
+        questions=len(questions),
+        unanswered=unanswered(questions, standing),
+    )
+
+
+def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """The same facts, the user's words by sentence: a summary may keep one rule of a prompt and lose one."""
+    for fact in facts:
+        said = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
+        if len(said) < 2:
+            yield fact
+        else:
+            share = fact.weight / sum(map(len, said))
+            yield from (replace(fact, text=each, weight=round(share * len(each), 4)) for each in said)
+
+
+def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:
+    """Messages as they are sent: results of one answer are one."""
+    return len(to_messages([Item(head.seq, messages.of(head)) for head in heads]))
+
+
+_SMALLEST = 1_000
+"""Tokens of the smallest window that is replayed in."""
+Watch = Callable[[str, int, int], None]
+"""Told which policy is replayed, how many requests of all policies were, and how many there are."""
+
+
+async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch) -> Audit:
+    """Replay a conversation under each policy in a window that is full where the compactions were.
+
+    Args:
+        audited: What was found of it.
+        policies: Which policies.
+        watch: Told of every request.
+    """
+    if not audited.compactions or not policies:
+        return audited
+    recorded = audited.recorded
+    window = max(_SMALLEST, *(each.tokens_before for each in audited.compactions))
+    heads = _as_said(said_heads(recorded.heads))
+    recorded.messages.load(heads)
+    items = [Item(head.seq, recorded.messages.of(head)) for head in heads]
+    answers = sum(item.message.kind == "response" for item in items)
+    text = TextCounter(encoding_name(recorded.model))
+    text.load()
+    instead: dict[int, list[PolicyKept]] = {each.seq: [] for each in audited.compactions}
+    for number, policy in enumerate(policies):
+
+        def told(requests: int, policy: Policy = policy, before: int = number * answers) -> None:
+            watch(policy.name, before + requests, len(policies) * answers)
+
+        counter = TokenCounter(text)
+        replay = Replay(policy, window, text, counter, lambda *_: None, watch=told)
+
+        def stops(replay: Replay = replay, policy: Policy = policy) -> Iterator[ModelMessage]:
+            """The messages; where a compaction was, the facts are looked up before the next one is played."""
+            ahead = list(reversed(audited.compactions))
+            for place, item in enumerate(items):
+                while ahead and ahead[-1].seq < item.key:
+                    compaction = ahead.pop()
+                    instead[compaction.seq].append(_policy_kept(replay, policy, compaction, items[:place]))
+                yield item.message
+            for compaction in reversed(ahead):
+                instead[compaction.seq].append(_policy_kept(replay, policy, compaction, items))
+
+        await replay.play(stops())
+    compactions = (replace(each, instead=tuple(instead[each.seq])) for each in audited.compactions)
+    return replace(audited, compactions=tuple(compactions), window=window)
+
+
+def _policy_kept(
+    replay: Replay, policy: Policy, compaction: AuditedCompaction, items: Sequence[Item]
+) -> PolicyKept:
+    whole = replay.history.usage().total
+    return PolicyKept(
+        policy=policy.name,
+        tokens=whole,
+        messages=len(replay.view()),
+        fits=whole <= replay.known_window.effective,
+        facts=tuple(facts_given(compaction.facts, items, replay.outgoing())),
+    )

@@ -1,0 +1,398 @@
+"""Playing a conversation through the governor as if it were happening: request by request, no model asked."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.profiles import ModelProfile
+from pydantic_ai.usage import RunUsage
+
+from tui_app.context.compaction.compactor import Compactor, PlainHost
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prompt_cache import CacheRates
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.history import EVENTS, ListHistory, RunningCount, ignore
+from tui_app.context.policy import Policy
+from tui_app.context.requests.pipeline import Pipeline, compact_at_turn_end
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.tool_results.stages import StageHost
+from tui_app.context.views.cuts import sections
+from tui_app.context.views.rewrites import Rewrite
+from tui_app.context.views.view import Item, is_prompt, to_messages
+from tui_app.context.windows.learnt_models import LearntModels
+from tui_app.context.windows.window_limits import ContextTooLarge, Limits
+from tui_app.events import CompactionComplete, Payload, Truncation, UsageInfo, ViewRewrite
+from tui_app.records import frozen, picked
+from tui_app.usage import ContextWindow
+
+
+@dataclass(slots=True)
+class ReplayHistory(ListHistory):
+    """The view of a conversation whose messages are handed to it one by one.
+
+    What was reported in its time is not believed: it was the size of other requests than those of a replay.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    """What the stages have moved out of the view, by name."""
+
+    def append(self, message: ModelMessage) -> None:
+        parts = sections(message)
+        for part in parts:
+            item = Item(self._next, part, whole=message if len(parts) > 1 else None)
+            self._next += 1
+            self._items.append(item)
+            self._tally.add(self._weighed(item))
+
+    def sync(self, messages: Sequence[ModelMessage]) -> None:
+        """Nothing to do: everything is appended before the next request."""
+
+    def spilled(self) -> Collection[str]:
+        """Names of the files that hold tool results."""
+        return self.files.keys()
+
+    def rewrite(self, rewrite: Rewrite) -> None:
+        """Keep the files, then change the view."""
+        self.files.update((file.name, file.text) for file in rewrite.files)
+        ListHistory.rewrite(self, rewrite)
+
+
+STAGES = (*EVENTS, "compact", "truncate")
+"""Stages of the governor that change what is sent, in their order."""
+_BY_TYPE: dict[str, str] = {kind.TYPE: stage for stage, kind in EVENTS.items()}
+
+
+@frozen
+class Work:
+    """What one stage did."""
+
+    actions: int = 0
+    """Messages rewritten, compactions applied, or requests cut."""
+    tokens_removed: int = 0
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.actions + other.actions, self.tokens_removed + other.tokens_removed)
+
+    def to_json(self) -> dict[str, int]:
+        return picked(self, "actions tokens_removed")
+
+
+def work_of(events: Iterable[Payload]) -> dict[str, Work]:
+    """Add up what each stage did; stages that did nothing are left out."""
+    done: dict[str, Work] = {}
+    for event in events:
+        match event:
+            case ViewRewrite(changes=changes, tokens_removed=removed):
+                stage, work = _BY_TYPE[event.TYPE], Work(len(changes), removed)
+            case CompactionComplete(outcome="success", tokens_removed=removed):
+                stage, work = "compact", Work(1, removed)
+            case Truncation(tokens_removed=removed):
+                stage, work = "truncate", Work(1, removed)
+            case _:
+                continue
+        if work.actions:
+            done[stage] = done.get(stage, Work()) + work
+    return {stage: done[stage] for stage in STAGES if stage in done}
+
+
+@frozen(kw_only=True)
+class Request:
+    """One request of a replay; all sizes in tokens."""
+
+    number: int
+    """From 1."""
+    tokens: int = 0
+    """Sent; 0 when nothing could be sent."""
+    messages: int = 0
+    prefix_tokens: int = 0
+    """At the beginning of it, byte for byte those of the request before: what a cache would hold."""
+    previous_tokens: int = 0
+    """Of the request before; 0 for the first."""
+    read_tokens: int = 0
+    """Those of the beginning that the provider's cache would still have held when it was sent."""
+    output_tokens: int = 0
+    """Of the answer; 0 when there was none."""
+    cost_usd: float | None = None
+    """None where no price is known."""
+    failed: bool
+    """Whether it would not have fitted: whatever is left out, or as it stood where nothing compacts."""
+    needed: int
+    """What it would have taken whole, or at the smallest where it failed in spite of everything."""
+    stages: dict[str, Work]
+    """What was done since the request before."""
+
+    @property
+    def prefix_kept(self) -> float | None:
+        """Share of the request before that this one begins with; None where there was none."""
+        return self.prefix_tokens / self.previous_tokens if self.previous_tokens else None
+
+    def to_json(self, window: ContextWindow) -> dict[str, Any]:
+        kept = self.prefix_kept
+        return {
+            "request": self.number,
+            **picked(self, "tokens messages prefix_tokens output_tokens failed needed"),
+            "utilization": round(self.tokens / window.limit, 4),
+            "prefix_kept": None if kept is None else round(kept, 4),
+            "cache_read_tokens": self.read_tokens,
+            "cost_usd": _dollars(self.cost_usd),
+            "stages": {stage: work.to_json() for stage, work in self.stages.items()},
+        }
+
+
+@frozen(kw_only=True)
+class FactsKept:
+    """What became of the facts of the whole history. Shares go by weight, from 0 to 1."""
+
+    retention: float
+    """Share that is in what the model would be given next."""
+    recoverable: float
+    """Share that does not, but can be brought back by its handle."""
+    counts: dict[str, int]
+    """How many facts are ``kept``, ``recoverable`` and ``lost``."""
+
+
+@frozen(kw_only=True)
+class Outcome:
+    """What one policy made of one conversation in one window."""
+
+    policy: str
+    window: ContextWindow
+    background_mark: int
+    """Tokens at which the policy compacts in the background; 0 where it never does."""
+    blocking_mark: int
+    """Tokens at which a request waits for it; 0 where none does."""
+    requests: tuple[Request, ...]
+    work: dict[str, Work]
+    """What each stage did in all, what came after the last request included."""
+    view: tuple[ModelMessage, ...] = field(repr=False)
+    """The agent view at the end."""
+    view_tokens: int
+    facts: FactsKept
+
+    @property
+    def sent(self) -> list[Request]:
+        return [request for request in self.requests if request.tokens]
+
+    @property
+    def peak_tokens(self) -> int:
+        """Tokens of the largest request."""
+        return max((request.tokens for request in self.sent), default=0)
+
+    @property
+    def mean_tokens(self) -> int:
+        """Tokens of a request on the average."""
+        return round(self.input_tokens / len(self.sent)) if self.sent else 0
+
+    @property
+    def input_tokens(self) -> int:
+        """Tokens of all requests together."""
+        return sum(request.tokens for request in self.sent)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Those of them that a provider's cache would have held."""
+        return sum(request.prefix_tokens for request in self.sent)
+
+    @property
+    def cached_share(self) -> float:
+        """Share of the input that a provider's cache would have held."""
+        return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0
+
+    @property
+    def prefix_kept(self) -> float | None:
+        """Share of each request that the next one begins with, over all of them; None below two requests."""
+        previous = sum(request.previous_tokens for request in self.sent)
+        return self.cached_tokens / previous if previous else None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Price of all requests and answers; None where one is not known."""
+        costs = [request.cost_usd for request in self.sent]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known and len(known) == len(costs) else None
+
+    @property
+    def failed(self) -> int:
+        return sum(request.failed for request in self.requests)
+
+    @property
+    def compactions(self) -> int:
+        return self.work.get("compact", Work()).actions
+
+    def to_json(self) -> dict[str, Any]:
+        kept = self.prefix_kept
+        return {
+            **picked(self, "policy background_mark blocking_mark failed compactions"),
+            "requests": len(self.requests),
+            **picked(self, "peak_tokens mean_tokens input_tokens cached_tokens"),
+            "output_tokens": sum(request.output_tokens for request in self.sent),
+            "cached_share": round(self.cached_share, 4),
+            "cache_read_tokens": sum(request.read_tokens for request in self.sent),
+            "prefix_kept": None if kept is None else round(kept, 4),
+            "cost_usd": _dollars(self.cost_usd),
+            "stages": {stage: self.work.get(stage, Work()).to_json() for stage in STAGES},
+            "total": self.view_tokens,
+            "messages": len(self.view),
+            **picked(self.facts, "retention recoverable"),
+            "facts": self.facts.counts,
+            "details": [request.to_json(self.window) for request in self.requests],
+        }
+
+
+def _dollars(cost: float | None) -> float | None:
+    return None if cost is None else round(cost, 6)
+
+
+_THEN = datetime(2000, 1, 1, tzinfo=UTC)
+"""Time in the names of files: the same replay gives the same bytes."""
+Read = Callable[[int, int, float], int]
+"""Tokens that are read from a cache, of so many that two requests share, by size and time of the later."""
+Rates = Callable[[float], CacheRates | None]
+"""What changing the beginning of a request costs, by the seconds since the request before."""
+Price = Callable[[int, int, int], float | None]
+"""Dollars for so many input tokens, those of them that are read from a cache, and output tokens."""
+Watch = Callable[[int], None]
+"""Told of every request, with how many there were by now."""
+
+
+class Replay:
+    """One conversation under one policy in one window. Use it once.
+
+    Attributes:
+        seen: How many events belong to the requests so far; what comes later belongs to the next one.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        window: int,
+        text: TextCounter,
+        counter: TokenCounter,
+        price: Price,
+        *,
+        watch: Watch = ignore,
+        read: Read = lambda shared, _total, _at: shared,
+        rates: Rates = lambda _idle: None,
+    ) -> None:
+        self.policy, self.counter, self.price, self.watch, self.read = policy, counter, price, watch, read
+        self.events, self.requests, self.seen = list[Payload](), list[Request](), 0
+        self._count = RunningCount(counter)
+        self._sent, self._asked, self._idle = 0, 0.0, 0.0
+        # Tokens of the newest request that was sent, when that was, and how long after the one before.
+        self.history = ReplayHistory(counter, self.events.append)
+        writer = ExtractiveSummariser(text.count)
+        self._compactor = Compactor(self.history, policy, PlainHost((writer,), writer))
+        limits = Limits(LearntModels(None), setting=window)
+        around = StageHost(now=lambda: _THEN, cache=lambda: rates(self._idle))
+        self.pipeline = Pipeline(policy, self.history, self._compactor, counter, limits, around)
+
+        def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+            raise RuntimeError("a replay asks no model")
+
+        model = FunctionModel(never_asked, model_name="replay", profile=ModelProfile())
+        parameters = ModelRequestParameters()
+        self._request = ModelRequestContext(
+            model=model, messages=[], model_settings=None, model_request_parameters=parameters
+        )
+
+    def head(self, parameters: ModelRequestParameters) -> None:
+        """Send tools and instructions in front of the messages of every request."""
+        self._request = replace(self._request, model_request_parameters=parameters)
+
+    @property
+    def known_window(self) -> ContextWindow:
+        """The window with what is kept for the answer."""
+        return self.pipeline.limits.window(self._request.model)
+
+    @property
+    def work(self) -> dict[str, Work]:
+        """What each stage has done so far."""
+        return work_of(self.events)
+
+    async def play(self, messages: Iterable[ModelMessage]) -> None:
+        """Play the messages: a request in front of every answer, and what is due when a turn has ended."""
+        answered = False
+        try:
+            for message in messages:
+                if isinstance(message, ModelResponse):
+                    if not answered:
+                        await self.ask(message)
+                    answered = True
+                else:
+                    if answered and is_prompt(message):
+                        await self._turn_ends()
+                    answered = False
+                self.history.append(message)
+            if answered:
+                await self._turn_ends()
+        finally:
+            await self._compactor.aclose()
+
+    def outgoing(self) -> Sequence[ModelMessage]:
+        """What the model would be given next; nothing where no request can be made small enough."""
+        try:
+            return self.pipeline.again(self._request).messages
+        except ContextTooLarge:
+            return ()
+
+    def view(self) -> list[ModelMessage]:
+        return to_messages(self.history.items())
+
+    async def ask(self, answer: ModelResponse) -> None:
+        """Send the request that was answered so, as far as it can be sent."""
+        at = self.clock(answer)
+        self._idle, self._asked = at - self._asked, at
+        run = RunContext(deps=None, model=self._request.model, usage=RunUsage(), messages=[])
+        try:
+            request = await self.pipeline.first(run, self._request)
+        except ContextTooLarge as too_large:
+            self._add(Request(number=0, failed=True, needed=too_large.requested, stages={}))
+        else:
+            self._add(self._measured(request.messages, answer))
+        # What is written in the background is ready for the next request, which applies it.
+        await self._compactor.settled()
+        self.watch(len(self.requests))
+        # A signal is noticed between two requests.
+        await asyncio.sleep(0)
+
+    def clock(self, answer: ModelResponse) -> float:
+        """When the request that was answered so is sent."""
+        return answer.timestamp.timestamp()
+
+    async def _turn_ends(self) -> None:
+        await self._compactor.finish()
+        await compact_at_turn_end(self._compactor)
+        self._compactor.breaker.turn_begins()
+
+    def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
+        """The row of a request that was sent."""
+        previous, self._sent = self._sent, self._count.kinds(messages).tokens
+        kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
+        tokens, prefix = self._sent, round(kept * previous)
+        written, whole = self.counter.message(answer).total, self.history.usage().total
+        read = self.read(prefix, tokens, self._asked)
+        return Request(
+            number=0,
+            tokens=tokens,
+            messages=len(messages),
+            prefix_tokens=prefix,
+            previous_tokens=previous,
+            read_tokens=read,
+            output_tokens=written,
+            cost_usd=self.price(tokens, read, written),
+            # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
+            failed=whole > self.known_window.effective and not self.policy.automatic,
+            needed=whole,
+            stages={},
+        )
+
+    def _add(self, request: Request) -> None:
+        stages = work_of(self.events[self.seen :])
+        self.seen = len(self.events)
+        self.requests.append(replace(request, number=len(self.requests) + 1, stages=stages))

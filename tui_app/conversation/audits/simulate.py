@@ -1,0 +1,222 @@
+"""Replaying a conversation under a policy, without any model."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from pydantic_ai.messages import ModelMessage, ModelResponse
+
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
+from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.history import ignore
+from tui_app.context.ledger.facts import session_facts
+from tui_app.context.ledger.retention import judge, weighed
+from tui_app.context.policy import Policy
+from tui_app.context.summaries.prompt import message_text
+from tui_app.context.views.view import Item
+from tui_app.conversation.audits.replay import FactsKept, Outcome, Replay
+from tui_app.conversation.audits.transcript import Recorded, said_heads
+from tui_app.events import Fact, FactState
+from tui_app.records import frozen, like, picked
+from tui_app.session.importers.formats import SkippedLine
+
+
+@frozen(kw_only=True)
+class Transcript:
+    """One conversation to replay."""
+
+    name: str
+    """The file, or the id of the session."""
+    format: str
+    """Format of the file; ``session`` for a session."""
+    title: str
+    model: str
+    """Name of the model that answered, as far as it is known; a file has it without its provider."""
+    messages: tuple[ModelMessage, ...]
+    """One prompt, one answer or one result each."""
+    skipped: tuple[SkippedLine, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> int:
+        return sum(isinstance(message, ModelResponse) for message in self.messages)
+
+
+def transcript_of(recorded: Recorded) -> Transcript:
+    """What was said in a conversation, in the form it was said in; compactions are left out."""
+    heads, messages = said_heads(recorded.heads), recorded.messages
+    messages.load(heads)
+    return like(Transcript, recorded, messages=tuple(map(messages.of, heads)))
+
+
+STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
+
+
+def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
+    """Look every fact up.
+
+    A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
+    given; see ``judge``.
+
+    Args:
+        facts: Of the whole conversation.
+        items: The whole conversation, by the handles of the facts.
+        given: What the model is given.
+    """
+    text = "\n".join(map(message_text, given))
+    judged, _ = judge(facts, replacement_text=text)
+    # Messages of which every part is given; they may have been joined to others.
+    here = {id(part) for message in given for part in message.parts}
+    whole = {f"#{item.key}" for item in items if all(id(part) in here for part in item.message.parts)}
+    return [replace(fact, state="kept") if fact.source in whole else fact for fact in judged]
+
+
+def count_facts(judged: Sequence[Fact]) -> FactsKept:
+    """Add up what became of facts."""
+    weights = dict.fromkeys(STATES, 0.0)
+    for fact in weighed(judged):
+        weights[fact.state] += fact.weight
+    total = sum(weights.values())
+    return FactsKept(
+        retention=round(weights["kept"] / total, 4) if total > 0 else 1.0,
+        recoverable=round(weights["recoverable"] / total, 4) if total > 0 else 0.0,
+        counts={state: sum(fact.state == state for fact in judged) for state in STATES},
+    )
+
+
+class CannotSimulate(Exception):
+    """A conversation cannot be replayed; the text is a sentence for the user."""
+
+
+@frozen(kw_only=True)
+class SimulationProgress:
+    """How far a simulation is."""
+
+    policy: str
+    """Which one is being replayed."""
+    window: int
+    """In tokens."""
+    done: int
+    """Requests replayed, of all policies in all windows."""
+    total: int
+
+
+Watch = Callable[[SimulationProgress], None]
+
+
+@frozen(kw_only=True)
+class Simulation:
+    """One conversation, replayed."""
+
+    transcript: Transcript
+    model: str
+    """Whose tokenizer and prices were taken; empty where none is known."""
+    tokens: int
+    """Of all messages together."""
+    windows: tuple[tuple[Outcome, ...], ...]
+    """Outcomes by window, in the order asked for; of each policy one."""
+
+    def to_json(self) -> dict[str, Any]:
+        source = self.transcript
+        return {
+            "source": source.name,
+            **picked(source, "format title answers"),
+            "model": self.model or None,
+            "messages": len(source.messages),
+            "tokens": self.tokens,
+            "skipped": [picked(skipped, "line reason") for skipped in source.skipped],
+            "notes": list(source.notes),
+            "windows": [
+                {
+                    **picked(outcomes[0].window, "limit reserve"),
+                    "policies": [outcome.to_json() for outcome in outcomes],
+                }
+                for outcomes in self.windows
+            ],
+        }
+
+
+async def simulate(
+    transcript: Transcript,
+    policies: Sequence[Policy],
+    windows: Sequence[int],
+    model: str = "",
+    *,
+    watch: Watch = ignore,
+    retention: str = "auto",
+) -> Simulation:
+    """Replay a conversation under each policy in each window.
+
+    Args:
+        transcript: What is replayed.
+        policies: Which policies, at least one.
+        windows: Sizes of the window in tokens, at least one.
+        model: Whose tokenizer and prices are taken; empty is the model that answered.
+        watch: Told of every request that was replayed.
+        retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
+
+    Raises:
+        CannotSimulate: if there is no answer in it, or no request fits a window.
+    """
+    if not transcript.answers:
+        raise CannotSimulate(f"{transcript.name} holds no answer of a model: there is nothing to replay.")
+    name = model or transcript.model
+    text = TextCounter(encoding_name(name))
+    await asyncio.to_thread(text.load)
+    counter = TokenCounter(text, model=name)
+    items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
+    facts = await asyncio.to_thread(session_facts, items)
+    rule = cache_rule(name, retention) if name else None
+    answers, replays, total = transcript.answers, count(), transcript.answers * len(windows) * len(policies)
+
+    async def play(policy: Policy, window: int) -> Outcome:
+        before = answers * next(replays)
+
+        def told(requests: int) -> None:
+            watch(SimulationProgress(policy=policy.name, window=window, done=before + requests, total=total))
+
+        def price(tokens: int, read: int, written: int) -> float | None:
+            paid = rule and rule.writing(life.held.share)
+            return cached_price(name, paid, tokens, read, written) if name else None
+
+        def rates(idle: float) -> CacheRates | None:
+            return cache_rates(name, rule and rule.lasting(life.held.share), idle)
+
+        def kept() -> FactsKept:
+            """Look every fact up in what the model would be given next."""
+            return count_facts(facts_given(facts, items, replay.outgoing()))
+
+        life = CacheLife(rule)
+        replay = Replay(policy, window, text, counter, price, watch=told, read=life.read, rates=rates)
+        await replay.play(transcript.messages)
+        if not any(request.tokens for request in replay.requests):
+            needed = min(request.needed for request in replay.requests)
+            raise CannotSimulate(
+                f"A window of {window:,} tokens is too small for {transcript.name}: "
+                f"its smallest request needs {needed:,}, with what is kept for the answer."
+            )
+        known, limited = replay.known_window, policy.automatic
+        # Asking what would be sent next is no part of what happened.
+        work = replay.work
+        return Outcome(
+            policy=policy.name,
+            window=known,
+            background_mark=policy.background_mark(known) if limited else 0,
+            blocking_mark=policy.blocking_mark(known) if limited else 0,
+            requests=tuple(replay.requests),
+            work=work,
+            view=tuple(replay.view()),
+            view_tokens=replay.history.usage().total,
+            facts=await asyncio.to_thread(kept),
+        )
+
+    played = [[await play(policy, window) for policy in policies] for window in windows]
+    return Simulation(
+        transcript=transcript,
+        model=name,
+        tokens=sum(counter.message(message).total for message in transcript.messages),
+        windows=tuple(map(tuple, played)),
+    )

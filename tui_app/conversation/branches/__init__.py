@@ -1,0 +1,1 @@
+"""Branches of a session and how they are merged."""

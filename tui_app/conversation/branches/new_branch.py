@@ -1,0 +1,159 @@
+"""Beginning a branch: the conversation in a session of its own, the files in a worktree of their own."""
+
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.conversation.files.file_snapshots import file_steps, taken_together
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.events import RestoredFile
+from tui_app.records import frozen
+from tui_app.session.background import wait_until
+from tui_app.session.branches import BranchRefused, branches_of, parent_of
+from tui_app.session.kept_files import KeptFiles
+from tui_app.session.lock import SessionLocked, WriterLock
+from tui_app.session.rewind_fork import Fork, fork_session, prompt_at
+from tui_app.session.stores.database import open_store
+from tui_app.session.workspace import SessionFolder
+from tui_app.system.git import NO_FILE, Git, GitFailed
+from tui_app.system.project_files import repository_root
+from tui_app.system.trust import answers, remember_trust
+from tui_app.system.worktrees import NoWorktree, Worktrees
+from tui_app.text import words_of
+
+_NAME_CHARS = 80
+_PATIENCE_S = 60.0
+"""Seconds to wait for another branch that is being made: its checkout may be large."""
+
+
+@frozen(kw_only=True)
+class Branched:
+    """A branch that was made."""
+
+    fork: Fork
+    name: str
+    folder: Path
+    note: str = ""
+    """Why its files are not kept apart, or which of them could not be made as they were; empty otherwise."""
+
+
+def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> Branched:
+    """Begin a branch of a session: its conversation in a session, its files in a git worktree of their own.
+
+    Blocks. What a killed process has left of one is made anew.
+
+    Args:
+        opening: Which session, and the folder that it works in.
+        name: What it is called; empty finds a name.
+        at: Log number of the prompt that it leaves before; None takes over all there is.
+        now: Seconds since the epoch.
+
+    Raises:
+        BranchRefused: if the name is taken, or other branches are being made all the time.
+        SessionNotFound, NotAPrompt, OSError, sqlite3.Error: as ``fork_session`` does.
+    """
+    paths, env = opening.paths, opening.outward_env()
+    with _one_by_one(paths.branching_lock), closing(open_store(opening.database)) as store:
+        info = store.info(opening.session)
+        known = {each.name.casefold() for each in branches_of(store, info.id)}
+        numbered = (f"branch {number}" for number in range(1, 10_000))
+        name = words_of(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
+        if name.casefold() in known:
+            raise BranchRefused(f"This session has a branch {name} already. Choose another name.")
+        if at is not None:
+            prompt_at(store, info.id, at)  # before anything is made
+        for half in store.sessions():
+            if half.events < 2 and half.title == name and parent_of(store, half.id) == info.id:
+                store.delete(half.id)
+        steps = taken_together(file_steps(store, info.id, at)) if at is not None else []
+        folder, note, trees = opening.cwd.resolve(), "", None
+        try:
+            trees = Worktrees.around(folder, env)
+            used = {Path(each.cwd) for each in store.sessions()}
+            root = repository_root(folder) or folder
+            past = _Past(KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files), folder, root)
+            # All that its files are to be is in the tree: of a half git can say that it is one.
+            tree, left = past.tree(Git(root, env), steps)
+            top = trees.branch_off(name, tree, used)
+            folder = top / folder.relative_to(root)
+            folder.mkdir(parents=True, exist_ok=True)
+            if answers(paths).get(str(root)) is True:
+                remember_trust(paths, top, True)
+            past.set_rights(folder, steps)
+            note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
+            trees.keep_base(top)
+        except (NoWorktree, GitFailed) as failed:
+            folder, note, trees = opening.cwd, f"Files are not kept apart: {failed}", None
+        fork = fork_session(store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder))
+        if trees is not None:
+            trees.occupy(top)
+    return Branched(fork=fork, name=name, folder=folder, note=note)
+
+
+def _one_by_one(file: Path) -> WriterLock:
+    """Wait for others that begin a branch, too."""
+    taken: list[WriterLock] = []
+
+    def take() -> bool:
+        with suppress(SessionLocked):
+            taken.append(WriterLock(file))
+        return bool(taken)
+
+    if not wait_until(take, _PATIENCE_S):
+        raise BranchRefused("Another branch is still being made. Nothing changed. Try again.")
+    return taken[0]
+
+
+@frozen
+class _Past:
+    """What files of a session held at a prompt."""
+
+    kept: KeptFiles
+    folder: Path
+    root: Path
+    """The checkout that the folder is in."""
+
+    def tree(self, git: Git, steps: Sequence[RestoredFile]) -> tuple[str, list[str]]:
+        """The files of the checkout as a tree, with those of the steps as they were; which are not known.
+
+        Raises:
+            GitFailed: if git refuses.
+        """
+        tree, rows, left = git.snapshot(), list[str](), list[str]()
+        for step in steps:
+            data = self.kept.get(step.before) if step.before else None
+            place = self._place(step.path)
+            if place is None or (step.before and data is None):
+                left.append(step.path)
+                continue
+            mode, blob = NO_FILE, "0" * len(tree)
+            if data is not None:
+                words = ("hash-object", "-w", "--stdin", f"--path={place}")
+                blob = git.ask(*words, data=data).decode().strip()
+                mode = "100755" if step.mode & 0o100 else "100644"
+            rows.append(f"{mode} {blob}\t{place}\0")
+        with TemporaryDirectory() as scratch:
+            index, data = Path(scratch) / "index", "".join(rows).encode("utf-8", "surrogateescape")
+            git.ask("read-tree", tree, index=index)
+            git.ask("update-index", "-z", "--index-info", data=data, index=index)
+            return git.ask("write-tree", index=index).decode().strip(), left
+
+    def _place(self, path: str) -> str | None:
+        """Where git has a file; None where it is none of this checkout, or may not be written."""
+        try:
+            real = Workspace(self.folder).writable(path)
+        except (ToolProblem, OSError):
+            return None
+        if Path(path).is_absolute() or repository_root(real.parent) != self.root:
+            return None
+        place = real.relative_to(self.root)
+        return None if ".git" in place.parts else place.as_posix()
+
+    def set_rights(self, folder: Path, steps: Sequence[RestoredFile]) -> None:
+        """Give files of a branch the rights that they had: git knows only whether one can be run."""
+        for step in steps:
+            with suppress(ToolProblem, OSError):
+                if step.before and step.mode:
+                    Workspace(folder).writable(step.path).chmod(step.mode)

@@ -1,0 +1,1 @@
+"""Compactions of a conversation, by themselves or by hand."""

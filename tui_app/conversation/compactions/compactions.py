@@ -1,0 +1,255 @@
+"""Compactions that the user starts or undoes, that run between turns, and that the provider makes itself."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pydantic_ai.messages import CompactionPart
+
+from tui_app.context.compaction.compactor import CompactionRefused, Compactor, State
+from tui_app.context.compaction.plan import irreducible_floor
+from tui_app.context.compaction.reviews import Attempt, Refocus
+from tui_app.context.history import Proposal
+from tui_app.context.requests.pipeline import compact_at_turn_end
+from tui_app.conversation.answers import OpenQuestions
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.threads import log_defect
+from tui_app.conversation.work import Compact
+from tui_app.events import BranchMerged, CompactionComplete, CompactionProposed, Notice, Payload, Trigger
+from tui_app.records import like, picked
+from tui_app.references import Span
+from tui_app.session.figures.passages import by_origin
+from tui_app.settings import ReviewMode
+
+_BY_THE_USER: frozenset[Trigger] = frozenset({"manual", "model_switch"})
+"""Compactions that the user has just asked for."""
+_UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})
+"""Compactions that never wait for anybody: nobody is there, or there is no memory to wait with."""
+
+
+@dataclass(slots=True)
+class Reviews:
+    """Asks the user about summaries. Belongs to one event loop."""
+
+    report: Callable[[Payload], object]
+    """Shows an event."""
+    mode: ReviewMode = "never"
+    """Which compactions wait for a decision. Stays so where nobody is there to decide."""
+    _answers: OpenQuestions[str | Refocus | Attempt | None] = field(default_factory=OpenQuestions)
+
+    def of(self, trigger: Trigger) -> "Reviews | None":
+        """Whoever decides on a summary of that trigger; None applies it as it is written."""
+        if self.mode == "never" or trigger in _UNASKED:
+            return None
+        return self if self.mode == "always" or trigger in _BY_THE_USER else None
+
+    async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
+        done, part = proposal.complete, proposal.message.parts[0]
+        assert isinstance(part, CompactionPart)
+        shown = like(
+            CompactionProposed,
+            done,
+            problem=problem,
+            messages_leave=len(proposal.left),
+            messages_stay=done.messages_before - len(proposal.left),
+            in_files=proposal.in_files,
+            facts_lost=sum(fact.state == "lost" for fact in done.facts),
+            passages=tuple(by_origin(str(part.content or ""), part.metadata)),
+        )
+        return await self._answers.ask(done.job, lambda: self.report(shown))
+
+    def ask_about(self, mode: ReviewMode) -> None:
+        """Say which summaries the user wants to see before they are applied: there is a user to decide."""
+        self.mode = mode
+
+    def decide(self, job: str, summary: str | Refocus | Attempt | None) -> bool:
+        """Answer the question about a job's summary.
+
+        Args:
+            job: Which job.
+            summary: The summary to apply, as it was or edited; a focus to have another one written; None
+                discards it.
+
+        Returns:
+            Whether the job was waiting for it.
+        """
+        return self._answers.answer(job, summary)
+
+
+_log = logging.getLogger(__name__)
+NO_COMPACTION = "No compaction to undo."
+BY_ROW = " Mark a row and press u to undo one."
+"""Said where something else has made room: that can be undone as well."""
+AS_IT_WAS = "Nothing to undo: these messages are unchanged."
+GONE_ON = "The conversation has continued since."
+BY_FORK = " /fork continues from what was rewound."
+"""Said where a rewind or a clear was gone on from: nothing takes that back any more."""
+
+
+@dataclass(slots=True)
+class Compactions:
+    """The compactions of one conversation, as far as no request waits for them."""
+
+    history: SessionHistory
+    compactor: Compactor
+    reviews: Reviews
+    """Asks the user about summaries that are not to be applied unseen."""
+    in_run: bool = False
+    """Whether a turn is at its model: its next request applies what a job in the background has written."""
+    _watcher: "asyncio.Task[None] | None" = field(default=None)
+
+    async def compact(self, work: Compact) -> CompactionComplete | None:
+        """Compact now and wait for the end, or until the user has to decide.
+
+        What a reviewer wants is applied as that of a job in the background.
+
+        Returns:
+            How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
+        """
+        trigger = work.trigger
+        self.compactor.apply_ready()
+        if trigger == "model_switch":
+            # A job in the background was planned for another window.
+            self.cancel_job()
+        reviewer = self.reviews if work.review else self.reviews.of(trigger)
+        how = picked(work, "span extract trial")
+        try:
+            self.compactor.start(trigger, work.focus, reviewer, **how)
+        except CompactionRefused as refusal:
+            self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
+            return None
+        if reviewer is not None and trigger != "model_switch":
+            await self.compactor.written()
+            self.follow_background()
+            return None
+        return await self.compactor.finish()
+
+    async def after_turn(self) -> None:
+        await compact_at_turn_end(self.compactor)
+        self.follow_background()
+
+    def restate(self, *, undo: bool, compaction: int = 0) -> bool:
+        """Undo the newest compaction or exclusion, or redo the one undone last.
+
+        Args:
+            undo: Which of the two.
+            compaction: Log number of the one that is meant; 0 is whichever comes next.
+
+        Returns:
+            Whether it was done; a notice says why not.
+        """
+        view = self.history.view
+        # One that was redone keeps its number: the newest step is the one with the highest.
+        numbers = sorted([*view.compactions, *view.exclusions]) if undo else view.undone
+        if compaction:
+            numbers = [seq for seq in numbers if not view.is_exclusion(seq)]
+        if not numbers and undo:
+            # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
+            merged = any(head.type == BranchMerged.TYPE for head in view.visible())
+            how = BY_ROW if view.rewrites or merged else BY_FORK if view.left_behind() else ""
+            return self.history.refuse(NO_COMPACTION + how)
+        if not numbers:
+            return self.history.refuse("Nothing to redo.")
+        if compaction not in (0, numbers[-1]):
+            again = "undone" if undo else "applied again"
+            return self.history.refuse(f"Only the newest compaction can be {again}.")
+        # The view goes back to what it was before: a job made for the other view is of no use.
+        self.cancel_job()
+        if not view.is_exclusion(numbers[-1]):
+            self.history.restate(numbers[-1], undo=undo)
+        elif undo:
+            self.history.restore(numbers[-1])
+        else:
+            self.history.exclude_again(numbers[-1])
+        return True
+
+    def restore(self, rewrite: int) -> bool:
+        """Take back what a stage has rewritten, an exclusion, an edit of a summary, or a rewind.
+
+        Returns:
+            Whether it still stood.
+        """
+        view = self.history.view
+        known = (*view.rewrites, *view.exclusions, *view.reversible)
+        if rewrite not in known and not view.edited_by(rewrite):
+            is_past = rewrite and view.left_behind(rewrite)
+            return self.history.refuse(GONE_ON + BY_FORK if is_past else AS_IT_WAS)
+        self.cancel_job()
+        self.history.restore(rewrite)
+        return True
+
+    def rewind(self, to: int) -> bool:
+        """Go back to before a prompt; whether that prompt is part of the conversation.
+
+        A job in the background goes on: its result is applied if all that it replaces is still there.
+        """
+        if to in self.history.view.excluded:
+            return self.history.refuse(
+                f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first."
+            )
+        if not self.history.view.can_rewind(to):
+            return self.history.refuse(f"Nothing to rewind: #{to} is not a prompt of this conversation.")
+        self.history.rewind(to)
+        return True
+
+    def may(self, span: Span) -> bool:
+        """Whether a part of the view can be compacted by hand, as things are now."""
+        try:
+            self.compactor.preview("manual", span=span)
+        except CompactionRefused:
+            return False
+        return self.compactor.state is State.IDLE
+
+    def floor(self) -> int:
+        """Tokens no compaction can remove from the view."""
+        history = self.history
+        return irreducible_floor(
+            history.items(),
+            history.usage(),
+            lambda item: history.weigh(item).total,
+            self.compactor.policy,
+            history.pinned(),
+        )
+
+    def stop_automatic(self, *, stop: bool) -> None:
+        """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""
+        self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
+
+    def cancel_job(self) -> bool:
+        return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
+
+    def cancel_awaited(self, *, with_request: bool) -> bool:
+        """Stop the job that a request waits for, or both; one in the background goes on.
+
+        Args:
+            with_request: Whether the request is stopped too.
+
+        Returns:
+            Whether there was such a job.
+        """
+        return self.compactor.awaited and self.compactor.cancel(with_request=with_request) is not None
+
+    def follow_background(self) -> None:
+        """See to it that a job started during a turn is applied when it ends after the turn."""
+
+        async def apply_when_done() -> None:
+            await self.compactor.settled()
+            if not self.in_run:
+                self.compactor.apply_ready()
+
+        if self.compactor.state is not State.IDLE and (self._watcher is None or self._watcher.done()):
+            self._watcher = asyncio.create_task(apply_when_done())
+            self._watcher.add_done_callback(log_defect(_log, "applying a compaction failed"))
+
+    async def settle(self) -> None:
+        """Wait for a job under way and apply it."""
+        await self.compactor.finish()
+        if self._watcher is not None:
+            await asyncio.wait([self._watcher])
+
+    async def stop_jobs(self) -> None:
+        self.cancel_job()
+        if self._watcher is not None:
+            self._watcher.cancel()
+            await asyncio.gather(self._watcher, return_exceptions=True)

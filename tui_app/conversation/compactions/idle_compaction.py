@@ -1,0 +1,104 @@
+"""Compacts a conversation that idles, while its provider still has it cached."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_app.context.compaction.compactor import CompactionRefused
+from tui_app.context.counting.prompt_cache import CacheRates
+from tui_app.conversation.compactions.compactions import Compactions
+from tui_app.conversation.history.event_bus import Subscription
+from tui_app.events import CompactionComplete, Notice, Payload, TurnEnd, TurnStart
+
+MARGIN_S = 45.0
+"""Seconds before a cache expires at which a request for a summary is sent."""
+
+_FULL = 0.25
+"""Share of the size at which a compaction would start anyway, below which an idle one is not worth it."""
+
+_WRITTEN = 5.0
+"""Price of a token that a model writes, as a multiple of one that it reads: what most vendors ask."""
+
+IDLE = "The session is idle: compacting before the prompt cache expires."
+
+OFFERED = (
+    "The prompt cache expires in less than a minute; the next turn reads {:,} tokens again. "
+    "compact_idle = true under [cache] in the settings compacts a conversation that idles before that."
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class IdleCompaction:
+    """Compacts a conversation whose cache is about to expire, or offers once to do so from then on."""
+
+    compactions: Compactions
+    is_busy: Callable[[], bool]
+    rates: Callable[[], CacheRates | None]
+    """What tokens of the conversation cost just now, as shares of the plain price."""
+    left: Callable[[], float]
+    """Seconds until the cache of the present model expires; 0 where that is not known, or none is kept."""
+    wanted: bool
+    """Whether the user has switched it on."""
+    offered: Path
+    """A file that is there once it was offered."""
+
+    def due_after(self, happened: Payload, due: float | None, now: float) -> float | None:
+        """When to look behind an event; None as long as there is nothing to look at.
+
+        Args:
+            happened: The event.
+            due: When it was to be until then.
+            now: What time it is, on the same clock.
+        """
+        if isinstance(happened, TurnStart | CompactionComplete):
+            return None
+        if isinstance(happened, TurnEnd):
+            left = self.left()
+            return now + max(0.0, left - MARGIN_S) if left > 0 else None
+        return due
+
+    def look(self) -> bool:
+        """Compact, or offer it, where that pays; whether a compaction was started."""
+        compactions, history = self.compactions, self.compactions.history
+        compactor, usage, rates = compactions.compactor, history.usage(), self.rates()
+        # A process that was asleep comes too late.
+        if rates is None or rates.kept >= rates.changed or self.is_busy():
+            return False
+        if not compactor.policy.automatic or not compactor.wanted("background"):
+            return False
+        if usage.total < _FULL * compactor.policy.background_mark(usage.window):
+            return False
+        try:
+            plan = compactor.preview("background")
+        except CompactionRefused:
+            return False
+        spent = rates.kept * usage.total + _WRITTEN * plan.summary_budget
+        if spent + rates.changed * (plan.floor + plan.summary_budget) >= rates.changed * usage.total:
+            return False
+        if not self.wanted:
+            try:
+                self.offered.touch(exist_ok=False)
+            except OSError:  # it was offered, or nothing can be kept of it
+                return False
+            history.append(Notice(text=OFFERED.format(usage.total)))
+            return False
+        history.append(Notice(text=IDLE))
+        compactor.start("background", "", compactions.reviews.of("background"))
+        compactions.follow_background()
+        return True
+
+    async def watch(self, events: Subscription) -> None:
+        """Wait behind each turn until shortly before the cache expires."""
+        due: float | None = None
+        while True:
+            try:
+                async with asyncio.timeout_at(due):
+                    record = await anext(events)
+            except StopAsyncIteration:
+                return
+            except TimeoutError:
+                due = None
+                self.look()
+            else:
+                due = self.due_after(record.data, due, asyncio.get_running_loop().time())

@@ -1,0 +1,165 @@
+"""The writers of summaries: the conversation's model, a cheaper one, or extraction without any."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelResponse
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.model_shelf import ModelShelf, why_unavailable
+from tui_app.agent.retry_rules import RetryRules, pause_before
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.counting.prompt_cache import CacheRates, CacheRule, cache_rates
+from tui_app.context.governor import request_guard
+from tui_app.context.requests.builder import repair
+from tui_app.context.summaries.extractive import ExtractiveSummariser
+from tui_app.context.summaries.prefix import PrefixSummariser, SentRequest
+from tui_app.context.summaries.writer import ModelSummariser, Summariser
+from tui_app.context.views.rewrites import Digest
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.events import Notice, Trigger
+from tui_app.providers import OFFLINE
+from tui_app.session.figures.cache_forecast import lasting_rule
+from tui_app.settings import Settings
+from tui_app.system.secrets import mask_secrets
+
+_RETRIES = 2
+"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
+_PATIENCE_S = 30.0
+"""A provider that asks for a longer pause is not waited for."""
+_OTHER_PREFIX: frozenset[Trigger] = frozenset({"overflow", "model_switch"})
+"""Compactions behind whose request nothing fits, or that are for another model."""
+_BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
+
+
+@dataclass(slots=True)
+class SummaryWriters:
+    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
+
+    history: SessionHistory
+    shelf: ModelShelf
+    text: TextCounter
+    settings: Settings
+    observers: Sequence[AbstractCapability[Any]] = ()
+    """Capabilities that watch the requests for summaries."""
+    sent: SentRequest = field(default_factory=SentRequest)
+    """The last request of the conversation: a capability of its agent."""
+    rules: RetryRules = field(init=False)
+    """How often and how soon a request for a summary is made again."""
+    _writers: dict[str, ModelSummariser] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rules = RetryRules(retries=min(self.settings.retries, _RETRIES))
+
+    async def prepare(self) -> None:
+        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
+        if not self.settings.summarization_model:
+            return
+        try:
+            await self.shelf.get(self.settings.summarization_model)
+        except Exception as error:  # an SDK may raise anything; there is another model to do it
+            said = why_unavailable(error, model=self.settings.summarization_model)
+            self.history.append(
+                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
+            )
+
+    def choose(self, trigger: Trigger) -> Sequence[Summariser]:
+        """The conversation's model where the user asked, else the one set for automatic summaries first.
+
+        Where that one fails the conversation's own model tries, before anything is done without a model.
+        """
+        own = self.history.model
+        other = "" if trigger in _BY_HAND else self.settings.summarization_model
+        names = filter(None, (other, own))
+        built = [name for name in dict.fromkeys(names) if self.shelf.built(name) is not None]
+        if not built or self._of(built[0]) is None:
+            return (self.extractive(),)
+        written = [writer for writer in map(self._of, built) if writer is not None]
+        return tuple(writer if trigger in _OTHER_PREFIX else self._on_prefix(writer) for writer in written)
+
+    def _on_prefix(self, writer: ModelSummariser) -> Summariser:
+        """The writer, behind one that asks on the warm prefix where it is the conversation's own model."""
+        if writer.model_name != self.history.model:
+            return writer
+        return PrefixSummariser(
+            writer,
+            writer.model,
+            self.history,
+            self.sent,
+            self.text.count,
+            self.cache_rates,
+            repair,
+            self._masked,
+            lambda: self.shelf.limits.form(writer.model),
+        )
+
+    async def digest(self, material: str, chars: int) -> Digest | None:
+        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+
+        Args:
+            material: The results, clipped and without secrets.
+            chars: Characters it should take at most.
+
+        Returns:
+            What it wrote; None where there is no model to ask.
+        """
+        writer = self._of(self.settings.summarization_model) or self._of(self.history.model)
+        return (
+            None if writer is None else await writer.digest(material, chars, self.settings.summary_timeout_s)
+        )
+
+    def cache_rates(self) -> CacheRates | None:
+        """What a change of what the conversation's model has read costs just now; None where unknown."""
+        model = self.history.model
+        return cache_rates(model, self._rule(model), self._idle_s())
+
+    def cache_left_s(self) -> float:
+        """Seconds until that model's cache expires; 0 where it is not known, or keeps nothing."""
+        rule = self._rule(self.history.model)
+        return max(0.0, rule.lifetime_s - self._idle_s()) if rule is not None else 0.0
+
+    def _rule(self, model: str) -> CacheRule | None:
+        """How the prompt cache of a model works, if that is known."""
+        return lasting_rule(self.history.store, self.history.session, model, self.settings)
+
+    def _idle_s(self) -> float:
+        """Seconds since the conversation's last answer began."""
+        items = reversed(self.history.items())
+        last = next((item.message for item in items if isinstance(item.message, ModelResponse)), None)
+        return 0.0 if last is None else (datetime.now(UTC) - last.timestamp).total_seconds()
+
+    def extractive(self) -> ExtractiveSummariser:
+        """The one that always works."""
+        return ExtractiveSummariser(self.text.count)
+
+    def _masked(self, text: str) -> str:
+        """A text without known keys, which may look like anything, and without what looks like one."""
+        return mask_secrets(self.history.secrets.masked(text))
+
+    def _of(self, name: str) -> ModelSummariser | None:
+        """The summariser that asks a model; None where it was not built or is no model at all."""
+        model, limits = self.shelf.built(name), self.shelf.limits
+        if model is None or model.system == OFFLINE:
+            return None
+        if name in self._writers and self._writers[name].model is model:
+            return self._writers[name]
+
+        def pause(error: BaseException, failed: int) -> float | None:
+            told = describe_error(error, model=name)
+            pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
+            return pause if pause is not None and pause <= _PATIENCE_S else None
+
+        self._writers[name] = writer = ModelSummariser(
+            model=model,
+            model_name=name,
+            input_budget=lambda: limits.window(model).effective,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            capabilities=[request_guard(self.text, limits), *self.observers],
+            mask=self._masked,
+            pause=pause,
+        )
+        return writer

@@ -1,0 +1,244 @@
+"""What holds for calls whatever the model still knows: the user's guards, and who wrote what they act on."""
+
+import asyncio
+import math
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from tui_app.agent.approvals.guards import shown_path
+from tui_app.agent.approvals.programs import known_programs
+from tui_app.agent.approvals.reach import reach_of
+from tui_app.agent.approvals.rules import Action
+from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.origins import Origin, Origins, first_origin
+from tui_app.context.shell_line import producer, simple_commands
+from tui_app.context.tool_titles import call_title
+from tui_app.context.user_text import own_words, sentences
+from tui_app.conversation.approvals import Approvals
+from tui_app.conversation.consent.repeats import handed_over
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.events import (
+    AssistantMessage,
+    GuardBroken,
+    GuardKind,
+    GuardLifted,
+    GuardOffered,
+    GuardSet,
+    Record,
+    UserMessage,
+)
+from tui_app.session.stores.store import SessionStore
+from tui_app.settings.rules import Refused, show
+
+USAGE = "edits PATH, command WORDS, writes, or tests"
+_MARKED = re.compile(r"`([^`\n]{2,120})`")
+_SLASHED = re.compile(r"(?<![\w:/@.\-`])(?:[\w.*?~\-]+/)+(?:[\w.*?\-]*[\w*?])?(?![\w/`])")
+_WORDS = re.compile(r"[\w.\-]+")
+_AT_ONCE = 20
+"""Messages that are read ahead at once, between which others go on."""
+
+
+def parse_guard(text: str) -> GuardSet:
+    """Read a guard as it is typed: ``edits legacy/``, ``writes``. Raises ``Refused``."""
+    word, _, what = " ".join(text.split()).partition(" ")
+    kinds: tuple[GuardKind, ...] = ("edits", "command", "writes", "tests")
+    kind = next((each for each in kinds if each == word), None)
+    if kind is None or bool(what) == (kind in ("writes", "tests")):
+        raise Refused(show(text), USAGE)
+    return GuardSet(forbids=kind, what=what.strip("`"))
+
+
+def guards_in(store: SessionStore, session: str) -> dict[int, GuardSet]:
+    """The guards that hold in a session, by the log number at which each was set."""
+    found: dict[int, GuardSet] = {}
+    heads = list(store.newest(session, (GuardSet.TYPE, GuardLifted.TYPE)))
+    for record in (store.record(session, head.seq) for head in reversed(heads)):
+        match record:
+            case Record(data=GuardSet() as guard, seq=seq):
+                found[seq] = guard
+            case Record(data=GuardLifted(guard=seq)):
+                found.pop(seq, None)
+            case _:
+                pass
+    return found
+
+
+def checkable(
+    text: str, source: int, exists: Callable[[str], bool], tests: Collection[str] = ()
+) -> Iterator[GuardSet]:
+    """The guards that sentences of the user can become: paths, globs and commands, by their form alone.
+
+    Args:
+        text: What was typed.
+        source: Its log number.
+        exists: Whether there is such a file or folder.
+        tests: Commands that are known to run tests, by their producers.
+    """
+    for quote in sentences(own_words(text)):
+        marked = _MARKED.findall(quote)
+        slashed = [each for each in _SLASHED.findall(quote) if each[-1] == "/" or "*" in each or exists(each)]
+        pairs = [" ".join(pair) for pair in pairwise(_WORDS.findall(_MARKED.sub("\0", quote)))]
+        for what in dict.fromkeys((*marked, *slashed, *pairs)):
+            found = simple_commands(what) if what in marked else ()
+            is_command = len(found) == 1 and f"{' '.join(found[0].words[:1])} " in _named_programs()
+            is_path = what in slashed or (what in marked and " " not in what and bool({"/", "*"} & {*what}))
+            if what in marked and producer(what) in tests:
+                yield GuardSet(forbids="tests", quote=quote, source=source)
+            if is_path or (what in marked and exists(what)):
+                yield GuardSet(forbids="edits", what=what, quote=quote, source=source)
+            elif is_command or (what in pairs and what in known_programs()):
+                yield GuardSet(forbids="command", what=what, quote=quote, source=source)
+
+
+def _moment(history: SessionHistory, key: int) -> tuple[float, float]:
+    """When a message was written, as it compares with those of other sessions."""
+    record = history.store.record(history.session, key) if key else None
+    return (record.time if record is not None else 0.0, key)
+
+
+def _named_programs() -> set[str]:
+    return {f"{name.split()[0]} " for name in known_programs()}
+
+
+@dataclass(slots=True)
+class Guards:
+    """Sets and lifts the guards of one conversation, and offers them once. Belongs to one event loop."""
+
+    history: SessionHistory
+    approvals: Approvals
+    sent: Callable[[float], Iterable[tuple[SessionHistory, Ledger]]] = lambda _since: ()
+    """Views and deeds of the sub-agents that have done something since a time."""
+    _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)
+    """This session, behind those that were handed over to it, each with what is folded of it."""
+
+    def __post_init__(self) -> None:
+        """Let the gate obey."""
+        self.approvals.traced = self.traced
+        self._renew()
+
+    @property
+    def standing(self) -> dict[int, GuardSet]:
+        """Those that hold, by their log numbers."""
+        return guards_in(self.history.store, self.history.session)
+
+    def offers(self, before: int = 0) -> list[GuardSet]:
+        """What of the user's words can be a guard and is none, the newest first.
+
+        Args:
+            before: Log number of the prompt that ends what is looked at; 0 for none.
+        """
+        folder, held = self.approvals.folder.root or Path(), {each.text for each in self.standing.values()}
+        found: dict[str, GuardSet] = {}
+        ledger = self.history.ledger()
+        for prompt in ledger.prompts():
+            if not before or prompt.key < before:
+                for each in checkable(
+                    prompt.text, prompt.key, lambda path: (folder / path).exists(), ledger.test_commands()
+                ):
+                    found.setdefault(each.text, each)
+        return [each for each in reversed(found.values()) if each.text not in held]
+
+    def set(self, *guards: GuardSet) -> None:
+        """Let guards hold from now on, those that do not already."""
+        held = {each.text for each in self.standing.values()}
+        for guard in guards:
+            if guard.text not in held:
+                self.history.report(guard)
+        self._renew()
+
+    def lift(self, seq: int) -> bool:
+        """Take a guard away, by its log number; whether it was there."""
+        guard = self.standing.get(seq)
+        if guard is not None:
+            self.history.report(GuardLifted(guard=seq, text=guard.text))
+            self._renew()
+        return guard is not None
+
+    def untested(self, since: int) -> str:
+        """The words of a guard that wants tests, if changes behind a log number have had none; it is told.
+
+        Those of sub-agents count from the last answer of the turn before on: what one does in the background
+        is for the turn that follows to check.
+        """
+        wanted = [(seq, each) for seq, each in self.standing.items() if each.forbids == "tests"]
+        for seq, guard in wanted[:1]:
+            paths = [shown_path(each, self.approvals.folder) for each in self._untested(since)]
+            if files := tuple(each for each in paths if not each.startswith(("/", ".."))):
+                self.history.report(GuardBroken(guard=seq, words=guard.words, files=files))
+                return guard.words
+        return ""
+
+    def _untested(self, since: int) -> Iterable[str]:
+        answers = self.history.store.newest(self.history.session, (AssistantMessage.TYPE,))
+        before = next((head.time for head in answers if head.seq <= since), 0.0)
+        own = self.history.ledger()
+        known = [(self.history, own), *self.sent(before)]
+        tests = {name for _, ledger in known for name in ledger.test_commands()}
+        tested = max(_moment(history, ledger.tested(tests)) for history, ledger in known)
+        changed = (
+            (path, history, key)
+            for history, ledger in known
+            for path, key in ledger.changed(since if ledger is own else 0).items()
+        )
+        begun = (before, math.inf)
+        return dict.fromkeys(
+            path
+            for path, history, key in changed
+            if (done := _moment(history, key)) > tested and (history is self.history or done > begun)
+        )
+
+    def on_record(self, record: Record) -> None:
+        """Offer what a new prompt names, behind all that hears of the prompt, and read ahead."""
+        if isinstance(record.data, UserMessage) and record.seq:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._offer, record.seq)
+            loop.call_soon(self._read_ahead, loop)
+
+    def _offer(self, seq: int) -> None:
+        known = {each.text for each in self.offers(seq)}
+        new = [each for each in self.offers() if each.source == seq and each.text not in known]
+        for quote in dict.fromkeys(each.quote for each in reversed(new)):
+            self.history.report(GuardOffered(quote=quote, source=seq))
+
+    def _read_ahead(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read what was said, a little at a time: the first question must not wait for all of it."""
+        # What the log does not give now is read when a call is decided about.
+        with suppress(sqlite3.Error):
+            if not all(history.inform(origins, _AT_ONCE) for history, origins in self._told_apart()):
+                loop.call_soon(self._read_ahead, loop)
+
+    def _told_apart(self) -> Sequence[tuple[SessionHistory, Origins]]:
+        if not self._lineage:
+            earlier = reversed(list(handed_over(self.history)))
+            self._lineage = [(each, Origins(call_title, each.session)) for each in earlier]
+            self._lineage.append((self.history, Origins(call_title)))
+        return self._lineage
+
+    def _renew(self) -> None:
+        self.approvals.guards = self.standing
+
+    def traced(self, action: Action) -> Action:
+        """The action with its origin, if the user never wrote it; no rule covers what reaches out then."""
+        reach = reach_of(action, self.approvals.folder)
+        if not reach.operands:
+            return action
+        for history, origins in self._told_apart():
+            history.inform(origins)
+        found: dict[Origin, dict[str, None]] = {}
+        lineage = [origins for _, origins in self._lineage]
+        for operand in reach.operands:
+            origin = first_origin(lineage, operand, action.agent if reach.why else "")
+            if origin is not None:
+                found.setdefault(origin, {})[operand.kind] = None
+        if not found:
+            return action
+        origin, kinds = max(found.items(), key=lambda each: len(each[1]))
+        key, what = 0 if origin.session else origin.key, " and ".join(kinds)
+        traced = replace(action, origin=origin.text, origin_key=key, traced=what, reaches=reach.why)
+        guarded = "; ".join(filter(None, (action.guarded, f"not from you: {origin.text}")))
+        return replace(traced, guarded=guarded) if reach.why else traced

@@ -1,0 +1,67 @@
+"""The mode of a conversation: changing it, telling the model, and turning a plan into work."""
+
+from dataclasses import dataclass
+
+from pydantic_ai.models import ModelRequestContext
+
+from tui_app.context.message_marks import mode_text, mode_told
+from tui_app.conversation.approvals import Approvals
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.events import ModeChange, ModeTold
+from tui_app.modes import Mode
+from tui_app.providers import SEARCHING
+from tui_app.tool_specs import PLAN
+
+ACCEPTED = "The plan is accepted. Carry it out now, step by step, and keep the todo list up to date."
+"""The prompt that turns a plan into work."""
+
+NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode plan asks the model for one."
+
+
+@dataclass(slots=True)
+class ModeSwitch:
+    """Changes the mode of one conversation at once, also in the middle of a turn; the log remembers it."""
+
+    history: SessionHistory
+    approvals: Approvals
+
+    @property
+    def current(self) -> Mode:
+        return self.approvals.mode
+
+    def change(self, mode: Mode) -> None:
+        if mode == (old := self.current):
+            self.history.refuse(f"The mode is already {mode}.")
+            return
+        self.history.report(ModeChange(old=old, new=mode))
+        self.approvals.change_mode(mode)
+
+    def accept(self, mode: Mode) -> str:
+        """Leave plan mode for another one, if there is a plan.
+
+        Returns:
+            The prompt that begins the work; empty where there is nothing to accept, which is reported.
+        """
+        folder = self.history.archive.folder
+        if self.current != "plan":
+            self.history.refuse(NOT_PLANNING.format(self.current))
+        elif not folder.read_note(folder.plan_file).strip():
+            self.history.refuse(
+                f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
+            )
+        else:
+            self.change(mode)
+            return ACCEPTED
+        return ""
+
+    async def tell_mode(self, request: ModelRequestContext) -> None:
+        """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
+
+        What it knows is read off the view, so it is told again once a compaction has taken the line along.
+        """
+        # The built-in search takes whatever is last for what it is asked.
+        if request.model.system in SEARCHING:
+            return
+        known = (told for item in reversed(self.history.items()) if (told := mode_told(item.message)))
+        if self.current != next(known, "ask"):
+            self.history.tell_model(ModeTold(text=mode_text(self.current), mode=self.current))

@@ -1,0 +1,92 @@
+"""Questions of the model to the user, in one line with approvals."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tui_app.conversation.answers import OpenQuestions
+from tui_app.conversation.approvals import CallsAhead
+from tui_app.events import Payload, QuestionAsked, QuestionClosed
+from tui_app.records import frozen
+
+ANSWERED = "The user answers: {}"
+
+NO_ANSWER = (
+    "The user gave no answer. Go on with what is most sensible and say what you assumed, or leave out what "
+    "needs the answer."
+)
+
+NOBODY = (
+    "There is no user to answer. Go on with what is most sensible and say what you assumed, or leave out "
+    "what needs the answer."
+)
+
+LATER = (
+    "The question is shown to the user, who answers with the next prompt. End your turn now: do nothing that "
+    "needs the answer."
+)
+
+_ANSWER_CHARS = 10_000
+
+
+@dataclass(slots=True)
+class Questions:
+    """The questions of one conversation. Belongs to one event loop."""
+
+    report: Callable[[Payload], object]
+    """Shows a question."""
+    ahead: CallsAhead
+    """The line in which approvals wait too: one thing is asked at a time."""
+    attended: bool = False
+    """Whether a user sees the questions and can answer."""
+    repeated: Callable[[str], str] = lambda _call: ""
+    """What a call asks that was answered before, by its id; empty for nothing."""
+    _answers: OpenQuestions[str] = field(default_factory=OpenQuestions)
+    _count: int = 0
+
+    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
+        """Wait for the answer; what the model reads of it."""
+        self._count += 1
+        id = f"{call}.question.{self._count}"
+        asked = QuestionAsked(
+            id=id,
+            tool_call_id=call,
+            question=question,
+            choices=tuple(choices),
+            attended=self.attended,
+            repeats=self.repeated(call),
+        )
+        if not self.attended:
+            self.report(asked)
+            return NOBODY
+        async with self.ahead.turn(call):
+            try:
+                return await self._answers.ask(id, lambda: self.report(asked))
+            finally:
+                self.report(QuestionClosed(id=id))
+
+    def reply(self, id: str, text: str) -> bool:
+        """Answer a question; an empty text is no answer.
+
+        Returns:
+            Whether it was waiting for that; every question is answered once.
+        """
+        answer = text.strip()[:_ANSWER_CHARS]
+        return self._answers.answer(id, ANSWERED.format(answer) if answer else NO_ANSWER)
+
+    def postpone(self, id: str) -> bool:
+        """Let the next prompt answer a question, where nothing else can; whether it was waiting for that."""
+        return self._answers.answer(id, LATER)
+
+
+@frozen
+class AgentQuestions:
+    """Questions of a sub-agent, put in its name."""
+
+    questions: Questions
+    agent: str
+
+    async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
+        told = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
+        if told != NOBODY:
+            return told
+        return "There is no user to answer. End with the question: whoever has sent you reads it."

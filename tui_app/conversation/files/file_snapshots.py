@@ -1,0 +1,272 @@
+"""Bringing files back: what tools changed is kept before, and a rewind may restore it. No git is needed.
+
+The log says what each file held before and after every change by a tool and every restoring. So what a file
+held at any prompt is what stood in front of the first change behind it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import takewhile
+from typing import Literal
+
+from tui_app.agent.tools.calls import on_thread
+from tui_app.agent.tools.edits import FileChange, put_bytes, remove_halves
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.context.message_marks import inbox_message
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.work import Merge
+from tui_app.events import (
+    BranchMerged,
+    FileChanged,
+    FilesRestored,
+    Notice,
+    RestoredFile,
+    SessionRestored,
+    data_of,
+)
+from tui_app.records import frozen, like
+from tui_app.session.event_heads import Head
+from tui_app.session.kept_files import KeptFiles, checksum
+from tui_app.session.model_state import newest_records
+from tui_app.session.stores.store import SessionStore
+
+_NO_ROOM = "The files of {} do not fit among the kept files: /undo could not restore them. Nothing changed."
+FileFate = Literal["restore", "remove", "same", "changed", "lost"]
+"""What restoring does to a file: gives it its old content, removes it again, or nothing at all because it is
+as it was; or others have changed it since; or its old content was not kept."""
+
+
+@frozen
+class FileOutlook:
+    """What would become of one file."""
+
+    file: RestoredFile
+    """What it is thought to hold, and would hold."""
+    fate: FileFate
+
+
+@dataclass(slots=True)
+class FileKeeper:
+    """Keeps and restores the files of one session. Belongs to one event loop."""
+
+    history: SessionHistory
+    kept: KeptFiles
+    workspace: Workspace
+
+    async def keep(self, change: FileChange, call: str) -> None:
+        """See ``Keeper``: bytes first, then the event, and only then the file is changed by the caller."""
+        kept = await on_thread(lambda: self.kept.put(change.before))
+        self.history.append(
+            FileChanged(
+                tool_call_id=call,
+                path=change.shown,
+                before=checksum(change.before),
+                after=checksum(change.after),
+                mode=change.mode or 0,
+                kept=kept,
+            )
+        )
+        if not kept:
+            told = f"{change.shown} does not fit among the kept files: a rewind cannot restore it."
+            self.history.append(Notice(text=told))
+
+    async def outlook(self, to: int) -> Sequence[FileOutlook]:
+        """What would become of the files that tools changed since a prompt; nothing is changed."""
+        return await self._outlook(file_steps(self.history.store, self.history.session, to))
+
+    async def _outlook(self, steps: Iterable[RestoredFile]) -> Sequence[FileOutlook]:
+        back = [replace(each, before=each.after, after=each.before) for each in taken_together(steps)]
+        return await asyncio.to_thread(lambda: [FileOutlook(each, self._fate(each)) for each in back])
+
+    async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
+        """Let files hold what they held before a prompt; one event, or None where nothing was to be done.
+
+        Args:
+            to: Log number of the prompt.
+            overwrite: Also those that others have changed since.
+        """
+        files = await self.outlook(to)
+        return await self._apply(to, files, overwrite=overwrite, undo=False)
+
+    def restored_since(self, seq: int) -> list[int]:
+        """What has to be undone of the restorings behind a log number, the newest first."""
+        return standing(self._restorings(seq))
+
+    def _restorings(self, seq: int) -> list[Head]:
+        newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
+        return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
+
+    async def undo(self, seq: int) -> FilesRestored | None:
+        """Take a restoring back: the files hold again what they held in front of it."""
+        step = data_of(self.history.store.record(self.history.session, seq), FilesRestored)
+        if step is None:
+            self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
+            return None
+        return await self._apply(seq, await self._outlook(step.files), overwrite=False, undo=True)
+
+    async def merge(self, work: Merge) -> None:
+        """Bring in the brief and the files of a branch.
+
+        Bytes are kept first, then one event says all; what a kill leaves of it is done at the next opening.
+        """
+        if not await on_thread(lambda: all(map(self.kept.put, work.contents))):
+            self.history.append(Notice(text=_NO_ROOM.format(work.event.name), passing=True))
+            return
+        message = inbox_message(work.event.text)
+        tokens = self.history.counter.message(message).nonzero()
+        record = self.history.append(replace(work.event, tokens=tokens), message)
+        if work.event.taken:
+            await self.carry_out(record.seq, merged_files(work.event), branch=work.event.name)
+
+    async def carry_out(
+        self, seq: int, files: Sequence[RestoredFile], *, undo: bool = False, branch: str = ""
+    ) -> None:
+        """Let files hold what a step of the log wants, whether or not that had begun; one event.
+
+        Args:
+            seq: Log number of the step.
+            files: What each holds before and is to hold; what holds anything else is left alone.
+            undo: Whether the step is taken back.
+            branch: Name of the branch that they are taken over from.
+        """
+        done = [file for file in files if await on_thread(lambda file=file: self._holds(file))]  # type: ignore[misc]
+        skipped = tuple(file.path for file in files if file not in done)
+        self.history.append(
+            FilesRestored(to=seq, undo=undo, files=tuple(done), skipped=skipped, branch=branch)
+        )
+
+    def _holds(self, file: RestoredFile) -> bool:
+        try:
+            now = checksum(self._read(file.path))
+        except (ToolProblem, OSError):
+            return False
+        return now == file.after or (now == file.before and self._put_back(file) is not None)
+
+    async def finish(self) -> None:
+        """Bring to its end what a killed process has begun: a merge, or taking one back.
+
+        One that was begun here has kept all its bytes before; any other one is only said by the log.
+        """
+        store, session = self.history.store, self.history.session
+        newest = next(store.newest(session, (BranchMerged.TYPE, SessionRestored.TYPE)), None)
+        if newest is None:
+            return
+        merge = newest.seq if newest.type == BranchMerged.TYPE else newest.ref
+        merged = data_of(store.record(session, merge), BranchMerged)
+        if merged is None or not merged.taken:
+            return
+        steps = self._restorings(merge)
+        wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
+        carried_out = {head.ref for head in steps if head.seq > newest.seq}
+        unfinished = (each for each in wanted if each not in carried_out)
+        sums = {each for file in merged.taken for each in (file.before, file.after) if each}
+        for seq in (each for each in unfinished if not any(self.kept.get(sum) is None for sum in sums)):
+            for file in merged.taken:
+                with suppress(ToolProblem, OSError):
+                    remove_halves(self.workspace.writable(file.path))
+            if (done := data_of(store.record(session, seq), FilesRestored)) is None:
+                await self.carry_out(merge, merged_files(merged), branch=merged.name)
+            else:
+                back = [replace(file, before=file.after, after=file.before) for file in done.files]
+                await self.carry_out(seq, back, undo=True)
+
+    async def _apply(
+        self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
+    ) -> FilesRestored | None:
+        wanted = {"restore", "remove", "changed"} if overwrite else {"restore", "remove"}
+        skipped = [each.file.path for each in files if each.fate in {"changed", "lost"} - wanted]
+        done: list[RestoredFile] = []
+        for file in (each.file for each in files if each.fate in wanted):
+            restored = await on_thread(lambda file=file: self._put_back(file))  # type: ignore[misc]
+            if restored is None:
+                skipped.append(file.path)
+            else:
+                done.append(restored)
+        # That a step was taken back is said also where nothing was left to do: it is not begun again.
+        if not done and not skipped and not undo:
+            return None
+        event = FilesRestored(to=to, undo=undo, files=tuple(done), skipped=tuple(skipped))
+        self.history.append(event)
+        return event
+
+    def _fate(self, file: RestoredFile) -> FileFate:
+        try:
+            now = checksum(self._read(file.path))
+        except (ToolProblem, OSError):
+            now = "unreadable"
+        if now == file.after:
+            return "same"
+        if file.after and self.kept.get(file.after) is None:
+            return "lost"
+        if now != file.before:
+            return "changed"
+        return "restore" if file.after else "remove"
+
+    def _put_back(self, file: RestoredFile) -> RestoredFile | None:
+        """Change one file, its present bytes kept before; None where it could not be done."""
+        data = self.kept.get(file.after) if file.after else None
+        if file.after and data is None:
+            return None
+        try:
+            real = self.workspace.writable(file.path)
+            now = self._read(file.path)
+            if not self.kept.put(now):
+                return None
+            put_bytes(self.workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
+        except (ToolProblem, OSError):
+            return None
+        return replace(file, before=checksum(now))
+
+    def _read(self, path: str) -> bytes | None:
+        real = self.workspace.writable(path)
+        if not real.exists():
+            return None
+        with open_regular(real) as stream:
+            return stream.read()
+
+
+def merged_files(event: BranchMerged) -> list[RestoredFile]:
+    """The files that a merge takes over, as a step of the log."""
+    return [like(RestoredFile, file) for file in event.taken]
+
+
+def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[RestoredFile]:
+    """What tools and restorings changed in a session from a log number on, in order."""
+    newest = newest_records(store, session, FileChanged, FilesRestored)
+    for record in [*takewhile(lambda record: record.seq >= first, newest)][::-1]:
+        match record.data:
+            case FileChanged() as changed:
+                yield like(RestoredFile, changed)
+            case FilesRestored(files=files):
+                yield from files
+
+
+def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
+    """For each file one step from what it held first, with its rights then, to what it was given last."""
+    every = list(steps)
+    first = {step.path: step for step in reversed(every)}
+    last = {step.path: step.after for step in every}
+    return [replace(first[path], after=after) for path, after in last.items()]
+
+
+def standing(steps: Sequence[Head]) -> list[int]:
+    """Numbers of what to take back so that no restoring stands any more, the newest first.
+
+    Taking back what took a restoring back makes it stand again; that is then what has to be undone.
+
+    Args:
+        steps: Heads of the events that changed files, in order.
+    """
+    undone_by = {head.ref: head.seq for head in steps if head.state == "undo"}
+    last: list[int] = []
+    for head in steps:
+        at, stands = head.seq, head.state != "undo"
+        if not stands:
+            continue
+        while at in undone_by:
+            at, stands = undone_by[at], not stands
+        if stands:
+            last.append(at)
+    return sorted(last, reverse=True)

@@ -1,0 +1,135 @@
+"""What a session changed in its folder, by its log and by git, and a message for the commit of it."""
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Literal
+
+from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of_bytes
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.conversation.files.file_snapshots import file_steps, taken_together
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.records import frozen, picked
+from tui_app.session.kept_files import KeptFiles
+from tui_app.session.stores.store import SessionStore
+from tui_app.session.workspace import SessionFolder
+from tui_app.system.git import Git, GitFailed
+
+ChangedBy = Literal["session", "git"]
+"""Whether the tools of the session changed a file, or only git says that it differs from the last commit."""
+FileState = Literal["new", "changed", "deleted"]
+UNTRUSTED = "git is not used: the folder is not trusted."
+_MOST_FILES = 300
+"""Files of git's list that are read; a tree that was never committed may have any number."""
+
+
+@frozen(kw_only=True)
+class ChangedFile:
+    """One file that is not what it was."""
+
+    path: str
+    """Relative to the folder."""
+    by: ChangedBy
+    state: FileState
+    is_staged: bool = False
+    diff: str = ""
+    """From what it held before the session, or in the last commit, to now; empty where ``note`` says why."""
+    note: str = ""
+
+    @property
+    def counts(self) -> str:
+        """``+3 -1``; empty where there is no diff."""
+        return counts_of(self.diff) if self.diff else ""
+
+    def to_json(self) -> dict[str, object]:
+        added, _, removed = self.counts.partition(" ")
+        return {
+            **picked(self, "path by state note diff"),
+            "staged": self.is_staged,
+            "added": int(added or 0),
+            "removed": -int(removed or 0),
+        }
+
+
+@frozen(kw_only=True)
+class SessionChanges:
+    """All that is not what it was, the session's own files first."""
+
+    files: list[ChangedFile] = field(default_factory=list)
+    problem: str = ""
+    """Why git says nothing; empty where it does."""
+    more: int = 0
+    """Files of git's list that were not read."""
+
+    @property
+    def own(self) -> Sequence[ChangedFile]:
+        return [file for file in self.files if file.by == "session"]
+
+
+def session_changes(opening: Opening, store: SessionStore | None) -> SessionChanges:
+    """Read what changed; blocks on the disk and on git.
+
+    Args:
+        opening: Which session, and its folder.
+        store: The log; None where nothing was said yet.
+
+    Raises:
+        sqlite3.Error: if the log cannot be read.
+    """
+    workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
+    kept = KeptFiles(SessionFolder(opening.paths.sessions_dir / opening.session).kept_files)
+    found: dict[str, ChangedFile] = {}
+    if store is not None and opening.session:
+        for step in taken_together(file_steps(store, opening.session)):
+            path, before = step.path, step.before
+            now, problem = _read(workspace, path)
+            old = kept.get(before) if before else None
+            if before and old is None:
+                problem = "Its earlier content is no longer kept."
+            if (file := _compared(path, old, now, "session", problem, bool(before))) is not None:
+                found[path] = file
+    if not opening.trusted:
+        return SessionChanges(files=list(found.values()), problem=UNTRUSTED)
+    git = Git(opening.cwd, opening.outward_env())
+    try:
+        listed = git.status()
+    except GitFailed as error:
+        lacking = "not a git repository" in str(error)
+        problem = "The folder is not in a git repository." if lacking else f"git: {error}"
+        return SessionChanges(files=list(found.values()), problem=problem)
+    others: list[ChangedFile] = []
+    for each in listed[:_MOST_FILES]:
+        if (known := found.get(each.path)) is not None:
+            found[each.path] = replace(known, is_staged=each.is_staged)
+            continue
+        now, problem = _read(workspace, each.path)
+        old = None if each.is_new else git.committed(each.path)
+        file = _compared(each.path, old, now, "git", problem, not each.is_new)
+        others += [replace(file, is_staged=each.is_staged)] if file is not None else []
+    return SessionChanges(files=[*found.values(), *others], more=max(0, len(listed) - _MOST_FILES))
+
+
+def _compared(
+    path: str, old: bytes | None, now: bytes | None, by: ChangedBy, problem: str, existed: bool
+) -> ChangedFile | None:
+    """A file with its diff; None where it is what it was."""
+    state: FileState = "new" if not existed else "deleted" if now is None and not problem else "changed"
+    if problem:
+        return ChangedFile(path=path, by=by, state=state, note=problem)
+    if old == now:
+        return None
+    diff, sizes = diff_of_bytes(old, now, path)
+    return ChangedFile(path=path, by=by, state=state, diff=diff, note=sizes and f"Not text: {sizes}.")
+
+
+def _read(workspace: Workspace, path: str) -> tuple[bytes | None, str]:
+    """What a file holds, and why that cannot be said."""
+    try:
+        real: Path = workspace.resolve(path)
+        if not real.exists():
+            return None, ""
+        with open_regular(real) as file:
+            data = file.read(MAX_BYTES + 1)
+    except (ToolProblem, OSError):
+        return None, "It cannot be read."
+    return (None, f"Larger than {MAX_BYTES:,} bytes.") if len(data) > MAX_BYTES else (data, "")

@@ -1,0 +1,311 @@
+"""A session's files kept in step with its log: nothing half-written, nothing missing, not too much.
+
+All of them but plan and todo list repeat what the log holds, so they can go and be written anew.
+"""
+
+import json
+import logging
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
+
+from tui_app.context.tool_results.cuts import sha256_of
+from tui_app.context.tool_results.results import file_text, result_text, results_of
+from tui_app.context.views.view import Item
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.events import (
+    CompactionComplete,
+    CompactionRedone,
+    CompactionUndone,
+    Record,
+    RewriteUndone,
+    SessionRestored,
+    SessionRewind,
+    data_of,
+)
+from tui_app.records import frozen
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import STAGES, STAND_INS
+from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
+
+_HISTORY = re.compile(r"(\d{3,})-before-compaction\.(?:md|json)")
+_CHECKPOINT = re.compile(r"(\d{3,})-.+\.md")
+_NEAR = 400
+"""Characters behind a file's name in which its checksum is written."""
+_DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
+
+
+_log = logging.getLogger(__name__)
+_BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRestored, SessionRewind)
+"""Events after which the view may point to files that were out of sight before."""
+_OURS = re.compile(r"[\w.-]+_\d{8}_\d{6}_[\w.-]+\.txt")
+"""Names that we give to tool results; anything else in that folder is the user's own."""
+_NUMBERED = re.compile(r"(\d{3,})-.+\.(?:md|json)")
+_NAMED = re.compile(rf"{TOOL_OUTPUTS}/([\w.-]+?\.txt)|(\d{{3,}}-before-compaction)\.md")
+
+
+@frozen
+class SessionFiles:
+    """Looks after the files of one session that is ours to write.
+
+    Attributes:
+        history: The session, loaded.
+        limit: Bytes of tool results and histories that may be kept; 0 is no limit.
+    """
+
+    history: SessionHistory
+    limit: int = 0
+
+    @property
+    def folder(self) -> SessionFolder:
+        return self.history.archive.folder
+
+    def tidy(self) -> None:
+        """Take away what a crash left, write what is missing, and keep to the limit. Never fails."""
+        self._try(self.sweep, self.restore, self.keep_within)
+
+    def on_record(self, record: Record) -> None:
+        if isinstance(record.data, CompactionComplete):
+            self._try(self.keep_within)
+        elif isinstance(record.data, _BACK):
+            self._try(self.restore)
+
+    def _try(self, *steps: Callable[[], object]) -> None:
+        for step in steps:
+            try:
+                step()
+            except (OSError, sqlite3.Error) as error:
+                _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
+
+    def sweep(self) -> list[Path]:
+        """Delete what nothing refers to: half-written files, and those of events that never came.
+
+        Returns:
+            What was deleted.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        stray = list(self.folder.unfinished())
+        for folder in (self.folder.checkpoints, self.folder.conversation_history):
+            for path in _files(folder):
+                number = _NUMBERED.fullmatch(path.name)
+                if number and int(number[1]) > self.history.archive.compactions:
+                    stray.append(path)
+        unrecorded = {
+            path.name: path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)
+        }
+        # The newest first: hardly any file is older than what is still in view.
+        heads = self.history.store.newest(self.history.session, STAGES)
+        while unrecorded and (head := next(heads, None)) is not None:
+            for name in _names(self._texts([head.seq])):
+                unrecorded.pop(name, None)
+        stray += unrecorded.values()
+        for path in stray:
+            path.unlink(missing_ok=True)
+        return stray
+
+    def missing(self) -> list[str]:
+        """Names of the files that are not there: checkpoints, their index, and what the view points to."""
+        here = {path.name for part in (self.folder.checkpoints, *self._prunable()) for path in _files(part)}
+        # What stands for messages, summaries and other forms of results, names files.
+        pointing = [head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS]
+        # A history is one file to read and one to load.
+        wanted = [name for stem in self._names_in(pointing) for name in _whole(stem)]
+        # An undone compaction may be redone, and its own details name its checkpoint all the while.
+        checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
+        gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
+        # The count beside the index is written with it.
+        index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
+        return [*gone, *index]
+
+    def restore(self) -> list[str]:
+        """Write files anew from the log.
+
+        Returns:
+            Names of those that were missing and are there again.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        return [name for name in self.missing() if self._write(name)]
+
+    def restore_histories(self) -> list[str]:
+        """Write also those histories anew that the view does not point to, newest first, within the limit.
+
+        Returns:
+            Names of those that were missing and are there again.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        written = list[str]()
+        for number in range(self.history.archive.compactions, 0, -1):
+            names = _whole(f"{number:03d}-before-compaction")
+            paths = [self.folder.conversation_history / name for name in names]
+            gone = [path for path in paths if not path.is_file()]
+            if not gone or not self._write(names[0]):
+                continue
+            if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
+                # This one, and all that are older, had to make room before.
+                for path in gone:
+                    path.unlink(missing_ok=True)
+                break
+            written += (path.name for path in gone)
+        return written
+
+    def keep_within(self) -> list[Path]:
+        """Delete the oldest tool results and histories beyond the limit, but none the view points to.
+
+        Returns:
+            What was deleted.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        if not self.limit:
+            return []
+        sizes = self._sizes()
+        excess = sum(stat.st_size for stat in sizes.values()) - self.limit
+        gone: list[Path] = []
+        if excess > 0:
+            kept = {name for stem in self._names_in(self.history.view.visible()) for name in _whole(stem)}
+            for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
+                if excess > 0 and path.name not in kept:
+                    path.unlink(missing_ok=True)
+                    excess -= sizes[path].st_size
+                    gone.append(path)
+        return gone
+
+    def _sizes(self) -> dict[Path, os.stat_result]:
+        """What counts towards the limit."""
+        return {
+            path: path.stat()
+            for part in self._prunable()
+            for path in _files(part)
+            if _OURS.fullmatch(path.name) or _NUMBERED.fullmatch(path.name)
+        }
+
+    def _prunable(self) -> tuple[Path, Path]:
+        return self.folder.tool_outputs, self.folder.conversation_history
+
+    def _names_in(self, heads: Sequence[Head]) -> list[str]:
+        """Names in messages, and the histories of summaries, which name their folder."""
+        summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
+        histories = [
+            f"{each.number:03d}-before-compaction" for each in self.history.archive.standing(summaries)
+        ]
+        plain: list[int] = []
+        forms: dict[int, set[int]] = {}
+        for head in heads:
+            if head.form[0]:
+                forms.setdefault(head.form[0], set()).add(head.form[1])
+            else:
+                plain.append(head.seq)
+        texts = list(self._texts(plain))
+        for rewrite, text in zip(forms, self._texts(forms), strict=True):
+            # One event may hold forms that are out of sight again.
+            texts += [
+                json.dumps(form) for at, form in enumerate(json.loads(text or "[]")) if at in forms[rewrite]
+            ]
+        return [*histories, *_names(texts)]
+
+    def _texts(self, events: Iterable[int]) -> Iterator[str]:
+        for seq in events:
+            yield self.history.store.message(self.history.session, seq) or ""
+
+    def _write(self, name: str) -> bool:
+        """Write a file of that name anew from the log.
+
+        Args:
+            name: As the view or the index has it, without folders.
+
+        Returns:
+            Whether the log holds what belongs in it.
+
+        Raises:
+            OSError: if the disk refuses.
+            sqlite3.Error: if the log cannot be read.
+        """
+        archive, store, session = self.history.archive, self.history.store, self.history.session
+        if name == "index.md":
+            self.folder.write_index(archive.standing(self.history.view.compactions))
+            return True
+        if match := _HISTORY.fullmatch(name):
+            return self._history(int(match[1]))
+        if match := _CHECKPOINT.fullmatch(name):
+            number = int(match[1])
+            done = data_of(store.record(session, archive.event_of(number)), CompactionComplete)
+            if done is None:
+                return False
+            self.folder.write_checkpoint_file(name, number, done.title, done.summary)
+            return True
+        for head in sorted(store.newest(session, STAGES), key=lambda head: head.seq):
+            forms = store.message(session, head.seq) or ""
+            if name not in forms:
+                continue
+            places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
+            if places and places[0] < len(head.changes):
+                said = store.message(session, head.changes[places[0]][0]) or "null"
+                bodies = list(_bodies(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
+                # The text with the checksum that is written beside its name, else the result itself.
+                digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
+                fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
+                text = [*fitting, *bodies, ""][0]
+                self.folder.write_tool_output(f"{TOOL_OUTPUTS}/{name}", text)
+                return True
+        return False
+
+    def _history(self, number: int) -> bool:
+        """The view as it was in front of a compaction."""
+        now = self.history
+        record = now.store.record(now.session, now.archive.event_of(number))
+        done = data_of(record, CompactionComplete)
+        # Of a compaction that another program did there never was one.
+        if record is None or done is None or not done.history_path:
+            return False
+        then = SessionHistory(now.store, now.session, now.archive, now.counter, lambda _: None, now.model)
+        for head in takewhile(lambda head: head.seq < record.seq, now.store.heads(now.session)):
+            then.view.apply(head)
+        readable = now.archive.write_history(number, then.originals(then.items()))
+        for path in (readable, readable.with_suffix(".json")):
+            # As old as it was: the oldest go first where room is short.
+            os.utime(path, (record.time, record.time))
+        return True
+
+
+def _bodies(message: ModelMessage) -> Iterator[str]:
+    """Results, and the texts that calls were given."""
+    for _, part in results_of(Item(0, message)):
+        if (text := result_text(part)) is not None:
+            yield file_text(part, text)
+    if isinstance(message, ModelResponse):
+        for call in message.parts:
+            if isinstance(call, ToolCallPart):
+                yield from (value for value in call.args_as_dict().values() if isinstance(value, str))
+
+
+def _names(texts: Iterable[str]) -> Iterator[str]:
+    """Names of tool results, and stems of histories."""
+    for text in texts:
+        for output, stem in _NAMED.findall(text):
+            yield output or stem
+
+
+def _whole(name: str) -> tuple[str, ...]:
+    return (name,) if name.endswith(".txt") else (f"{name}.md", f"{name}.json")
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.is_file()]
+    except OSError:  # there is none
+        return []

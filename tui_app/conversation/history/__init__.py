@@ -1,0 +1,1 @@
+"""A session's view, read from its log and written to it."""

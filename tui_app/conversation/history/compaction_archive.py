@@ -1,0 +1,133 @@
+"""The files of a session's compactions: the history before each, and its checkpoint."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from tui_app.context.history import Proposal
+from tui_app.context.summaries.prompt import transcript_lines
+from tui_app.context.views.view import Item, to_messages
+from tui_app.events import CheckpointCreated, CompactionComplete
+from tui_app.session.event_heads import Head
+from tui_app.session.workspace import Checkpoint, SessionFolder
+
+_RECORDED = (CompactionComplete.TYPE, CheckpointCreated.TYPE)
+
+
+@dataclass(slots=True)
+class Archive:
+    """Writes the files of one session's compactions; their numbers come from the log."""
+
+    folder: SessionFolder
+    read: Callable[[Collection[str]], Iterable[Head]] = lambda _types: ()
+    """Heads of the log's events of some types, the newest first; no more are read than are asked for."""
+    _every: dict[int, Checkpoint | None] | None = None
+
+    @property
+    def compactions(self) -> int:
+        """Compactions in the log, undone ones included."""
+        newer = 0
+        for head in self.read(_RECORDED):
+            # It has the number of the compaction before it, also where that event cannot be read any more.
+            if head.type == CheckpointCreated.TYPE:
+                return head.ref + newer
+            newer += head.state == "success"
+        return newer
+
+    def _all(self) -> dict[int, Checkpoint | None]:
+        """Every compaction by its log number, undone ones included, with its checkpoint, the oldest first."""
+        if self._every is None:
+            self._every, last = {}, 0
+            for head in reversed([*self.read(_RECORDED)]):
+                if head.type == CompactionComplete.TYPE and head.state == "success":
+                    last, self._every[head.seq] = head.seq, None
+                elif head.type == CheckpointCreated.TYPE and last:
+                    title = head.title.partition("  ")[2]
+                    self._every[last] = Checkpoint(
+                        number=head.ref, title=title, file=head.model, time=head.time
+                    )
+        return self._every
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every checkpoint that was written, those of undone compactions included, oldest first."""
+        return list(filter(None, self._all().values()))
+
+    def event_of(self, number: int) -> int:
+        """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
+        numbers = list(self._all())
+        return numbers[number - 1] if 0 < number <= len(numbers) else 0
+
+    def histories(self, held: Callable[[int], bool]) -> set[Path]:
+        """Files of the histories in front of those compactions (log numbers) of which something holds."""
+        numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
+        return {file for number in numbers for file in self.folder.history_files(number)}
+
+    def follow(self, head: Head) -> None:
+        if head.type in _RECORDED:
+            self._every = None
+
+    def standing(self, compactions: Sequence[int]) -> list[Checkpoint]:
+        """Checkpoints of the given compactions (log numbers), oldest first."""
+        return [found for seq in compactions if (found := self._all().get(seq)) is not None]
+
+    def sync(self, compactions: Sequence[int]) -> None:
+        """Let the index list the compactions that are not undone: after an undo, a redo, or a crash.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        listed = self.folder.listed()
+        # Those of other programs have no checkpoints.
+        if listed not in (None, len(compactions)) and listed != len(found := self.standing(compactions)):
+            self.folder.write_index(found)
+
+    def write(
+        self, proposal: Proposal, items: Sequence[Item], time: float, standing: Sequence[int]
+    ) -> tuple[CompactionComplete, CheckpointCreated]:
+        """Write history and checkpoint, and complete the event with paths and final numbers.
+
+        Args:
+            proposal: What is about to be applied.
+            items: The view before it, each message as it was said.
+            time: Seconds since the epoch.
+            standing: Log numbers of the compactions that are not undone.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        number = self.compactions + 1
+        title = proposal.complete.title or "conversation"
+        history = self.write_history(number, items)
+        checkpoint = self.folder.write_checkpoint(
+            number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
+        )
+        path = str(self.folder.checkpoints / checkpoint.file)
+        left, new = len(proposal.left), len(proposal.messages)
+        complete = replace(
+            proposal.complete,
+            title=title,
+            messages_before=len(items),
+            messages_after=len(items) - left + new,
+            messages_removed=left - new,
+            messages_left=left,
+            checkpoint_number=number,
+            checkpoint_path=path,
+            history_path=str(history),
+        )
+        return complete, CheckpointCreated(number=number, title=title, path=path)
+
+    def write_history(self, number: int, items: Sequence[Item]) -> Path:
+        """Write the history in front of a compaction as JSON and as Markdown; returns the latter's path.
+
+        Raises:
+            OSError: if the disk refuses.
+        """
+        messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
+        readable = "\n\n".join(transcript_lines(items, limit=None))
+        return self.folder.write_history(
+            number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
+        )

@@ -1,0 +1,153 @@
+"""Hooks around tools, as a capability of the agent: they may decline a call, and get each result."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from time import monotonic
+from typing import Any
+
+from pydantic_ai import RunContext, ToolDenied, ToolReturn
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler, WrapToolValidateHandler
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.tools import ToolDefinition
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from tui_app.agent.step_watch import NOT_RUN
+from tui_app.context.user_text import BY_HOOK
+from tui_app.conversation.hooks.hook_outcomes import OUTPUT_CHARS, before_tool, changed_arguments, one_line
+from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.events import Notice, ToolCall, ToolResult
+from tui_app.system.environment import Secrets, masked
+from tui_app.text import cut, plain_text
+
+
+class ChangedArguments(dict[str, Any]):
+    """Arguments that a hook has put in place of the model's: who asks about the call must ask about these."""
+
+    def __init__(self, args: Mapping[str, Any], *, said: Mapping[str, Any]) -> None:
+        super().__init__(args)
+        self.said = dict(said)
+        """As the hook wrote them."""
+
+
+class ToolHooks(AbstractCapability[Any]):
+    """Runs a conversation's preTool and postTool hooks around every tool."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+        self._validators: dict[str, WrapToolValidateHandler] = {}
+        """By the id of a call, what checks arguments of its tool."""
+
+    async def wrap_tool_validate(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: str | dict[str, Any],
+        handler: WrapToolValidateHandler,
+    ) -> dict[str, Any]:
+        """Keep what checks arguments: a hook may change them."""
+        validated = await handler(args)
+        self._validators[call.tool_call_id] = handler
+        return validated
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
+        asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
+        validate = self._validators.pop(call.tool_call_id, None)
+        runs = await self._hooks.run_hooks("preTool", call.tool_name, asked)
+        if declined := before_tool(runs):
+            return ToolDenied(declined)
+        for run in runs:
+            if validate is None or (changed := changed_arguments(run)) is None:
+                continue
+            try:
+                args = ChangedArguments(await validate(changed), said=changed)
+            except Exception as error:  # whatever a validation raises: the model did not write these
+                why = one_line(plain_text(str(error)))
+                told = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
+                return ToolDenied(f"{told}tool does not take: {why}")
+            self._hooks.report(
+                Notice(
+                    text=f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: "
+                    f"{cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"
+                )
+            )
+        started = monotonic()
+        try:
+            result = await handler(args)
+        except NOT_RUN:
+            raise
+        except Exception as error:
+            # A tool's own error and its wish to be called again alike: the model sees this text.
+            await self._tell(call, ToolReturnPart(call.tool_name, str(error), outcome="failed"), started)
+            raise
+        if not isinstance(result, ToolDenied):
+            value = result.return_value if isinstance(result, ToolReturn) else result
+            await self._tell(call, ToolReturnPart(call.tool_name, value), started)
+        return result
+
+    async def _tell(self, call: ToolCallPart, part: ToolReturnPart, started: float) -> None:
+        told = ToolResult(
+            tool_call_id=call.tool_call_id,
+            name=call.tool_name,
+            text=part.model_response_str(wrap_if_error=False),
+            outcome="success" if part.outcome == "success" else "error",
+            duration_s=round(monotonic() - started, 3),
+        )
+        await self._hooks.run_hooks("postTool", call.tool_name, told)
+
+
+class MaskedResults(AbstractCapability[Any]):
+    """Takes the program's keys and withheld variables out of what tools return, before anybody else has it.
+
+    Everything that keeps, shows, exports or sends a result comes behind this.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Mask a result, or what a tool raises."""
+        try:
+            result = await handler(args)
+        except NOT_RUN:
+            raise
+        except Exception as error:
+            # The same one goes on: whoever handles it asks whether it was the tool's.
+            error.args = self._secrets.masked(error.args)
+            if isinstance(error, ModelRetry):
+                error.message = self._secrets.masked(error.message)
+            raise
+        if isinstance(result, ToolReturn):
+            value, content = self._masked(result.return_value), self._secrets.masked(result.content)
+            return replace(result, return_value=value, content=content)
+        return self._masked(result)
+
+    def _masked(self, value: Any) -> Any:
+        if value is None or isinstance(value, str | dict | list | tuple | bytes | ToolDenied):
+            return self._secrets.masked(value)
+        try:
+            text = to_json(value).decode()
+        except (PydanticSerializationError, ValueError):
+            return value
+        # As the model would read it; what holds no secret stays what it is.
+        return self._secrets.masked(from_json(text)) if masked(text, self._secrets) != text else value

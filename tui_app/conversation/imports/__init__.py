@@ -1,0 +1,1 @@
+"""Imports of transcripts of other programs."""

@@ -1,0 +1,221 @@
+"""Imports a transcript as a session."""
+
+from collections.abc import Container, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.conversation.imports.earlier_imports import same_import
+from tui_app.conversation.imports.import_progress import ImportedAlready, ImportProgress, Watch, unwatched
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    CompactionUndone,
+    Payload,
+    SessionEnd,
+    SessionStart,
+    SystemMessage,
+    TaskEnded,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.providers import GGUF
+from tui_app.records import frozen, like
+from tui_app.session.event_heads import head_of
+from tui_app.session.event_rows import CARRYING
+from tui_app.session.importers.formats import FIRST_SEQ, ImportedEvent, SkippedLine, import_file
+from tui_app.session.rewind_fork import mode_since, nothing_left
+from tui_app.session.stores.store import SessionStore
+from tui_app.session.views.agent_view import AgentView
+
+StoredEvent = tuple[Payload, str | None, float]
+_TOLD_EVERY = 25
+"""Events between two reports of progress."""
+_UNDONE = (
+    "Compactions of the other program that were undone: {count}. The full history is in view; "
+    "redo applies them again."
+)
+
+
+@frozen(kw_only=True)
+class ImportReport:
+    """What became of one file."""
+
+    session: str
+    """Id of the new session."""
+    format: str
+    file: str
+    title: str
+    messages: int
+    """Requests and responses; the results of one response count as one request."""
+    tool_calls: int
+    tool_results: int
+    """Results that the file holds; calls without one got one that says so, and a note counts them."""
+    tokens: int
+    """Of all messages together, whether or not the context still holds them; summaries not included."""
+    skipped: tuple[SkippedLine, ...]
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON names that scripts rely on."""
+        return asdict(self)
+
+
+def import_session(
+    path: Path,
+    *,
+    store: SessionStore,
+    cwd: Path,
+    now: float,
+    format: str = "auto",
+    again: bool = False,
+    watch: Watch = unwatched,
+) -> ImportReport:
+    """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
+
+    The session stores no model: names in transcripts say nothing about who serves the model here, so
+    opening it chooses one.
+
+    Args:
+        path: The file.
+        store: Where the session is written.
+        cwd: Folder of the session when the file names none.
+        now: Seconds since the epoch.
+        format: One of ``importers.FORMATS``, or ``auto``.
+        again: Whether a session may hold the file already; one that comes while it is read is enough even so.
+        watch: Told how far it is; stops it by raising.
+
+    Raises:
+        ImportedAlready: if a session holds the file as it is.
+        ImportStopped: if the watcher stopped it.
+        ImportFormatError: if the file holds no conversation in the format.
+        OSError: if the file cannot be read.
+        sqlite3.Error: if the session cannot be written; nothing of it is left then.
+    """
+    before = {info.id for info in store.sessions()}
+
+    def check_first(known: Container[str]) -> None:
+        if session := same_import(path, store, known):
+            raise ImportedAlready(session)
+
+    if not again:
+        check_first(())
+    watch(ImportProgress("reading"))
+    imported = import_file(path, format)
+    ended = min(now, max(event.time for event in imported.events))
+    events: Sequence[StoredEvent]
+    undone: Sequence[StoredEvent] = ()
+    kept: Sequence[StoredEvent] = ()
+    if imported.is_own:
+        # What would name a process and a file of this machine is left out.
+        events = [
+            (
+                replace(event.data, pid=0, file="") if isinstance(event.data, TaskEnded) else event.data,
+                event.message,
+                event.time,
+            )
+            for event in imported.events
+        ]
+        # A file may come from anybody: no mode in it lets a tool act here, and no prompt that waits is sent.
+        kept = [*mode_since("ask", events, ended), *nothing_left(events, ended)]
+    else:
+        events = count_events(imported.events, model=imported.model, watch=watch)
+        undone = undo_compactions(events, ended)
+    title = imported.title or path.stem
+    start = SessionStart(
+        cwd=imported.cwd or str(cwd),
+        model=imported.model if imported.is_own and not imported.model.startswith(f"{GGUF}:") else "",
+        title=title,
+        branch=imported.branch,
+        imported_from=imported.format,
+        imported_file=str(path.absolute()),
+    )
+    watch(ImportProgress("writing", len(events), len(events)))
+    # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of
+    # it is one transaction, so that a program that is killed leaves no half of a session behind.
+    written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
+    session = store.create(start, time=now, events=written, check=lambda: check_first(before))
+    counted = [
+        data
+        for data, _, _ in events
+        if isinstance(data, SystemMessage | UserMessage | AssistantMessage | ToolResult)
+    ]
+    return like(
+        ImportReport,
+        imported,
+        session=session,
+        file=str(path),
+        title=title,
+        messages=sum(event.data.TYPE in CARRYING for event in imported.events),
+        tokens=sum(sum(data.tokens.values()) for data in counted),
+        notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
+    )
+
+
+def undo_compactions(events: Sequence[StoredEvent], time: float) -> list[StoredEvent]:
+    """Take the other program's compactions back, newest first, so that the whole history is in view again.
+
+    Each stays in the timeline and can be applied again; what this program compacts, it checks.
+    """
+    numbers = [
+        seq
+        for seq, (data, _, _) in enumerate(events, FIRST_SEQ)
+        if isinstance(data, CompactionComplete) and data.outcome == "success"
+    ]
+    return [(CompactionUndone(compaction=seq), None, time) for seq in reversed(numbers)]
+
+
+def count_events(
+    events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = unwatched
+) -> list[StoredEvent]:
+    """Fill in the tokens of every message, and the sizes that imported compactions leave open.
+
+    Args:
+        events: What was imported, in order.
+        model: The model's name as the file has it; picks the tokenizer.
+        watch: Told how far it is; stops it by raising.
+    """
+    from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+    from tui_app.context.counting.tokens import TokenCounter
+
+    watch(ImportProgress("counting", 0, len(events)))
+    text = TextCounter(encoding_name(model))
+    text.load()
+    counter = TokenCounter(text)
+    view = AgentView()
+    # Parsed in one go, which is much faster.
+    texts = [event.message for event in events if event.message is not None]
+    messages = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
+    counted: list[StoredEvent] = []
+    for seq, event in enumerate(events, FIRST_SEQ):
+        if seq % _TOLD_EVERY == 0:
+            watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
+        data = event.data
+        if event.message is not None:
+            data = with_tokens(data, counter.message(next(messages)).nonzero())
+        if isinstance(data, CompactionComplete):
+            # What the other program reported of its sizes goes before our count.
+            before = data.tokens_before or _size(view)
+            trial = view.copy()
+            trial.apply(head_of(seq, event.time, data))
+            after = data.tokens_after or _size(trial)
+            removed = data.tokens_removed or max(0, before - after)
+            data = replace(data, tokens_before=before, tokens_after=after, tokens_removed=removed)
+        view.apply(head_of(seq, event.time, data))
+        counted.append((data, event.message, event.time))
+    return counted
+
+
+def with_tokens(data: Payload, tokens: dict[str, int]) -> Payload:
+    """The payload of a message with its count; other payloads as they are."""
+    match data:
+        case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult() | CompactionComplete():
+            return replace(data, tokens=tokens)
+        case _:
+            return data
+
+
+def _size(view: AgentView) -> int:
+    return sum(weighed.tokens.total for weighed in view.weighed())

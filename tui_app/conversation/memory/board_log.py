@@ -1,0 +1,97 @@
+"""Writes what happens to boards into the logs of sessions, each change once."""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from time import time
+
+from tui_app.context.history import ignore
+from tui_app.events import MemoryAdded, MemoryPruned, Payload
+from tui_app.memory.entries import Change
+from tui_app.memory.store import BoardStore
+from tui_app.records import like
+from tui_app.session.lock import SessionLocked
+from tui_app.session.stores.store import SessionDeleted, SessionStore
+
+_log = logging.getLogger(__name__)
+
+_Told = set[tuple[str, int]]
+"""Types and entries of the changes that a log holds."""
+
+
+@dataclass(slots=True)
+class BoardLog:
+    """Writes each change of a board to the log of the session that it belongs to.
+
+    A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
+    process may have been killed in between. A log that is written on another machine is told later.
+    """
+
+    boards: BoardStore
+    sessions: SessionStore
+    own: str = ""
+    """Id of the open session: what belongs there is shown as well."""
+    here: Callable[[Payload], object] = ignore
+    """Writes to the open session's log and shows it."""
+
+    def tell(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
+        """Write what no log holds yet.
+
+        Args:
+            session: Whose log, for changes made there; empty is that of the session an entry comes from.
+            entries: Leave out changes of all others; None leaves none out.
+
+        Returns:
+            What was told, in order, also where there is no log for it.
+        """
+        known: dict[str, _Told] = {}
+        told: list[Payload] = []
+        for change in self.boards.untold():
+            if entries is None or change.entry.id in entries:
+                payload, log = payload_of(change), session or change.entry.session
+                if self._is_told(log, payload, change.entry.id, known):
+                    self.boards.told(change)
+                    told.append(payload)
+        return told
+
+    def note_reading(self, session: str, payload: Payload) -> None:
+        """Write down in a session's log what came of reading it, if that can be written now."""
+        try:
+            self._append(session, payload)
+        except SessionDeleted:
+            _log.info("%s was deleted while it was read", session)
+        except SessionLocked as who:
+            _log.info("%s was opened in %s while it was read", session, who)
+
+    def _append(self, session: str, payload: Payload) -> None:
+        if session == self.own:
+            self.here(payload)
+        else:
+            self.sessions.append(session, payload, None, time=time())
+
+    def _is_told(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
+        """Write a change, unless its log has it; whether nothing is left to be told."""
+        if not log:
+            return True  # the user's own, made outside any session
+        if log not in known:
+            known[log] = {(head.type, head.ref) for head in self.sessions.newest(log, _TYPES)}
+        if (payload.TYPE, entry) in known[log]:
+            return True
+        try:
+            self._append(log, payload)
+        except SessionDeleted:
+            return True  # its log is gone, and nobody looks for the event there
+        except SessionLocked:
+            return False
+        known[log].add((payload.TYPE, entry))
+        return True
+
+
+_TYPES = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE})
+
+
+def payload_of(change: Change) -> Payload:
+    entry = change.entry
+    if change.kind == "pruned":
+        return like(MemoryPruned, entry, entry=entry.id, by=entry.pruned_by)
+    return like(MemoryAdded, entry, entry=entry.id, source=entry.seq, source_session=entry.session)

@@ -1,0 +1,171 @@
+"""Reading one session for its board: who reads it, how far, and what its log says of it."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.messages import ModelMessagesTypeAdapter
+
+from tui_app.agent.errors import describe_error
+from tui_app.agent.model_shelf import ModelShelf
+from tui_app.context.counting.encodings import TextCounter
+from tui_app.context.governor import request_guard
+from tui_app.context.views.view import Item
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.events import MemoryConsolidated, SessionRestored, SessionRewind
+from tui_app.memory.board import ContextBoard
+from tui_app.memory.consolidation import ConsolidationAgent, Outcome, Task, ask, extract
+from tui_app.memory.scope import Scope
+from tui_app.memory.store import BoardStore
+from tui_app.providers import OFFLINE
+from tui_app.records import like
+from tui_app.session.event_rows import MESSAGES
+from tui_app.session.exclusions import excluded_in
+from tui_app.session.stores.database import Database, open_store
+from tui_app.session.stores.store import SessionInfo
+from tui_app.settings.spec import MemorySettings
+
+_log = logging.getLogger(__name__)
+_KEEP_DUE = -1.0
+"""No session was ever asked for at this time."""
+
+
+@dataclass(slots=True)
+class SessionReader:
+    """Reads sessions, each by its own model unless one is set for all of them.
+
+    What was said to one provider is never sent to another by itself.
+    """
+
+    boards: BoardStore
+    opening: Opening
+    shelf: ModelShelf
+    text: TextCounter
+    observers: Sequence[AbstractCapability[Any]] = ()
+    told: Callable[[], object] = field(default=lambda: None)
+    """Called after changes, to have them told."""
+
+    @property
+    def settings(self) -> MemorySettings:
+        return MemorySettings(**self.opening.settings.memory)
+
+    async def consolidate(
+        self, session: SessionInfo, scope: Scope, model: str = ""
+    ) -> MemoryConsolidated | None:
+        """Read what has been said in a session since it was read last.
+
+        Args:
+            session: Which one.
+            scope: Whose board is kept.
+            model: Name of the model that reads it; empty is its own, or the one that is set.
+
+        Returns:
+            What came of it; None where there is nothing new. Whatever a model fails at, rules do.
+
+        Raises:
+            sqlite3.Error: if the file cannot be used.
+        """
+        started = monotonic()
+        after = await asyncio.to_thread(self.boards.read_until, session.id)
+        items = await asyncio.to_thread(said_in, self.opening.database, session.id)
+        folders = (session.cwd, scope.folder or scope.repository)
+        task = Task(items=items, session=session.id, after=after, folders=folders)
+        if task.until <= after:
+            return None
+        board = ContextBoard(self.boards, scope, self.settings.max_entries)
+        done = await self._ask(task, model or self.settings.model or session.model, board)
+        await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
+        self.told()
+        return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
+
+    async def _ask(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
+        """Have a model read what is new, or rules where there is no model or it fails."""
+
+        def note(until: int) -> None:
+            # Parts that have been read need not be paid for twice, should the rest be cut off.
+            self.boards.done(task.session, until, asked=_KEEP_DUE)
+
+        timeout_s = self.opening.settings.summary_timeout_s
+        agent, why = await self._agent(name)
+        if agent is not None:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    outcome = await ask(task, board, agent, name, self.told, note)
+                return _ended(outcome, agent, name)
+            except TimeoutError:
+                why = f"{name} took longer than {timeout_s:g} seconds"
+            except Exception as error:  # a provider may raise anything; rules need none
+                _log.info("%s could not read %s: %s", name, task.session, error)
+                why = describe_error(error, model=name).message.rstrip(".")
+        outcome = await extract(task, board, self.told)
+        return _ended(outcome, agent, "", why)
+
+    async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
+        """Who asks a model, or why there is none; for what was held without a model no reason."""
+        if not name:
+            return None, ""
+        try:
+            model = await self.shelf.get(name)
+        except Exception as error:  # an SDK may raise anything
+            return None, describe_error(error, model=name).message.rstrip(".")
+        if model.system == OFFLINE:
+            return None, ""
+        limits = self.shelf.limits
+        agent = ConsolidationAgent(
+            model=model,
+            count=lambda text: round(self.text.count(text) * limits.factor(model)),
+            budget=lambda: limits.window(model).effective,
+            capabilities=[request_guard(self.text, limits), *self.observers],
+        )
+        return agent, ""
+
+
+def _ended(
+    outcome: Outcome, agent: ConsolidationAgent | None, model: str, reason: str = ""
+) -> MemoryConsolidated:
+    spent = agent.spent if agent is not None else None
+    return like(
+        MemoryConsolidated,
+        outcome,
+        outcome="success",
+        performed_by="model" if model else "extraction",
+        model=model,
+        reason=reason,
+        input_tokens=spent.input_tokens if spent else 0,
+        output_tokens=spent.output_tokens if spent else 0,
+        cost_usd=spent.cost_usd if spent else None,
+    )
+
+
+def said_in(database: Database, session: str) -> list[Item]:
+    """Everything that was said in a session and neither undone nor excluded, oldest first.
+
+    Opens the file by itself: meant for a thread.
+
+    Raises:
+        sqlite3.Error: if the file cannot be used.
+    """
+    store = open_store(database, read_only=True)
+    texts: dict[int, str] = {}
+    models: dict[int, str] = {}
+    before: dict[int, dict[int, str]] = {}
+    try:
+        for record, message in store.records(session):
+            if isinstance(record.data, SessionRewind):
+                before[record.seq] = texts
+                texts = {seq: text for seq, text in texts.items() if seq < record.data.to}
+            elif isinstance(record.data, SessionRestored):
+                texts = before.get(record.data.cut, texts)
+            elif message is not None and record.data.TYPE in MESSAGES:
+                texts[record.seq] = message
+                models[record.seq] = str(getattr(record.data, "model", ""))
+        excluded = excluded_in(store, session).since
+        texts = {seq: text for seq, text in texts.items() if seq not in excluded}
+    finally:
+        store.close()
+    messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts.values())}]")
+    return [Item(seq, message, 0, models[seq]) for seq, message in zip(texts, messages, strict=True)]

@@ -1,0 +1,168 @@
+"""Finding what was said, in this session and in others, also long after it left the model's context."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count, islice
+
+from tui_app.agent.tools.history import HistoryHit
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Handoff,
+    Payload,
+    ShellCommand,
+    ShellResult,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.records import frozen
+from tui_app.session.branches import merges_in
+from tui_app.session.exclusions import Excluded, excluded_in
+from tui_app.session.model_state import newest_event
+from tui_app.session.stores.store import SessionStore
+from tui_app.session.stores.word_index import WORD, is_joined
+from tui_app.tool_specs import SEARCH_HISTORY
+
+SPOKEN_WORD = re.compile(rf"(?:\w|{WORD.pattern})+")
+_MAX_WORDS = 16
+_MAX_PAIRS = 48
+"""Pairs of letters, of questions in scripts without spaces."""
+_BEFORE, _AFTER = 200, 400
+"""Characters that belong to one place in a long message."""
+_MOST_ANCESTORS = 8
+"""Sessions that were handed over one after the other and are still searched."""
+_MAX_PLACES = 200
+"""Places of one word that are looked at."""
+
+
+@frozen
+class SessionSearch:
+    """Searches the log of one session, and of those that were handed over to it, for a model.
+
+    What a user excluded from its sight is not found.
+    """
+
+    store: SessionStore
+    session: str
+
+    def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
+        """Messages that hold most of the words, the newest first among equals.
+
+        Only the first words of a long question count, and the log's index of words picks the candidates, so
+        the length of the conversation hardly matters.
+        """
+        said = [word.lower() for word in SPOKEN_WORD.findall(words) if len(word) > 1 or is_joined(word)]
+        wanted = set(list(dict.fromkeys(said))[:_MAX_WORDS])
+        # A whole question is one run there: what it asks for stands somewhere inside of it.
+        pairs = (word[at : at + 2] for word in said if is_joined(word) for at in range(len(word) - 1))
+        wanted.update(islice(pairs, _MAX_PAIRS))
+        scored: list[tuple[int, int, HistoryHit]] = []
+        # Of equals those of this session come first, then those of the one it was handed over from.
+        ancestors = self.ancestors()
+        for age, session in enumerate((self.session, *ancestors)):
+            excluded = excluded_in(self.store, session)
+            for seq, payload in self.store.matching(session, wanted):
+                hit = hit_in(seq, payload, excluded)
+                text = hit.text.lower() if hit is not None else ""
+                if hit is not None and (score := sum(word in text for word in wanted)):
+                    scored.append((score, -age, replace(hit, session=session if age else "")))
+        scored.sort(key=lambda row: (row[0], row[1], row[2].seq), reverse=True)
+        phrase = words.strip().strip('"')
+        return [around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
+
+    def ancestors(self) -> Sequence[str]:
+        """Ids of the sessions that were handed over to this one, the nearest first."""
+        found: list[str] = []
+        while len(found) < _MOST_ANCESTORS:
+            brief = newest_event(self.store, found[-1] if found else self.session, Handoff)
+            if brief is None or brief.from_session in found:
+                break
+            found.append(brief.from_session)
+        return found
+
+    def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
+        if session and session != self.session:
+            merged = (each.branch for each in merges_in(self.store, self.session).values())
+            known = [each for each in {*self.ancestors(), *merged} if each.startswith(session)]
+            hit = SessionSearch(self.store, known[0]).fetch(seq) if len(known) == 1 else None
+            return None if hit is None else replace(hit, session=known[0])
+        record = self.store.record(self.session, seq)
+        if record is not None and excluded_in(self.store, self.session).holds(seq, record.data):
+            return None
+        hit = hit_of(seq, record.data) if record is not None else None
+        if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
+            return hit
+        # Its calls stand behind it, and in the view it is one message with them.
+        calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
+        for behind in count(seq + 1):
+            record = self.store.record(self.session, behind)
+            if record is None or not wanted or isinstance(record.data, AssistantMessage | UserMessage):
+                break
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:
+                wanted.discard(record.data.tool_call_id)
+                calls.append(record.data.said)
+        return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
+
+
+def hit_in(seq: int, payload: Payload, excluded: Excluded) -> HistoryHit | None:
+    """What a search may show; not what repeats an earlier search, which is elsewhere in the log."""
+    was_searched = isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
+    return None if was_searched or excluded.holds(seq, payload) else hit_of(seq, payload)
+
+
+def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
+    """What a message says and who said it; None for events that say nothing."""
+    match payload:
+        case UserMessage(text=text):
+            return HistoryHit(seq, "user", text)
+        case AssistantMessage(text=text) if text:
+            return HistoryHit(seq, "assistant", text)
+        case ToolCall(name=name):
+            return HistoryHit(seq, name or "tool", payload.said)
+        case ToolResult(text=text, name=name):
+            return HistoryHit(seq, name or "tool", text)
+        case ShellCommand(text=text) | ShellResult(text=text):
+            return HistoryHit(seq, "shell", text)
+        case CompactionComplete(summary=text) if text:
+            return HistoryHit(seq, "summary", text)
+        case _:
+            return None
+
+
+def around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
+    """The stretch of a long message that fits the words best, with the number of its line."""
+    place = _best_place(_lower(hit.text), _lower(phrase), words)
+    start = max(0, place - _BEFORE)
+    if start == 0:
+        return hit
+    line = hit.text.count("\n", 0, place) + 1
+    lines = hit.text.rstrip("\n").count("\n") + 1
+    return replace(hit, text=f"… {hit.text[start:]}", line=line, lines=lines)
+
+
+def _best_place(text: str, phrase: str, words: set[str]) -> int:
+    """Where the phrase is as it was typed, else where the rarest word has most of the others near it."""
+    exact = text.find(phrase)
+    if exact >= 0:
+        return exact
+    counted = [(count, word) for word in words if (count := text.count(word))]
+    if not counted:
+        return 0
+    rarest = re.finditer(re.escape(min(counted)[1]), text)
+    places = [match.start() for match in islice(rarest, _MAX_PLACES)]
+
+    def near(place: int) -> int:
+        stretch = text[max(0, place - _BEFORE) : place + _AFTER]
+        return sum(word in stretch for word in words)
+
+    return max(places, key=near)
+
+
+def _lower(text: str) -> str:
+    """Lower case in which every character keeps its place."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(small if len(small := char.lower()) == 1 else char for char in text)

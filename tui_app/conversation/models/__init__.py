@@ -1,0 +1,1 @@
+"""Changes of model and effort."""

@@ -1,0 +1,50 @@
+"""Changes how much the model thinks."""
+
+from dataclasses import replace
+
+from tui_app.agent.turn import TurnRunner
+from tui_app.conversation.models.model_switch import ModelSwitch
+from tui_app.events import EffortChange, Notice
+from tui_app.records import frozen
+from tui_app.settings.spec import EFFORTS
+
+
+@frozen
+class EffortSwitch:
+    """Changes how much the model of one conversation thinks; the log remembers it."""
+
+    models: ModelSwitch
+    runner: TurnRunner
+
+    @property
+    def current(self) -> str:
+        return self.runner.manner.thinking
+
+    async def change(self, effort: str) -> None:
+        """Let the model think more or less from its next request on; what is no level changes nothing."""
+        history, old = self.models.history, self.current
+        if effort not in EFFORTS or effort == old:
+            levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
+            text = f"The effort is already {old}." if effort == old else levels
+            history.refuse(text)
+            return
+        self.runner.manner = replace(self.runner.manner, thinking=effort)
+        history.append(EffortChange(old=old, new=effort))
+        await self.tell(old)
+
+    async def tell(self, before: str) -> None:
+        """Say so where the effort in force is another one than before, and the model makes nothing of it."""
+        history = self.models.history
+        if self.current == before:
+            return
+        try:
+            profile = (await self.models.current()).profile
+        except Exception:  # whatever an SDK raises; the next prompt says it
+            return
+        always = profile.get("thinking_always_enabled")
+        if always and self.current == "off":
+            text = f"{history.model} cannot answer without thinking: it thinks as little as it can."
+            history.append(Notice(text=text))
+        elif not (always or profile.get("supports_thinking")):
+            text = f"{history.model} is not known to think: effort applies to models that do."
+            history.append(Notice(text=text))

@@ -1,0 +1,1 @@
+"""What each request carries beside the messages."""

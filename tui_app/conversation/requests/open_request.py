@@ -1,0 +1,233 @@
+"""What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tui_app.api_keys import ApiKeys
+from tui_app.modes import Mode, mode_named
+from tui_app.paths import Paths, from_home
+from tui_app.records import frozen
+from tui_app.session.stores.database import Database, database_of
+from tui_app.settings import Settings
+from tui_app.settings.spec import STORE_VARIABLE
+from tui_app.settings.tables import ApprovalRule, Ruling, rules_of
+from tui_app.system.project_files import MayRead, repository_root
+from tui_app.system.trust import ProgramPlace, trust_in
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
+
+    from tui_app.agent.answer_schema import AnswerSchema
+    from tui_app.agent.instructions.instructions import Brought
+    from tui_app.agent.model_shelf import ModelShelf
+    from tui_app.sandbox import Confinement
+    from tui_app.system.environment import Secrets
+
+ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
+"""Rulings by which a tool goes ahead without a question."""
+
+
+@frozen(kw_only=True)
+class Opening:
+    """What is needed to open a session, or to begin one."""
+
+    settings: Settings
+    paths: Paths
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path
+    keys: ApiKeys = field(default=None, repr=False)  # type: ignore[assignment]  # made from env
+    """The environment with the keys that are not in it; one for all: it remembers what it reads."""
+    session: str = ""
+    """Id of the session to go on with; empty begins a new one."""
+    model: str = ""
+    """Overrides the session's or the settings' model."""
+    policy: str = ""
+    """Overrides the policy chosen in the session, or the one that is set."""
+    effort: str = ""
+    """Overrides how much the model thinks, as chosen in the session or set."""
+    mode: Mode | None = None
+    """Overrides the mode that the session was left in, or the one that is set."""
+    agent: str = ""
+    """The user's own agent as ``module:attribute``; empty is ours."""
+    attended: bool = False
+    """Whether a user can be asked before a tool changes something; else what asks is denied."""
+    goes_on: bool = False
+    """Whether a turn that was left in the session goes on, and prompts that waited."""
+    allow: tuple[str, ...] = ()
+    """Rules given for this opening alone: what tools may do without being asked about."""
+    guards: tuple[str, ...] = ()
+    """Guards that hold in the session from now on: ``edits legacy/``."""
+    tools: tuple[tuple[str, Literal["on", "off"]], ...] = ()
+    """Tools that are switched in the session from now on."""
+    yes: bool = False
+    """Whether everything that asks goes ahead where nobody can be asked."""
+    passing: bool = False
+    """The model is for this opening alone: the session goes on with its own afterwards."""
+    models: "Callable[[], Mapping[str, Model[Any]]] | None" = field(default=None, repr=False)
+    """Makes models that are listed beside the usual ones, by full name; called where the agent side loads."""
+
+    answers: "AnswerSchema | None" = None
+    """The form in which answers are given; None is free text."""
+    trust: bool = False
+    """Whether the folder is trusted for this opening, whatever was answered before."""
+    add_dirs: tuple[Path, ...] = ()
+    """Further folders that tools may read and write in, for this opening alone."""
+
+    def __post_init__(self) -> None:
+        """Keep one place for keys however often the opening is copied."""
+        if getattr(self, "keys", None) is None:
+            object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """Further folders that tools may read and write in, those of the settings included."""
+        return tuple(each for each in self._named if each.is_dir() and each != Path(each.anchor))
+
+    @property
+    def missing(self) -> tuple[Path, ...]:
+        """Folders that are to be added and cannot be."""
+        return tuple(each for each in self._named if each not in self.added)
+
+    @property
+    def _named(self) -> tuple[Path, ...]:
+        wanted = (each.strip() for each in self.settings.add_dirs.split(","))
+        places = [*(self.cwd / from_home(each) for each in wanted if each), *self.add_dirs]
+        top = self.cwd.resolve()
+        found = dict.fromkeys(Path(os.path.realpath(each)) for each in places)
+        return tuple(each for each in found if not each.is_relative_to(top))
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the user trusts the folder, as far as is known now."""
+        return self.trust or trust_in(self.paths, self.env, self.cwd) is True
+
+    @property
+    def first_mode(self) -> Mode:
+        """The mode of a new session; in a folder without trust no setting lets a tool act."""
+        mode = self.mode or mode_named(self.settings.mode) or "ask"
+        return "ask" if mode == "edit" and self.mode is None and not self.trusted else mode
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of those that there are."""
+        from tui_app.conversation.requests.policies import policy_names
+
+        return policy_names(self.settings)
+
+    @property
+    def _every_rule(self) -> tuple[ApprovalRule, ...]:
+        return rules_of(self.settings.approvals, repository_root(self.cwd))
+
+    @property
+    def rules(self) -> tuple[ApprovalRule, ...]:
+        """The rules of the settings that count here; in a folder without trust, none lets a tool act."""
+        trusted = self.trusted
+        return tuple(rule for rule in self._every_rule if trusted or rule.ruling not in ALLOWING)
+
+    @property
+    def allowances(self) -> tuple[str, ...]:
+        """The rules of the settings by which tools would go ahead unasked here, as they are written."""
+        return tuple(rule.text for rule in self._every_rule if rule.ruling in ALLOWING)
+
+    def brought(self, commands: Sequence[str] = ()) -> "Brought":
+        """What counts here only where the folder is trusted; reads its files.
+
+        Args:
+            commands: Names of the commands that it brings.
+        """
+        from tui_app.agent.instructions.instructions import Brought, brought_by
+
+        if self.agent:
+            return Brought({"commands": commands, "your rules": self.allowances})
+        return brought_by(
+            self.cwd,
+            self.paths.config,
+            self.may_read(),
+            instructed=self.settings.project_instructions,
+            rules=self.allowances,
+            commands=commands,
+        )
+
+    def may_read(self) -> MayRead:
+        """What the rules of the settings say of files that are read without the model's asking for them."""
+        from tui_app.agent.approvals.rules import judge
+        from tui_app.conversation.attachments import file_gate
+
+        rules = self._every_rule
+        return file_gate(lambda action: judge(action, rules), self.cwd, self.paths.own_folders)
+
+    def outward_env(self) -> dict[str, str]:
+        """What commands and hooks see of our environment."""
+        from tui_app.system.environment import for_programs
+
+        return for_programs(self.env, self._named_keys, self.settings.pass_variables.split(","))
+
+    def confinement(self, folders: Sequence[Path], temporary: Path) -> "Confinement | None":
+        """How programs are kept in that the model has started; None where that is switched off. Blocking.
+
+        Args:
+            folders: Where they may write, the session's first: by their real names, found out once.
+            temporary: Their ``/tmp``.
+        """
+        from tui_app.sandbox import Confinement, find_sandbox
+
+        if self.settings.sandbox == "off":
+            return None
+        return Confinement(
+            workspace=folders[0],
+            added=tuple(folders[1:]),
+            home=Path.home().resolve(),
+            search=self.env.get("PATH", ""),
+            readable=(self.paths.config,),
+            hidden=(self.paths.data, self.paths.state, self.paths.cache),
+            temporary=temporary,
+            network=self.settings.sandbox_network,
+            sandbox=find_sandbox(),
+        )
+
+    def secrets(self) -> "Secrets":
+        """What no text may carry."""
+        from tui_app.system.environment import Secrets, keys_in
+
+        fixed = keys_in(self.env, self._named_keys, self.settings.store)
+        for server in self.settings.mcp.values():
+            fixed |= keys_in({**server.env, **server.given_env})
+            fixed |= keys_in(server.given_headers, server.given_headers)
+        return Secrets(fixed, self.keys)
+
+    @property
+    def _named_keys(self) -> tuple[str, ...]:
+        """Variables that hold keys because the settings say so."""
+        named = [endpoint.key_env for endpoint in self.settings.endpoints.values()]
+        named += [name for each in self.settings.endpoints.values() for name in each.headers_env.values()]
+        named += [name for server in self.settings.mcp.values() for name in server.headers_env.values()]
+        return STORE_VARIABLE, *named
+
+    def shelf(self, brought: "Mapping[str, Model[Any]] | None" = None) -> "ModelShelf":
+        """Where models are built, once each, with what is known of their windows.
+
+        Args:
+            brought: Models that are there already, by their names.
+        """
+        from tui_app.agent.model_shelf import ModelShelf
+        from tui_app.context.windows.learnt_models import LearntModels
+        from tui_app.context.windows.window_limits import Limits
+
+        limits = Limits(LearntModels(self.paths.learnt_file), setting=self.settings.window)
+        ready = {**(brought or {}), **(self.models() if self.models is not None else {})}
+        return ModelShelf(self.keys, self.settings.endpoints, limits, ready)
+
+    def program_place(self, env: Mapping[str, str]) -> ProgramPlace:
+        """Where hooks and MCP servers start.
+
+        Args:
+            env: What of our environment they may see.
+        """
+        return ProgramPlace(own=self.paths.config, folder=self.cwd, env=env, trusted=self.trusted)
+
+    @property
+    def database(self) -> Database:
+        return database_of(self.settings.store, self.paths.database)

@@ -1,0 +1,1 @@
+"""Turns: prompts, the queue, budgets and goals."""

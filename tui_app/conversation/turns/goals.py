@@ -1,0 +1,224 @@
+"""A goal of a session: after each turn it is checked, and the model goes on until it is reached."""
+
+import asyncio
+import math
+import re
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic_ai import Tool, ToolDefinition
+from pydantic_ai.toolsets import FunctionToolset
+
+from tui_app.agent.tools.command_tool import CommandTool, run_check
+from tui_app.agent.tools.commands import Ended
+from tui_app.context.compaction.plan import Addition
+from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile
+from tui_app.conversation.consent.guards import guards_in
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.work import Prompt
+from tui_app.events import GoalChecked, GoalEnded, GoalOutcome, GoalSet, GuardSet, Notice
+from tui_app.session.measurement import Goal
+from tui_app.session.model_state import standing_goal
+from tui_app.session.stores.store import SessionStore
+from tui_app.settings.rules import Refused, show
+from tui_app.system.processes import NotStarted
+from tui_app.tool_specs import END_GOAL
+
+USAGE = 'TEXT --check "COMMAND" (or --count N), and --turns N, --tokens N, --money X'
+MOST_TURNS = 20
+"""Turns that a goal may take which has no budget of its own."""
+_SHOWN = 4_000
+"""Characters of the end of what a check prints that the model is shown and the log keeps."""
+_NUMBERS: Mapping[str, Callable[[str | int], float]] = {
+    "turns": int,
+    "tokens": int,
+    "count": int,
+    "money": float,
+}
+_OPTIONS = re.compile(r"\s--(?=(?:check|count|turns|tokens|money)\s)")
+
+
+def parse_goal(text: str) -> GoalSet:
+    """Read a goal as it is typed: its words, and options behind them. Raises ``Refused``."""
+    said, options = text, dict[str, str]()
+    if (first := _OPTIONS.search(text)) is not None:
+        said = text[: first.start()]
+        try:
+            words = shlex.split(text[first.start() :])
+        except ValueError:
+            raise Refused(show(text), USAGE) from None
+        if len(words) % 2 or not all(word.startswith("--") for word in words[::2]):
+            raise Refused(show(text), USAGE)
+        options = {
+            name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
+        }
+    return make_goal(said, options)
+
+
+def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
+    """A goal of words and options by their names; it needs a check or a count. Raises ``Refused``."""
+    numbers = {name: _number(name, options.get(name, "")) for name in _NUMBERS}
+    turns, tokens, steps = (int(numbers[name]) for name in ("turns", "tokens", "count"))
+    check = options.get("check", "").strip()
+    if not (options.keys() <= {"check", *_NUMBERS} and text.strip() and bool(check) != bool(steps)):
+        raise Refused(show(text), USAGE)
+    # A model without a price uses up no money.
+    turns = turns if turns or tokens else max(steps, MOST_TURNS)
+    return GoalSet(
+        text=text.strip(),
+        check=check,
+        count=steps,
+        most_turns=turns,
+        most_tokens=tokens,
+        most_usd=numbers["money"],
+    )
+
+
+def _number(name: str, text: str) -> float:
+    """The value of an option; 0 where it is not given."""
+    try:
+        value = _NUMBERS[name](text or 0)
+    except ValueError:
+        value = -1
+    if text and not 0 < value < math.inf:
+        raise Refused(f"--{name} {text}", "a number above 0")
+    return value
+
+
+def refusal(refused: Refused, command: str) -> str:
+    """What is wrong with a goal, for whoever typed the command."""
+    if refused.allowed == USAGE:
+        return f"A goal needs a check that code can run: {command} {USAGE}."
+    return f"{refused.shown} cannot be; allowed: {refused.allowed}."
+
+
+def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:
+    """The goal as every replacement and every handoff carries it."""
+    if (goal := standing_goal(store, session)) is not None:
+        text = f"{goal.data.text}\nReached {goal.data.condition}; {goal.turns} turns taken so far."
+        yield Addition("Goal", text)
+
+
+def in_force(store: SessionStore, session: str) -> list[GuardSet | GoalSet]:
+    """The guards and the goal of a session, as one that it is handed over to begins with them."""
+    held = guards_in(store, session).values()
+    goal = standing_goal(store, session)
+    guards = [replace(each, session=each.session or session) for each in held]
+    return [*guards, *([goal.data] if goal is not None else [])]
+
+
+@dataclass(slots=True)
+class Goals:
+    """Sets, checks and ends the goal of one conversation. Belongs to one event loop."""
+
+    history: SessionHistory
+    command: CommandTool | None
+    """Runs the check under the rules, approvals and sandbox of commands; None in read-only mode."""
+    is_copy: bool = False
+    """Whether the goal is that of another session, which a fork of it cannot end."""
+    _checking: "asyncio.Task[Ended | str] | None" = field(default=None, init=False)
+
+    @property
+    def standing(self) -> Goal | None:
+        return standing_goal(self.history.store, self.history.session)
+
+    def set(self, goal: GoalSet) -> Prompt:
+        """Set a goal in place of any other; the prompt that it begins with."""
+        self.history.report(goal)
+        how = f"This is a goal: after each turn it is checked, and it is reached {goal.condition}."
+        # What is not the user's own stands apart from their words, which become rules and memories.
+        told = f"{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
+        return Prompt(goal.text, brought=(AttachedFile(GOAL, told),))
+
+    def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
+        """End the goal; whether there was one."""
+        goal = self.standing
+        if goal is not None:
+            self.cancel()
+            self.history.report(GoalEnded(goal=goal.seq, outcome=outcome, reason=reason))
+        return goal is not None
+
+    def cancel(self) -> bool:
+        """Stop the check that runs; whether one did."""
+        return self._checking is not None and self._checking.cancel()
+
+    async def next_prompt(self) -> Prompt | None:
+        """Check the goal after a turn; what the model is told to go on, None where it need not."""
+        goal = self.standing
+        if goal is None:
+            return None
+        turn, data = goal.turns + 1, goal.data
+        if not data.check:
+            held = turn >= data.count
+            checked, told = GoalChecked(goal=goal.seq, turn=turn, held=held), ""
+        else:
+            ended = await self._check(data.check)
+            if ended is None or self.standing is None:
+                return None
+            if isinstance(ended, str):
+                self.end("not checked", ended)
+                return None
+            held, text = ended.code == 0 and not ended.timed_out, ended.text[-_SHOWN:]
+            checked = GoalChecked(goal=goal.seq, turn=turn, held=held, exit_code=ended.code, text=text)
+            how = "timed out" if ended.timed_out else f"exits with {ended.code}"
+            told = f"The goal is not reached yet: `{data.check}` {how}.\n{text}".rstrip()
+        self.history.report(checked)
+        outcome = "met" if checked.held else self._used_up(goal.seq, data, turn)
+        if outcome:
+            self.end(outcome)
+            return None
+        return Prompt("Continue.", brought=(AttachedFile(CHECKED, told),) if told else ())
+
+    async def _check(self, command: str) -> Ended | str | None:
+        """How the check ended; why it could not run; None where the user has stopped it."""
+        if self.command is None:
+            return "no command may run in read-only mode"
+        self.history.report(Notice(text=f"Checking the goal: {command}", passing=True))
+        self._checking = asyncio.create_task(run_check(self.command, command), name="goal")
+        try:
+            return await self._checking
+        except asyncio.CancelledError:
+            # Stopped by itself, or with all that is under way.
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+            return None
+        except (NotStarted, OSError, ValueError) as error:
+            return f"the check cannot be started: {error}"
+        finally:
+            self._checking = None
+
+    def _used_up(self, since: int, goal: GoalSet, turn: int) -> GoalOutcome | None:
+        """Which budget of the goal is used up, if any."""
+        if goal.most_turns and turn >= goal.most_turns:
+            return "turns"
+        if not (goal.most_tokens or goal.most_usd):
+            return None
+        paid = [each for _, _, each in self.history.store.figures(self.history.session, since)]
+        tokens = sum((each["input_tokens"] or 0) + (each["output_tokens"] or 0) for each in paid)
+        if goal.most_tokens and tokens >= goal.most_tokens:
+            return "tokens"
+        # What has no known price may have cost anything.
+        unknown = any(each["input_tokens"] and each["cost_usd"] is None for each in paid)
+        spent = sum(each["cost_usd"] or 0.0 for each in paid)
+        return "money" if goal.most_usd and (unknown or spent >= goal.most_usd) else None
+
+    async def end_goal(self, reason: str) -> str:
+        """Say that the goal of this session cannot be reached, and end it.
+
+        Args:
+            reason: Why not; the user reads it.
+        """
+        if self.is_copy:
+            return "Not ended: the goal is that of the assistant that sent you. Say in your answer why not."
+        return "The goal is ended." if self.end("given up", " ".join(reason.split())) else "There is no goal."
+
+
+class GoalTools(FunctionToolset[None]):
+    """Gives the model the way to give a goal up, while there is one."""
+
+    def __init__(self, goals: Goals) -> None:
+        async def prepared(_ctx: object, tool: ToolDefinition) -> ToolDefinition | None:
+            return tool if goals.standing is not None else None
+
+        super().__init__([Tool(goals.end_goal, prepare=prepared)], docstring_format="google")

@@ -1,0 +1,152 @@
+"""Commands beside the turn: the user's own in shell mode, and what became of those in the background."""
+
+import asyncio
+import os
+import sqlite3
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tui_app.agent.tools.command_tool import command_result
+from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
+from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.context.message_marks import shell_message, tasks_text
+from tui_app.context.policy import Policy
+from tui_app.context.tool_results.stages import StageHost, StageRunner
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.work import Shell
+from tui_app.events import (
+    ShellCommand,
+    ShellResult,
+    TaskEnded,
+    TaskStarted,
+    TaskTold,
+    ToolOutput,
+    data_of,
+    how_it_ended,
+)
+from tui_app.system.command_parent import parented
+from tui_app.system.processes import NotStarted
+
+INTERRUPTED = "Interrupted: the program ended first."
+
+
+@dataclass(slots=True, kw_only=True)
+class UserShell:
+    """Runs the commands of one conversation's user, one at a time. Belongs to one event loop.
+
+    They run as the user: with their shell and environment, and outside of the sandbox. Rules are about the
+    model and say nothing of them.
+    """
+
+    history: SessionHistory
+    runner: ProcessRunner
+    """Masks secrets in what a command prints."""
+    policy: Callable[[], Policy]
+    """How large a result may be."""
+    _running: "asyncio.Task[Ended] | None" = field(default=None, init=False)
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    async def run(self, work: Shell) -> None:
+        """Run a command to its end; how it ends is an event, whatever it does."""
+        id = uuid.uuid4().hex
+        self.history.append(ShellCommand(id=id, text=work.command, private=work.private))
+
+        def show(text: str) -> None:
+            self.history.append(ToolOutput(tool_call_id=id, text=text))
+
+        # The user's own shell, where there is one.
+        own = self.runner.env.get("SHELL", "")
+        program = own if Path(own).is_absolute() and os.access(own, os.X_OK) else shell()
+        words = parented((program, "-c", work.command))
+        self._running = asyncio.create_task(self.runner.run(words, None, show), name="shell")
+        try:
+            ended = await self._running
+            result = ShellResult(
+                id=id, text=command_result(ended), exit_code=ended.code, duration_s=round(ended.duration_s, 3)
+            )
+        except CommandStopped as stopped:
+            text = f"Stopped by the user.\n{stopped.printed}".rstrip("\n")
+            result = ShellResult(id=id, text=text, outcome="stopped")
+        except asyncio.CancelledError:
+            result = ShellResult(id=id, text="Stopped by the user.", outcome="stopped")
+        except (NotStarted, OSError, ValueError) as error:
+            text = f"The command cannot be started: {error}."
+            result = ShellResult(id=id, text=text, outcome="not started")
+        finally:
+            self._running = None
+        self._report(work, result)
+
+    def cancel(self) -> None:
+        """End the command that runs, with all it has started."""
+        if self._running is not None:
+            self._running.cancel()
+
+    def close_open(self) -> None:
+        """Report that a killed process took the newest command with it, if it did."""
+        events = self.history.newest_events(ShellCommand, ShellResult)
+        if (command := data_of(next(events, None), ShellCommand)) is not None:
+            result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
+            self._report(Shell(command.text, command.private), result)
+
+    def _report(self, work: Shell, result: ShellResult) -> None:
+        history = self.history
+        message = shell_message(work.command, result.text, result.id)
+        tokens = {} if work.private else history.counter.message(message).nonzero()
+        result = replace(result, private=work.private, tokens=tokens)
+        before = history.view.last
+        try:
+            history.append(result, message)
+        except sqlite3.Error:
+            # The screen must not wait for an end that has come; the next visit tells of it in the log.
+            history.report(result)
+            raise
+        if not work.private:
+            # At once: the gauge must not show what no request would hold.
+            stages = StageRunner(
+                policy=self.policy(),
+                history=history,
+                count=history.counter.text,
+                around=StageHost(),
+                looked_at=before,
+            )
+            stages.arrivals()
+
+
+async def tell_tasks(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
+    """Tell the model, behind the newest message, which background commands have ended.
+
+    The user is asked about what they made that programs obey.
+    """
+    await tasks.ask_about_made()
+    if news := tasks.take_news():
+        history.tell_model(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
+
+
+def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
+    """Report the tasks that a killed program took with it, list those that were kept, and what is untold."""
+    open_: dict[str, TaskStarted] = {}
+    untold: dict[str, str] = {}
+    kept: dict[str, TaskEnded] = {}
+    last = 0
+    for record in reversed([*history.newest_events(TaskStarted, TaskEnded, TaskTold)]):
+        match record.data:
+            case TaskStarted(id=id) as started:
+                open_[id], last = started, max(last, int(id[1:]) if id[1:].isdecimal() else 0)
+            case TaskEnded(id=id) as ended:
+                open_.pop(id, None)
+                kept.pop(id, None)
+                if ended.outcome == "kept":
+                    kept[id] = ended
+                untold[id] = ended.how
+            case TaskTold(ids=ids):
+                for id in ids:
+                    untold.pop(id, None)
+    for id, started in open_.items():
+        history.append(TaskEnded(id=id, command=started.command, outcome="lost"))
+        untold[id] = how_it_ended("lost", None)
+    tasks.resume(last, list(untold.items()), list(kept.values()))

@@ -1,0 +1,566 @@
+"""The turns of a conversation: each prompt to its end, with retries, other models and stopping."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from time import monotonic, time
+from typing import Any, TypeVar
+
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserContent, UserPromptPart
+from pydantic_ai.models import Model
+
+from tui_app.agent.error_sentences import only_thought, plain
+from tui_app.agent.errors import describe_error, may_be_size
+from tui_app.agent.model_shelf import why_unavailable
+from tui_app.agent.retry_rules import RetryRules, pause_before
+from tui_app.agent.tools.workspace import Workspace
+from tui_app.agent.turn import TurnResult, TurnRunner, open_calls
+from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
+from tui_app.context.views.view import Item, to_messages
+from tui_app.context.windows.window_limits import most
+from tui_app.conversation.attachments import (
+    CHECKED,
+    GOAL,
+    AttachedFile,
+    Attachment,
+    NamedPath,
+    read_attachments,
+)
+from tui_app.conversation.compactions.compactions import Compactions
+from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.hooks.hooks import Hooks
+from tui_app.conversation.models.model_switch import LoadingCancelled, ModelSwitch
+from tui_app.conversation.models.retry_advice import too_large, with_size, with_way_back
+from tui_app.conversation.turns.budget import Budget
+from tui_app.conversation.turns.goals import Goals
+from tui_app.conversation.turns.work_queue import WorkQueue
+from tui_app.conversation.work import Prompt, Switch
+from tui_app.events import (
+    AgentOutput,
+    Error,
+    Notice,
+    Record,
+    SessionEnd,
+    SessionRewind,
+    ToolResult,
+    TurnEnd,
+    TurnRetry,
+    TurnStart,
+    UserMessage,
+    data_of,
+)
+from tui_app.session.figures.cache_forecast import ColdWarning
+from tui_app.wires.answer_end import (
+    ASKED_AGAIN,
+    FILTERED,
+    FULL,
+    TOO_LONG,
+    says_something,
+    told_end,
+    why_not_whole,
+)
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+HOOK = "said by a hook of the user"
+GUARD = "said by a guard of the user"
+"""Names, among what is attached to a prompt, of what no user has written."""
+NOT_TESTED = "Continue: run the tests of what you changed, then say what came of it."
+"""The prompt behind a turn that a guard does not let end."""
+UNFINISHED = Prompt("")
+"""Stands for the prompt of a turn that was left, and goes on."""
+MOST_GOING_ON = 3
+"""Times in a row that hooks may have the model go on."""
+UNANSWERED = Error(
+    kind="internal",
+    message="Interrupted: the program ended before this prompt was answered.",
+    actions=("retry",),
+)
+FILTER_HINT = "The partial answer is kept. Rephrase the prompt, or leave it out."
+CUT_HINT = "The partial answer is kept. Ask the model to continue, or send the prompt again."
+_TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
+"""Messages that a model has to answer."""
+_OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
+"""Kinds of errors with which another model may help."""
+
+
+class Stopped(Exception):
+    """The user has stopped the turn."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Turns:
+    """Run the turns of one conversation, one at a time. Belongs to one event loop."""
+
+    history: SessionHistory
+    queue: WorkQueue
+    """Paused where a turn fails."""
+    models: ModelSwitch
+    compactions: Compactions
+    compacts: bool = True
+    """Whether what a policy wants compacted behind a turn is compacted at once."""
+    runner: TurnRunner
+    workspace: Workspace
+    """Where attached files are read."""
+    pasted: Path | None = None
+    """Where pictures out of the clipboard are kept."""
+    may_read: Callable[[Path, Path], str]
+    """What the rules say of them."""
+    rules: RetryRules = field(default_factory=RetryRules)
+    """How often and how soon a request that failed is made again."""
+    fallback: Sequence[str] = ()
+    """Names of models to go on with, in this order, while the session's own cannot answer."""
+    budget: Budget | None = None
+    """What the session may cost; None for whatever it takes."""
+    cold: ColdWarning | None = None
+    """Warns of what it costs that the prompt cache is cold."""
+    cache: Callable[[int], tuple[float | None, str]] = lambda _since: (None, "")
+    """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
+    untested: Callable[[int], str] = lambda _since: ""
+    """The words of a guard that wants tests, if changes behind a log number have had none."""
+    hooks: Hooks | None = None
+    """Runs what the user wants around prompts and turns."""
+    _goes_on: int = 0
+    """Times in a row that a hook has had the model go on."""
+    goals: Goals | None = None
+    """Has the model go on until a goal is reached."""
+    resource: Callable[[str], Awaitable[Attachment | None]] | None = None
+    """Reads what a prompt names of an MCP server; None where it names nothing of one."""
+    deliver: Callable[[], Awaitable[None]] | None = None
+    """Puts in front of a first prompt what earlier sessions have left for it."""
+    prompt: Prompt | None = None
+    """The prompt whose turn is under way."""
+    leaving: bool = False
+    """Whether the turn is to end at the next safe point, and to go on in another process."""
+    is_left: bool = False
+    """Whether the newest turn has ended so."""
+    keeps: Callable[[str], bool] = lambda _call: False
+    """Whether the call with an id has not begun, so that a turn that is left goes on with it."""
+    ends: dict[int, Record | None] = field(default_factory=dict)
+    """By the ``id`` of each prompt that is followed, the event that has ended its turn."""
+    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    _pause: "asyncio.Task[None] | None" = None
+    """The wait in front of another try."""
+    _steered: bool = False
+
+    @property
+    def is_answering(self) -> bool:
+        return self.runner.running or self._pause is not None
+
+    async def run_turn(self, prompt: Prompt) -> None:
+        """Run a turn; every outcome is an event, and a failed one pauses the queue.
+
+        A prompt that got no answer at all leaves the view again and is handed back with the end.
+        """
+        self.prompt = prompt
+        before = self.history.view.last
+        self.history.append(TurnStart(text=prompt.text))
+        self._stopped.clear()
+        try:
+            model = await self.models.current()
+        except LoadingCancelled:
+            end = TurnEnd(outcome="cancelled", prompt=prompt.text)
+        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
+            told = why_unavailable(error, model=self.history.model)
+            self.history.append(with_way_back(told, handed_back=True))
+            end = TurnEnd(outcome="failed", prompt=prompt.text)
+        else:
+            try:
+                going_on = prompt is UNFINISHED
+                end = await (self._go_on(model) if going_on else self._send(prompt, model))
+            except Stopped:
+                end = TurnEnd(outcome="cancelled", prompt=prompt.text)
+            finally:
+                self.models.measure()
+        # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
+        if end.outcome == "failed":
+            self.queue.pause()
+            self.queue.announce()
+        self.compactions.follow_background()
+        share, broken = self.cache(before)
+        share = None if share is None else round(share, 4)
+        self._end(prompt, replace(end, cached_share=share, broken_by=broken))
+        if end.outcome == "done":
+            await self._may_stop(prompt, end, before)
+            if self.compacts:
+                await self.compactions.after_turn()
+
+    async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
+        """Let hooks have the model go on after a turn, a few times in a row, or else a guard, or the goal."""
+        told = "" if self.hooks is None else await self.hooks.before_stop(end)
+        if not told:
+            self._goes_on = 0
+            if prompt.text != NOT_TESTED and (words := self.untested(before)):
+                self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
+            # What the user has sent meanwhile comes first.
+            elif self.goals is not None and not self.queue.prompts:
+                following = await self.goals.next_prompt()
+                if following is not None and not self.queue.paused:
+                    self.queue.enqueue(following)
+        elif self._goes_on >= MOST_GOING_ON:
+            self._goes_on = 0
+            self.history.append(
+                Notice(text=f"A stop hook made the model continue {MOST_GOING_ON} times, which is the limit.")
+            )
+        else:
+            self._goes_on += 1
+            going_on = "Continue: a stop hook says that this is not done."
+            self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, told),)))
+
+    def give_up(self) -> None:
+        """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
+        if self.prompt is not None:
+            self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
+
+    def hand_over(self) -> None:
+        """End the turn at the next safe point; it goes on in another process."""
+        self.leaving = True
+        self.steer()
+
+    def break_off(self) -> None:
+        """End the turn that is left where it is: nothing of it runs but what waits for an answer."""
+        self.leaving = True
+        self.runner.cancel()
+
+    def halt(self) -> None:
+        """Stop the turn under way, with what it waits for, or else what is done behind it."""
+        if self.prompt is not None:
+            self.compactions.cancel_awaited(with_request=True)
+            self.cancel_turn()
+        elif self.goals is None or not self.goals.cancel():
+            self.compactions.cancel_job()
+
+    def cancel_turn(self) -> None:
+        self.leaving = False
+        self._stopped.set()
+        self.runner.cancel()
+        if self._pause is not None:
+            self._pause.cancel()
+
+    def steer(self) -> None:
+        """End the turn as soon as the step under way is done, or now if it waits for another try."""
+        self.runner.steer()
+        if self._pause is not None:
+            self._steered = True
+            self._pause.cancel()
+
+    async def may_spend(self, *, agreed: bool, handed_back: bool = False) -> bool:
+        """Whether the session's budget lets something be sent; what there is to say of it is said.
+
+        Args:
+            agreed: Whether the user has said that it may go above the budget.
+            handed_back: Whether a prompt that is refused goes back to the editor.
+        """
+        told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
+        if told is None:
+            return True
+        if self.hooks is not None:
+            self.hooks.notify_waiting("budget", told)
+        if isinstance(told, Error) and handed_back:
+            told = with_way_back(told, handed_back=True)
+        self.history.append(told)
+        return not isinstance(told, Error)
+
+    def close_open_calls(self, error: Exception | None = None) -> None:
+        """Answer the calls of the newest answer whose tools never finished.
+
+        Args:
+            error: What ended the turn, where the user did not.
+        """
+        self.runner.close_calls(open_calls(self.history.newest()), error)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
+        visible = self.history.view.said()
+        return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
+
+    def mark_unanswered(self) -> None:
+        """Report that the process ended before the newest prompt was answered, if it did."""
+        history = self.history
+        visible = history.view.said()
+        # A call that was broken off says so itself.
+        if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
+            return
+        # A session that was left in order says so; whatever else stopped the turn has said why.
+        later = {head.type for head in history.store.heads(history.session, visible[-1].seq)}
+        if not later & {SessionEnd.TYPE, Error.TYPE, AgentOutput.TYPE}:
+            history.append(UNANSWERED)
+
+    def _end(self, prompt: Prompt, end: TurnEnd) -> None:
+        record = self.history.append(end)
+        if id(prompt) in self.ends:
+            self.ends[id(prompt)] = record
+        self.prompt = None
+
+    async def _send(self, prompt: Prompt, model: Model) -> TurnEnd:
+        """Write a prompt down and have it answered.
+
+        Raises:
+            Stopped: if the user has stopped it before it was written down.
+        """
+        started, history = monotonic(), self.history
+        # What was said of a request that then failed says nothing about the next one.
+        history.take_distrust()
+        files = await self._unless_stopped(self._prepare(prompt))
+        if files is None:
+            return TurnEnd(outcome="failed", prompt=prompt.text)
+        pieces: list[UserContent] = [piped_content(prompt.piped)] if prompt.piped else []
+        for file in files:
+            if file.picture:
+                pieces += picture_content(file.path, file.picture, file.media_type)
+            else:
+                pieces.append(file_content(file.path, file.text))
+        request = ModelRequest(parts=[UserPromptPart([prompt.text, *pieces] if pieces else prompt.text)])
+        usage = history.usage()
+        needed = history.weigh(Item(0, request)).total
+        needed += usage.parts.system + usage.parts.tools + usage.parts.memory
+        # Where tools fill the window the request's own error names them.
+        if needed > most(usage.window) > 2 * usage.parts.tools:
+            history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
+            return TurnEnd(outcome="failed", prompt=prompt.text)
+        tokens = history.counter.message(request).nonzero()
+        named = (file.path for file in files if file.path not in (HOOK, GUARD, GOAL, CHECKED))
+        paths = (*([PIPED] if prompt.piped else []), *named)
+        said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
+        return self._answered(await self._answer(model), started, said.seq, prompt.text)
+
+    async def _go_on(self, model: Model) -> TurnEnd:
+        """Have a turn end that was left: its calls that wait first, then what the model makes of all."""
+        started = monotonic()
+        said = next(
+            (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE), None
+        )
+        seq = said.seq if said is not None else 0
+        prompt = data_of(self.history.store.record(self.history.session, seq), UserMessage)
+        result = await self._answer(model, open_calls(self.history.newest()))
+        return self._answered(result, started, seq, prompt.text if prompt is not None else "")
+
+    def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
+        """How a turn has ended; what of it was under way is closed."""
+        duration = round(monotonic() - started, 3)
+        if self.leaving and result.error is None and self.is_unanswered:
+            self.is_left = True
+            begun = (call for call in open_calls(self.history.newest()) if not self.keeps(call.tool_call_id))
+            self.runner.close_calls([*begun])
+            return TurnEnd(outcome="cancelled", duration_s=duration)
+        self.close_open_calls(result.error)
+        if result.error is not None:
+            back = prompt if self._failed(result.error, said) else ""
+            return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
+        if not result.cancelled:
+            self._report_bad_end()
+        return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
+
+    async def _prepare(self, prompt: Prompt) -> list[AttachedFile] | None:
+        """Read what is sent with a prompt; None where the budget refuses it, which is reported."""
+        if not await self.may_spend(agreed=prompt.above_budget, handed_back=True):
+            return None
+        if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
+            self.history.append(notice)
+        attached = [*prompt.brought, *await self._named(prompt.files)]
+        if self.hooks is not None:
+            said, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
+            if refused:
+                self.history.append(with_way_back(Error(kind="input", message=refused), handed_back=True))
+                return None
+            attached += [AttachedFile(HOOK, said)] if said else []
+        if self.deliver is not None:
+            await self.deliver()
+        return attached
+
+    async def _named(self, names: Sequence[str]) -> list[AttachedFile]:
+        """What a prompt names, files and resources of servers; of what cannot be sent is said why."""
+        found: dict[str, Attachment | None] = {}
+        for name in names:
+            found[name] = await self.resource(name) if self.resource is not None and ":" in name else None
+        if paths := [name for name, each in found.items() if each is None]:
+            read = partial(read_attachments, self.workspace, paths, self.may_read, self.pasted)
+            found |= {each.path: each for each in await asyncio.to_thread(read)}
+        for each in found.values():
+            if isinstance(each, NamedPath) and each.is_telling:
+                self.history.append(Notice(text=each.sentence))
+        return [each for each in found.values() if isinstance(each, AttachedFile)]
+
+    async def _answer(self, model: Model, calls: Sequence[ToolCallPart] = ()) -> TurnResult:
+        """Have the prompt at the end of the view answered, retrying transient failures.
+
+        Each try goes on from what the log holds by then: tools that have run are not run again.
+        """
+        history, failed, tried, self._steered = self.history, 0, set[str](), False
+        once_more = self.rules.retries > 0
+        while True:
+            if self.leaving:
+                return TurnResult()
+            before = max((item.key for item in history.items()), default=0)
+            self.compactions.in_run = True
+            try:
+                result = await self.runner.run(to_messages(history.items()), model, calls)
+            finally:
+                self.compactions.in_run, calls = False, ()
+            if once_more and not result.cancelled and self._take_back_cut(result.error):
+                once_more = False
+                continue
+            if result.error is None:
+                return result
+            # Something was answered since: the provider is well enough to start counting anew.
+            later = (item.message for item in history.items() if item.key > before)
+            answered = any(isinstance(each, ModelResponse) and each.state == "complete" for each in later)
+            failed = 1 if answered else failed + 1
+            told = describe_error(result.error, model=history.model)
+            pause = pause_before(result.error, told, attempt=failed, rules=self.rules, jitter=random.random())
+            if pause is None:
+                try:
+                    other = await self._unless_stopped(self._other_model(told, tried))
+                except Stopped:
+                    return TurnResult(cancelled=True)
+                if other is None:
+                    return result
+                model, failed = other, 0
+            # The next try writes anew what has broken off. The log and the chat keep it.
+            newest = history.items()[-1]
+            if isinstance(newest.message, ModelResponse) and newest.message.state != "complete":
+                history.append(SessionRewind(to=newest.key, failed=True))
+            if pause is not None and not await self._wait(told, failed, pause):
+                return TurnResult(cancelled=not self._steered)
+
+    def _take_back_cut(self, error: Exception | None) -> bool:
+        """Take an answer out of the view that another try may give whole; whether it was one.
+
+        One that found the window full has made it known as smaller: the next request is, too.
+
+        Args:
+            error: What the run ended with.
+        """
+        newest = self.history.items()[-1]
+        if not isinstance(newest.message, ModelResponse):
+            return False
+        reason = why_not_whole(newest.message)
+        no_room = reason == FULL and not says_something(newest.message)
+        if not no_room and (error is not None or reason not in ASKED_AGAIN):
+            return False
+        self.history.append(SessionRewind(to=newest.key, failed=True))
+        reason = _sentence(told_end(newest.message))
+        self.history.append(TurnRetry(attempt=2, attempts=2, wait_s=0.0, reason=reason))
+        return True
+
+    async def _wait(self, told: Error, failed: int, pause: float) -> bool:
+        """Wait in front of another try; whether the user let it come to an end."""
+        attempts = {"attempt": failed + 1, "attempts": self.rules.retries + 1}
+        self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=told.message))
+        self._pause = asyncio.create_task(asyncio.sleep(pause), name="pause before a retry")
+        try:
+            await asyncio.wait([self._pause])
+            return not self._pause.cancelled()
+        finally:
+            # Also where the turn itself is taken away from under it.
+            self._pause.cancel()
+            self._pause = None
+
+    async def _other_model(self, told: Error, tried: set[str]) -> Model | None:
+        """Change to the next model that can take over; this lasts until the user changes it.
+
+        Args:
+            told: Why the present one does not answer.
+            tried: Models that have failed in this turn; those that are looked at here are added.
+
+        Returns:
+            The model; None where there is none left, or another one would not help.
+        """
+        if told.kind not in _OUT_OF_REACH or not (told.retryable or told.kind == "rate_limit"):
+            return None
+        tried.add(self.history.model)
+        for name in self.fallback:
+            if name in tried:
+                continue
+            tried.add(name)
+            old = self.history.model
+            if refusal := await self._refused(name):
+                self.history.append(Notice(text=f"{name} cannot take over: {refusal}"))
+                continue
+            await self.models.switch(Switch(name))
+            if self.history.model == name:
+                said = f"{told.message} {name} answers now, in place of {old}."
+                self.history.append(Notice(text=said, actions=("models",)))
+                with suppress(LoadingCancelled):
+                    return await self.models.current()
+        return None
+
+    async def _refused(self, name: str) -> str:
+        """Why a model cannot take over, as a sentence; empty where it can."""
+        try:
+            forecast = await self.models.forecast(name)
+        except Exception as error:  # an SDK may raise anything; the next one is tried
+            return why_unavailable(error, model=name).message
+        if forecast.fits:
+            return ""
+        return f"{forecast.tokens:,} tokens of conversation, {forecast.window.limit:,} of window."
+
+    async def _unless_stopped(self, step: Coroutine[Any, Any, T]) -> T:
+        """Wait for a step of the turn, no longer than it is wanted.
+
+        Args:
+            step: What may be left at any of its waits: it has done nothing by halves then.
+
+        Raises:
+            Stopped: if the turn was stopped before or meanwhile; the step is cancelled.
+            Exception: whatever the step raises.
+        """
+        doing = asyncio.ensure_future(step)
+        stopping = asyncio.ensure_future(self._stopped.wait())
+        try:
+            await asyncio.wait([doing, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if self._stopped.is_set():
+                raise Stopped
+            return doing.result()
+        finally:
+            stopping.cancel()
+            doing.cancel()
+            await asyncio.gather(stopping, doing, return_exceptions=True)
+
+    def _report_bad_end(self) -> None:
+        """Report why the last answer of a turn that came to its end is empty, or not whole."""
+        messages = self.history.newest()
+        last = messages[-1] if messages else None
+        if not isinstance(last, ModelResponse):
+            return
+        reason = why_not_whole(last)
+        if reason == TOO_LONG and not says_something(last):
+            told = only_thought(self.history.model, last.usage.output_tokens)
+            self.history.append(Notice(text=f"{told.message} {told.hint}".strip(), actions=told.actions))
+        elif reason:
+            hint, way = (FILTER_HINT, "rewind") if reason == FILTERED else (CUT_HINT, "retry")
+            self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}", actions=(way,)))
+        elif not says_something(last):
+            self.history.append(Notice(text="The model gave no answer.", actions=("retry",)))
+
+    def _failed(self, error: Exception, prompt: int) -> bool:
+        """Report a failure; whether the prompt goes back to the editor, because nothing was answered.
+
+        Args:
+            error: What the turn failed with.
+            prompt: Log number of its prompt.
+        """
+        last = self.history.items()[-1].message
+        answer = last if isinstance(last, ModelResponse) else None
+        told = describe_error(error, model=self.history.model, answer=answer)
+        if may_be_size(error, told):
+            answered = max((item.reported for item in self.history.items()), default=0)
+            told = with_size(told, self.history.usage().total, answered)
+        if told.kind == "internal":
+            _log.error("the turn failed", exc_info=error)
+        later = (item.message for item in self.history.items() if item.key > prompt)
+        kept = any(isinstance(each, ModelResponse) and says_something(each) for each in later)
+        self.history.append(with_way_back(told, handed_back=not kept))
+        if not kept:
+            self.history.append(SessionRewind(to=prompt, failed=True))
+        return not kept
+
+
+def _sentence(reason: str) -> str:
+    return f"{reason[0].upper()}{plain(reason[1:])}."

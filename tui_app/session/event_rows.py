@@ -1,0 +1,202 @@
+"""An event as a row of the log, and back: the same text in every store."""
+
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Literal
+
+from tui_app.context.storage_errors import StorageError
+from tui_app.events import (
+    PRIVATE,
+    REWRITES,
+    AssistantMessage,
+    BranchMerged,
+    CompactionAcknowledged,
+    CompactionComplete,
+    FolderInstructions,
+    FullnessTold,
+    Handoff,
+    MemoryAdded,
+    MemoryConsolidated,
+    MemoryInbox,
+    MemoryPruned,
+    ModeTold,
+    Payload,
+    Record,
+    ShellCommand,
+    ShellResult,
+    SystemMessage,
+    TaskTold,
+    ToolArchived,
+    ToolResult,
+    UserMessage,
+    payload_from_json,
+    payload_to_json,
+)
+from tui_app.records import frozen
+from tui_app.session.event_heads import Head, head_of
+
+
+class DamagedEvent(StorageError):
+    """An event of the log that can be found and not understood."""
+
+    def __init__(self, session: str, seq: object) -> None:
+        super().__init__(
+            f"Event {seq} of session {session} is damaged, or was written by a newer Plimsoll.",
+            "Nothing was deleted. To keep everything else: plimsoll doctor --repair.",
+        )
+
+
+def plain(text: str) -> str:
+    """Text that a database can hold: half a surrogate pair (a pasted half character) becomes an escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+EventRow = tuple[str, int, str, float, str, str, str | None]
+"""Session, number, type, time, head, payload and message."""
+
+
+def row_of(record: Record, message: str | None) -> EventRow:
+    """Session, number, type, time, head, payload and message; head and payload are ASCII alone."""
+    head = head_of(record.seq, record.time, record.data).to_text()
+    data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))
+    return (record.session, record.seq, record.data.TYPE, record.time, head, data, message)
+
+
+def row_sum(row: EventRow) -> int:
+    """A checksum over all of a row."""
+    session, seq, kind, time, *texts = row
+    # A whole number of seconds may come back without its fraction.
+    said = "\0".join([session, str(seq), kind, repr(float(time)), *(text or "" for text in texts)])
+    return zlib.crc32(said.encode("utf-8", "replace"))
+
+
+def heads_of_rows(session: str, rows: Sequence[tuple[int, str, float, str]]) -> list[Head]:
+    """Heads from number, type, time and text.
+
+    Raises:
+        DamagedEvent: if the text of one is none.
+    """
+    found: list[Head] = []
+    for seq, kind, time, text in rows:
+        try:
+            found.append(Head.from_text(seq, kind, time, text))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DamagedEvent(session, seq) from error
+    return found
+
+
+def record_of(session: str, row: Sequence[object]) -> Record:
+    """An event from its number, type, time and payload.
+
+    Raises:
+        DamagedEvent: if the payload is none, or none of this type.
+    """
+    seq, kind, time, data = row
+    payload = payload_of(session, seq, kind, data)
+    return Record(seq=int(str(seq)), time=float(str(time)), session=session, data=payload)
+
+
+def payload_of(session: str, seq: object, kind: object, data: object) -> Payload:
+    """What an event says.
+
+    Raises:
+        DamagedEvent: if that is no payload, or none of this type.
+    """
+    try:
+        return payload_from_json(str(kind), json.loads(str(data)))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DamagedEvent(session, seq) from error
+
+
+MessageKind = Literal[
+    "user", "assistant", "system", "tool_result", "tool_result_archived", "tool_summary", "summary",
+    "acknowledgement", "memory", "fullness", "folder", "shell", "task", "mode",
+]  # fmt: skip
+
+_SAID: dict[str, MessageKind] = {
+    UserMessage.TYPE: "user",
+    AssistantMessage.TYPE: "assistant",
+    ToolResult.TYPE: "tool_result",
+    SystemMessage.TYPE: "system",
+    ShellResult.TYPE: "shell",
+}
+
+_STAND_INS: dict[str, MessageKind] = {
+    CompactionComplete.TYPE: "summary",
+    CompactionAcknowledged.TYPE: "acknowledgement",
+    ToolArchived.TYPE: "tool_summary",
+}
+
+_GIVEN: dict[str, MessageKind] = {
+    MemoryInbox.TYPE: "memory",
+    Handoff.TYPE: "memory",
+    BranchMerged.TYPE: "memory",
+    FullnessTold.TYPE: "fullness",
+    TaskTold.TYPE: "task",
+    FolderInstructions.TYPE: "folder",
+    ModeTold.TYPE: "mode",
+}
+
+MESSAGES = frozenset(_SAID)
+"""Events that carry a message of their own."""
+
+CARRYING = MESSAGES | frozenset(_GIVEN)
+"""Those, and events whose message the program itself gives the model."""
+
+NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, ModeTold.TYPE, TaskTold.TYPE})
+"""Events whose message is a note in the middle of a turn: nobody has to answer it."""
+
+TURNS = MESSAGES | NOTES - {TaskTold.TYPE}
+"""Events whose message belongs to a turn, and leaves with one that failed."""
+
+AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
+"""Events that are written when a session is over: they are no use of it."""
+
+LEADING = frozenset({SystemMessage.TYPE, MemoryInbox.TYPE, Handoff.TYPE})
+"""Events whose message stands in front of a summary."""
+
+STAGES = frozenset(kind.TYPE for kind in REWRITES)
+"""Events that give messages another form."""
+
+STAND_INS = frozenset(_STAND_INS)
+"""Events whose message stands for others, for the model alone."""
+
+
+@frozen
+class Seen:
+    """One message of a session with whom it is shown to."""
+
+    head: Head
+    """In the form that the model is shown, or would be."""
+    kind: MessageKind
+    agent: bool
+    """Whether the next request holds it: then it is counted, sent, and in exports of the agent view."""
+    stage: str = ""
+    """Type of the event that gave it the form it has now; empty while it is as it was said."""
+    hidden_by: int = 0
+    """Log number of the event that took it out of the agent view; 0 while it is there."""
+
+    @property
+    def user(self) -> bool:
+        """Whether the user is shown it, and exports of the user view hold it."""
+        return self.head.type in MESSAGES
+
+
+def is_private(head: Head) -> bool:
+    """Whether an event is of a command that the user keeps from the model."""
+    return head.state.startswith(PRIVATE) and head.type in (ShellCommand.TYPE, ShellResult.TYPE)
+
+
+def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:
+    """Tell who sees a message.
+
+    Args:
+        head: The message, in the form it has now.
+        hidden_by: Number of the event that has taken it out of the agent view; 0 for none.
+        stage: Type of the event that gave it its form; of an archived tool result the model has but a stub.
+    """
+    kind = (_SAID | _GIVEN | _STAND_INS)[head.type]
+    archived = kind == "tool_result" and stage == ToolArchived.TYPE
+    shown: MessageKind = "tool_result_archived" if archived else kind
+    return Seen(head, shown, agent=hidden_by == 0, stage=stage, hidden_by=hidden_by)

@@ -1,0 +1,1 @@
+"""Figures of a session: tokens, costs, receipts."""

@@ -1,0 +1,94 @@
+"""Opens sessions where they are kept: a file of this machine, or a server that several machines share."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_app.context.storage_errors import StorageError
+from tui_app.extras import install_command
+from tui_app.settings.spec import SessionServer
+
+if TYPE_CHECKING:
+    from tui_app.session.stores.store import Follower, SessionStore
+
+Database = Path | SessionServer
+
+
+def database_of(store: str, file: Path) -> Database:
+    """Where sessions are kept.
+
+    Args:
+        store: The setting of that name; empty for this machine's file.
+        file: That file.
+    """
+    return SessionServer(store) if store else file
+
+
+def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":
+    """Open a store of sessions; one that is to be written is made where it is missing.
+
+    Raises:
+        StorageError: if the file or the server cannot be used.
+        sqlite3.DatabaseError: if a file comes from a newer version.
+        OSError: if a file cannot be created.
+    """
+    # Neither database is needed for the first frame, and few need the second one.
+    if isinstance(database, SessionServer):
+        need_driver()
+        from tui_app.session.stores.postgres_store import PostgresStore
+
+        return PostgresStore(database, read_only=read_only)
+    from tui_app.session.stores.sqlite_store import SqliteStore
+
+    return SqliteStore(database, read_only=read_only)
+
+
+def has_begun(database: Database) -> bool:
+    """Whether there is a log; an empty file is left when the first start is cut off.
+
+    Raises:
+        StorageError: if the server cannot be reached, or its driver is not installed.
+    """
+    if isinstance(database, SessionServer):
+        need_driver()
+        from tui_app.session.stores.postgres_store import has_log
+
+        return has_log(database)
+    from tui_app.session.stores.sqlite_connection import is_begun
+
+    return is_begun(database) or is_begun(database.with_name(f"{database.name}-wal"))
+
+
+def follow(database: Database, session: str, lock_file: Path) -> "Follower":
+    """Follow a session that another process writes.
+
+    Args:
+        database: Where it is.
+        session: Whole id of it.
+        lock_file: Its lock, where the database is a file.
+
+    Raises:
+        StorageError: if the database cannot be used.
+    """
+    if isinstance(database, SessionServer):
+        need_driver()
+        from tui_app.session.stores.postgres_follower import PostgresFollower
+
+        return PostgresFollower(database, session)
+    from tui_app.session.stores.sqlite_follower import SqliteFollower
+
+    return SqliteFollower(database, lock_file)
+
+
+def need_driver() -> None:
+    """Refuse with a sentence where the extra for servers is missing.
+
+    Raises:
+        StorageError: if it is not installed.
+    """
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise StorageError(
+            "Sessions are set to be kept on a PostgreSQL server, but its driver is not installed.",
+            f"Remove the setting store, or install it with: {install_command('postgres')}",
+        ) from error

@@ -1,0 +1,401 @@
+"""Sessions on a PostgreSQL server: the same events as in the file, and one writer over all machines."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import psycopg
+
+from tui_app.context.storage_errors import StorageError
+from tui_app.events import (
+    AssistantMessage,
+    CompactionComplete,
+    Payload,
+    Record,
+    ShellCommand,
+    ShellResult,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    payload_to_json,
+)
+from tui_app.session.event_rows import EventRow, payload_of, plain
+from tui_app.session.lock import Overtaken, SessionLocked
+from tui_app.session.stats import COUNTED
+from tui_app.session.stats_rows import FIGURES
+from tui_app.session.stores import postgres_server as schema
+from tui_app.session.stores.postgres_server import Connection, PostgresDb, Wire, this_window
+from tui_app.session.stores.sql_store import IS_HIDDEN, Db, Dialect
+from tui_app.session.stores.store import Event, SessionDeleted, SessionStore
+from tui_app.session.stores.word_index import LONGEST, index_words, vector
+from tui_app.settings.spec import SessionServer
+
+
+def said(payload: Payload) -> str:
+    """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
+    if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
+        return payload.text
+    if isinstance(payload, CompactionComplete):
+        return payload.summary
+    return payload.said if isinstance(payload, ToolCall) else ""
+
+
+def phrase(words: Iterable[str], *, begins: bool) -> str:
+    """Words side by side, as a ``tsquery``; empty for none.
+
+    Args:
+        words: As the index holds them.
+        begins: Whether the last one may go on.
+    """
+    wanted = [f"'{word[:LONGEST]}'" for word in words]
+    return f"({' <-> '.join(wanted)}{':*' if begins else ''})" if wanted else ""
+
+
+def channel_of(session: str) -> str:
+    """Where news of a session is told: nobody hears of one whose id they do not know."""
+    return f"plimsoll_{session}"
+
+
+def storable(text: str) -> str:
+    """What is only shown, as the server can hold it: a NUL becomes an escape, as half characters do."""
+    return plain(text).replace("\0", "\\x00")
+
+
+def _figures(payload: Payload, _row: EventRow) -> str | None:
+    """The numbers by themselves: reading them must not read the texts beside them."""
+    if payload.TYPE not in COUNTED:
+        return None
+    data = payload_to_json(payload)
+    return json.dumps({name: data[name] for name in FIGURES if name in data})
+
+
+POSTGRES = Dialect(
+    text=storable,
+    last="last",
+    keeps_last=True,
+    place="place",
+    figures="figures",
+    beside={"figures": _figures, "words": lambda payload, _row: vector(said(payload))},
+)
+
+
+def tell(db: Connection, session: str) -> None:
+    """Let everybody who follows a session look at it, once this is committed."""
+    db.execute("SELECT pg_notify(%s, '')", (channel_of(session),))
+
+
+_HOLDERS = (
+    "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND ((classid::bigint << 32) | objid::bigint) = %s"
+)
+
+
+def key_of(session: str) -> int:
+    """The lock's number: 64 bits that hardly any other session, or other use of the database, has."""
+    digest = blake2b(f"plimsoll session {session}".encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+@dataclass(slots=True)
+class Hold:
+    """A session that is ours to write."""
+
+    session: str
+    epoch: int
+    last: int
+    """Number of the newest event that we know of."""
+    backend: int
+    """The server's process that holds the lock for us."""
+    lost: StorageError | None = None
+    """Why nothing more can be written; None while it can."""
+
+
+def holder_of(db: Connection, session: str) -> str:
+    """Who writes a session, in words; empty when nobody does."""
+    if db.execute(_HOLDERS, (key_of(session),)).fetchone() is None:
+        return ""
+    row = db.execute("SELECT writer FROM plimsoll.sessions WHERE id = %s", (session,)).fetchone()
+    return str(row[0]) if row and row[0] else "another window"
+
+
+def lock_take(db: Connection, session: str) -> Hold:
+    """Become the writer of a session.
+
+    Raises:
+        SessionLocked: if another process is.
+        SessionDeleted: if there is no such session.
+    """
+    if not _try(db, session):
+        raise SessionLocked(holder_of(db, session) or "another window")
+    row = db.execute(
+        "UPDATE plimsoll.sessions SET epoch = epoch + 1, writer = %s WHERE id = %s RETURNING epoch, last",
+        (this_window(), session),
+    ).fetchone()
+    if row is None:
+        _free(db, session)
+        raise SessionDeleted(session)
+    tell(db, session)
+    return Hold(session, int(str(row[0])), int(str(row[1])), db.info.backend_pid)
+
+
+def take_again(db: Connection, hold: Hold) -> int:
+    """Become the writer again on a new connection, if no other process was meanwhile.
+
+    Returns:
+        Number of the newest event on the server.
+
+    Raises:
+        Overtaken: if another process was, or is.
+        SessionDeleted: if the session is gone.
+    """
+    if not _try(db, hold.session):
+        # The server may not have noticed yet that our old connection is gone.
+        db.execute(
+            f"SELECT pg_terminate_backend(pid, 2000) FROM ({_HOLDERS}) AS holders WHERE pid = %s".encode(),
+            (key_of(hold.session), hold.backend),
+        )
+        if not _try(db, hold.session):
+            raise Overtaken(holder_of(db, hold.session))
+    query = "SELECT epoch, last, writer FROM plimsoll.sessions WHERE id = %s"
+    row = db.execute(query, (hold.session,)).fetchone()
+    if row is None:
+        _free(db, hold.session)
+        raise SessionDeleted(hold.session)
+    if int(str(row[0])) != hold.epoch:
+        _free(db, hold.session)
+        raise Overtaken(str(row[2]))
+    hold.backend = db.info.backend_pid
+    return int(str(row[1]))
+
+
+def borrow(db: Connection, session: str) -> None:
+    """Become the writer until the transaction ends: what is written besides must not overtake a writer.
+
+    Raises:
+        SessionLocked: if another process writes it.
+    """
+    row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (key_of(session),)).fetchone()
+    if not (row and row[0]):
+        raise SessionLocked(holder_of(db, session) or "another window")
+
+
+def let_go(db: Connection, hold: Hold) -> None:
+    db.execute(
+        "UPDATE plimsoll.sessions SET writer = '' WHERE id = %s AND epoch = %s", (hold.session, hold.epoch)
+    )
+    _free(db, hold.session)
+    tell(db, hold.session)
+
+
+def _try(db: Connection, session: str) -> bool:
+    row = db.execute("SELECT pg_try_advisory_lock(%s)", (key_of(session),)).fetchone()
+    return bool(row and row[0])
+
+
+def _free(db: Connection, session: str) -> None:
+    db.execute("SELECT pg_advisory_unlock(%s)", (key_of(session),))
+
+
+@dataclass(slots=True)
+class ServerLock:
+    """The right to write a session on the server."""
+
+    store: "PostgresStore"
+    _held: bool = field(default=True)
+
+    def release(self) -> None:
+        """Let others write; without the server there is nothing to let go of."""
+        if self._held:
+            self._held = False
+            self.store.let_go()
+
+
+T = TypeVar("T")
+Found = tuple[str, int, str, float, str, str, str]
+"""Session, number, type and time of an event, title and folder of its session, and its text."""
+_PATIENCE_S = 5.0
+"""Seconds in which a lost connection may come back before the user hears of it."""
+
+
+def has_log(server: SessionServer) -> bool:
+    """Whether sessions were ever kept on a server. Raises ``StorageError``."""
+    with closing(Wire(server, read_only=True)) as wire:
+        return wire.ask(schema.version_of) > 0
+
+
+class PostgresStore(SessionStore):
+    """See ``SessionStore``; whatever is read is read once more where the connection was lost.
+
+    Args:
+        server: Which database.
+        read_only: For the screen, which reads texts while the engine writes: change not even the schema.
+
+    Raises:
+        StorageError: if the server cannot be used, or was used by a newer version.
+    """
+
+    path = None
+    dialect = POSTGRES
+
+    def __init__(self, server: SessionServer, *, read_only: bool = False) -> None:
+        self._hold: Hold | None = None
+        self._wire, version = schema.open_wire(server, read_only=read_only)
+        super().__init__(read_only=read_only, snapshots=version >= schema.WITH_SNAPSHOTS)
+
+    def close(self) -> None:
+        self._wire.close()
+
+    def holder(self, session: str, _file: Path) -> str:
+        return self._wire.ask(lambda db: holder_of(db, session))
+
+    def lock(self, session: str, file: Path) -> ServerLock:
+
+        def take(db: Connection) -> Hold:
+            with db.transaction():
+                return lock_take(db, session)
+
+        self._hold = self._wire.ask(take)
+        return ServerLock(self)
+
+    def let_go(self) -> None:
+        hold, self._hold = self._hold, None
+        if hold is not None and hold.lost is None and hold.backend == self._wire.backend:
+            # A lock whose connection is gone is free already.
+            with suppress(psycopg.Error):
+                let_go(self._wire.db, hold)
+
+    def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
+        phrases = (phrase(index_words(word, ends=False), begins=True) for word in words)
+        wanted = " | ".join(filter(None, phrases))
+        if not wanted:
+            return []
+        query = (
+            "SELECT seq, type, data FROM events, CAST(? AS tsquery) AS wanted"
+            " WHERE session = ? AND words @@ wanted ORDER BY ts_rank(words, wanted, 1) DESC, seq DESC LIMIT ?"
+        )
+        rows = self._ask(lambda db: db.execute(query, (wanted, session, limit)).fetchall())
+        return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
+
+    def found(
+        self, terms: Iterable[tuple[Sequence[str], bool]], limit: int, sessions: Collection[str] | None = None
+    ) -> list[Found]:
+        """Messages and summaries that hold all of some phrases, the best fits first.
+
+        Args:
+            terms: Words of the index that stand side by side, and whether the last one may go on.
+            limit: How many to return at most.
+            sessions: Whole ids of those that are searched; None for all.
+
+        Raises:
+            StorageError: if the server cannot be reached.
+        """
+        wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
+        of = f" AND NOT {IS_HIDDEN}" if sessions is None else " AND session = ANY(?)"
+        ids = () if sessions is None else (list(sessions),)
+        query = (
+            "SELECT session, seq, type, time, title, cwd, data FROM events"
+            " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"
+            f" WHERE words @@ wanted{of} ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
+        )
+        rows = self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall()) if wanted else []
+        return [(*row[:6], said(payload_of(row[0], row[1], row[2], row[6]))) for row in rows]
+
+    def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write events.
+
+        Raises:
+            SessionDeleted: if the session is no longer there.
+            SessionLocked: if another process writes it, and we never did.
+            StorageError: if the server cannot be reached, or another process writes the session by now.
+        """
+        hold = self._hold if self._hold is not None and self._hold.session == session else None
+
+        def write(db: Connection) -> list[Record]:
+            with db.transaction():
+                # No other process writes the session until the transaction ends.
+                query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
+                row = db.execute(query, (session,)).fetchone()
+                if row is None:
+                    raise SessionDeleted(session)
+                if hold is None:
+                    borrow(db, session)
+                elif (int(str(row[0])), int(str(row[1]))) != (hold.last, hold.epoch):
+                    raise Overtaken(str(row[2]))
+                return self._write(PostgresDb(db), session, events)
+
+        if hold is None:
+            with self._wire.explaining():
+                return write(self._living())
+        records = self._held(hold, write, events)
+        hold.last += len(records)
+        return records
+
+    def _ask(self, work: Callable[[Db], T]) -> T:
+        return self._wire.ask(lambda db: work(PostgresDb(db)))
+
+    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
+        def change(db: Connection) -> T:
+            with db.transaction():
+                done = work(PostgresDb(db))
+                if session:
+                    tell(db, session)
+                return done
+
+        if session:
+            return self._wire.ask(change)
+        # Done twice, it would be two sessions.
+        with self._wire.explaining():
+            return change(self._living())
+
+    def _announce(self, session: str) -> None:
+        tell(self._wire.db, session)
+
+    def _begin_alone(self, db: Db) -> None:
+        db.execute("SELECT pg_advisory_xact_lock(?)", (key_of(""),))
+
+    def _living(self) -> Connection:
+        if not self._wire.alive:
+            self._wire.renew()
+        return self._wire.db
+
+    def _held(
+        self, hold: Hold, write: Callable[[Connection], list[Record]], events: Sequence[Event]
+    ) -> list[Record]:
+        """Write what only the holder of the lock may, also where the connection is lost over it."""
+        if hold.lost is not None:
+            raise hold.lost
+        with self._wire.explaining():
+            if hold.backend != self._wire.backend and self._regain(hold) != hold.last:
+                raise self._end(hold, Overtaken("this window, but unseen,"))
+            try:
+                return write(self._wire.db)
+            except psycopg.OperationalError:
+                if self._wire.alive:
+                    raise
+            except (SessionDeleted, Overtaken) as error:
+                raise self._end(hold, error) from None
+            # The answer may be lost, and not what it was about: no other process can have written meanwhile.
+            if self._regain(hold) == hold.last:
+                return write(self._wire.db)
+            return [
+                Record(seq=hold.last + offset, time=time, session=hold.session, data=payload)
+                for offset, (payload, _, time) in enumerate(events, start=1)
+            ]
+
+    def _regain(self, hold: Hold) -> int:
+        """Connect and lock again; number of the newest event. Whoever came meanwhile ends the writing."""
+        if not self._wire.alive:
+            self._wire.renew(_PATIENCE_S)
+        try:
+            return take_again(self._wire.db, hold)
+        except (SessionDeleted, Overtaken) as error:
+            raise self._end(hold, error) from None
+
+    def _end(self, hold: Hold, why: StorageError) -> StorageError:
+        hold.lost = why
+        return why

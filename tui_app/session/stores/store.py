@@ -1,0 +1,539 @@
+"""The store of sessions: all that is read and written of them, whatever database is behind it; its errors."""
+
+import json
+import logging
+import re
+import secrets
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from heapq import merge
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from tui_app.context.storage_errors import StorageError, storage_error
+from tui_app.events import Payload, Record, SessionStart, UsageInfo, UserMessage, data_of
+from tui_app.records import frozen
+from tui_app.refusals import Refusal
+from tui_app.session.event_heads import Head, spoken_line
+from tui_app.session.event_rows import AFTERWARDS, CARRYING, DamagedEvent, payload_of, record_of, row_of
+from tui_app.session.lock import SessionLocked
+from tui_app.session.stats import StatsFold
+from tui_app.session.stores.sql_store import (
+    BEHIND_ALL,
+    DAMAGED,
+    FORWARD,
+    HEADS_AT_ONCE,
+    IS_HIDDEN,
+    LEDGER,
+    STATS,
+    Db,
+    Dialect,
+    Folded,
+    catch_up,
+    figures,
+    find_heads,
+    heads_of,
+    last_of,
+    load_folds,
+    save_folds,
+    tokens_after,
+    view_tokens,
+)
+from tui_app.session.views.agent_view import AgentView
+
+T = TypeVar("T")
+Event = tuple[Payload, str | None, float]
+"""What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
+EVERY = 256
+"""Events between two snapshots, about."""
+_log = logging.getLogger(__name__)
+_FEW, _RECORDS_AT_ONCE = 64, 200
+_SESSION_ID = re.compile(r"[0-9a-f]{4,32}")
+_BEGIN = (
+    "INSERT INTO sessions (id, title, cwd, model, created, updated) VALUES (?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO NOTHING"
+)
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a text is an id as this program gives them: nothing else may become part of a path."""
+    return _SESSION_ID.fullmatch(text) is not None
+
+
+@frozen(kw_only=True)
+class SessionInfo:
+    """One line of the list of sessions."""
+
+    id: str
+    title: str
+    cwd: str
+    model: str
+    created: float
+    """When it was made here: an imported conversation is older."""
+    updated: float
+    events: int
+    messages: int
+    """Of the whole history, whether or not the context still holds them: system prompts, prompts, answers,
+    and each result by itself. Summaries are not counted."""
+    tokens: int
+    """Estimated tokens of the agent view: the last request and what was said since. Without instructions
+    and tools before the first request."""
+
+    @property
+    def used(self) -> float:
+        """When it was last used; importing it is a use."""
+        return max(self.created, self.updated)
+
+
+_COLUMNS = tuple(SessionInfo.__dataclass_fields__)
+
+
+class WriteLock(Protocol):
+    """The right to write one session, which ends with the process that holds it."""
+
+    def release(self) -> None:
+        """Let others write; releasing twice is harmless."""
+
+
+class Follower(Protocol):
+    """Tells a read-only reader when a session has grown. For one thread at a time."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until there may be something new, for so many seconds at most; whether there may."""
+
+    def holder(self) -> str:
+        """Who writes the session, in words; empty when nobody does."""
+
+    def close(self) -> None: ...
+
+
+class SessionStore(ABC):
+    """The sessions of one database and their events. Not thread-safe: open one for each thread.
+
+    What goes wrong with the database is a ``sqlite3.Error``; a ``StorageError`` can be shown as it is.
+    """
+
+    dialect: Dialect
+    path: Path | None
+    """The file, where there is one."""
+
+    def __init__(self, *, read_only: bool, snapshots: bool) -> None:
+        self._read_only = read_only
+        self._snapshots = snapshots
+        """Whether the database has a table of them; a reader of an older one has to do without."""
+        self._folded: Folded | None = None
+        """The folds of the session that was rewritten last, as of its last rewrite."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    @abstractmethod
+    def lock(self, session: str, file: Path) -> WriteLock:
+        """Become the one writer of a session.
+
+        Args:
+            session: Whole id of the session.
+            file: Lock file in the session's folder, for a store on this machine.
+
+        Raises:
+            SessionLocked: if it is written elsewhere; the text says where, as far as that is known.
+            OSError: if the lock file cannot be made.
+        """
+
+    @abstractmethod
+    def holder(self, session: str, file: Path) -> str:
+        """Who writes a session, in words; empty when nobody does. Takes the lock file as ``lock`` does."""
+
+    @abstractmethod
+    def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
+        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
+
+        Args:
+            session: Which session.
+            words: Letters, digits and underscores; case does not matter.
+            limit: Events to return at most.
+        """
+
+    @abstractmethod
+    def _ask(self, work: Callable[[Db], T]) -> T:
+        """Read something, once more where the connection was lost over it."""
+
+    @abstractmethod
+    def _change(self, work: Callable[[Db], T], session: str = "") -> T:
+        """Do all of something or nothing.
+
+        Args:
+            work: May be done twice where it concerns a session.
+            session: Id of the session; empty where there is none yet.
+        """
+
+    def _announce(self, session: str) -> None:  # noqa: B027 - a file is looked at
+        """Tell who follows a session of what is being written, once it is committed."""
+
+    def _begin_alone(self, db: Db) -> None:  # noqa: B027 - a file has one writer at a time
+        """Let no other process begin a session in this way until the transaction ends."""
+
+    def _infos(self, rest: str, *values: object) -> list[SessionInfo]:
+        columns = ", ".join(self.dialect.last if name == "events" else name for name in _COLUMNS)
+        query = f"SELECT {columns} FROM sessions {rest}"
+        rows = self._ask(lambda db: db.execute(query, values).fetchall())
+        return [SessionInfo(**dict(zip(_COLUMNS, row, strict=True))) for row in rows if is_session_id(row[0])]
+
+    def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
+        """All sessions, the one used last first.
+
+        Args:
+            hidden: Whether those of sub-agents are among them.
+        """
+        which = "" if hidden else f"WHERE NOT {IS_HIDDEN}"
+        listed = self._infos(f"{which} ORDER BY {self.dialect.place} DESC")
+        return sorted(listed, key=attrgetter("used"), reverse=True)
+
+    def children(self, session: str) -> list[str]:
+        """Ids of the hidden sessions in which sub-agents of a session work, or have worked."""
+        return self._ask(partial(_children, session=session))
+
+    def info(self, session: str) -> SessionInfo:
+        """One session, by its id or an unambiguous beginning of it.
+
+        Raises:
+            SessionNotFound: if there is none, or more than one fits.
+        """
+        wanted, found = self.dialect.text(session), list[SessionInfo]()
+        if session:
+            beginning = ("WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 2", len(wanted), wanted)
+            found = self._infos("WHERE id = ?", wanted) or self._infos(*beginning)
+        if len(found) != 1:
+            which = "no session" if not found else "more than one session"
+            raise SessionNotFound(f"There is {which} with the id {session!r}. See: plimsoll sessions")
+        return found[0]
+
+    def heads(self, session: str, after: int = 0) -> Iterator[Head]:
+        """Light rows of a session behind a log number (0: all), in order."""
+        return self._pages(session, FORWARD, min(after, BEHIND_ALL))
+
+    def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
+        """Light rows of some types, the newest first; no more are read than are asked for."""
+        where = "type = '{}' AND seq < ? ORDER BY seq DESC LIMIT ?"
+        runs = (self._pages(session, where.format(kind), BEHIND_ALL) for kind in types)
+        return merge(*runs, key=attrgetter("seq"), reverse=True)
+
+    def _pages(self, session: str, where: str, at: int) -> Iterator[Head]:
+        most = _FEW
+        while part := self._ask(partial(find_heads, session=session, where=where, values=(at, most))):
+            yield from part
+            # Who wants but the first ones does not wait for thousands.
+            at, most = part[-1].seq, min(most * 4, HEADS_AT_ONCE)
+
+    def heads_of(self, session: str, seqs: Collection[int]) -> list[Head]:
+        """Light rows of some log numbers, as far as there are such events, in any order."""
+        return self._ask(lambda db: heads_of(db, session, seqs))
+
+    def agent_view(self, session: str) -> AgentView:
+        """What the next request of a session is built from, as of its newest event."""
+        folded = self._ask(lambda db: self._loaded(db, session))
+        self._ask(lambda db: catch_up(db, folded))
+        if not self._read_only and folded.view.last - folded.stored > 2 * EVERY:
+            self._save(session, folded)
+        return folded.view
+
+    def kept_stats(self, session: str) -> StatsFold:
+        """The figures of a session as they were kept last; what came since is to be folded."""
+        with suppress(*DAMAGED):
+            return StatsFold.from_text(self._kept(session, STATS))
+        return StatsFold()
+
+    def record(self, session: str, seq: int) -> Record | None:
+        row = self._row_of(session, seq, "seq, type, time, data")
+        return record_of(session, row) if row else None
+
+    def message(self, session: str, seq: int) -> str | None:
+        """The pydantic-ai message an event carries, as JSON text."""
+        row = self._row_of(session, seq, "message")
+        return row[0] if row else None
+
+    def _row_of(self, session: str, seq: int, columns: str) -> Any:
+        query = f"SELECT {columns} FROM events WHERE session = ? AND seq = ?"
+        return self._ask(lambda db: db.execute(query, (session, min(seq, BEHIND_ALL))).fetchone())
+
+    def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
+        """All events of a session with their messages, in order."""
+        after, columns = 0, "seq, type, time, data, message"
+        query = f"SELECT {columns} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+
+        def read(db: Db, after: int) -> list[tuple[Record, str | None]]:
+            rows = db.execute(query, (session, after, _RECORDS_AT_ONCE)).fetchall()
+            return [(record_of(session, row[:4]), row[4]) for row in rows]
+
+        while part := self._ask(partial(read, after=after)):
+            yield from part
+            after = part[-1][0].seq
+
+    def last_of(self, session: str, kind: str) -> Record | None:
+        return self._ask(lambda db: last_of(db, session, kind))
+
+    def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+        """Number, type and figures of the events behind a log number that ``/stats`` counts."""
+        return iter(self._ask(lambda db: figures(db, self.dialect, session, after)))
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each session's log, by id."""
+        query = "SELECT id, bytes FROM sessions"
+        rows = self._ask(lambda db: db.execute(query).fetchall())
+        return {session: size for session, size in rows if is_session_id(session)}
+
+    def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
+        """Session, number, time and beginning of the prompts of a folder, newest first.
+
+        Args:
+            cwd: The folder.
+            most: Prompts to return at most.
+            chars: Characters of each.
+        """
+        query = (
+            "SELECT session, seq, time, data FROM events JOIN sessions ON sessions.id = session"
+            f" WHERE cwd = ? AND type = ? AND NOT {IS_HIDDEN} ORDER BY time DESC, seq DESC LIMIT ?"
+        )
+        values = (self.dialect.text(cwd), UserMessage.TYPE, most)
+        rows = self._ask(lambda db: db.execute(query, values).fetchall())
+        said: list[tuple[str, int, float, str]] = []
+        for session, seq, time, data in rows:
+            # One that is damaged is missing, and stops nothing.
+            with suppress(DamagedEvent):
+                payload = payload_of(session, seq, UserMessage.TYPE, data)
+                said.append((session, seq, time, getattr(payload, "text", "")[:chars]))
+        return said
+
+    def create(
+        self,
+        start: SessionStart,
+        *,
+        time: float,
+        events: Sequence[Event] = (),
+        check: Callable[[], None] | None = None,
+    ) -> str:
+        """Begin a session with its first event, and with more: all or no session; returns its id.
+
+        Args:
+            start: The first event.
+            time: Seconds since the epoch.
+            events: The others.
+            check: Raises where none is to begin; no other process begins one with a check meanwhile.
+        """
+        row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
+
+        def begin(db: Db) -> str:
+            if check is not None:
+                self._begin_alone(db)
+                check()
+            session = secrets.token_hex(4)
+            # Ids of many machines may meet here: one that is taken is drawn again.
+            while db.execute(_BEGIN, (session, *row)).rowcount != 1:
+                session = secrets.token_hex(4)
+            self._write(db, session, [(start, None, time), *events])
+            return session
+
+        session = self._change(begin)
+        self._keep(session, 1, len(events) + 1)
+        return session
+
+    def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
+        """Write one event; it survives a power cut when this returns. Raises ``SessionDeleted``."""
+        return self.append_many(session, [(payload, message, time)])[0]
+
+    def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write several events: all of them or none. Raises ``SessionDeleted``."""
+        try:
+            records = self._append(session, events)
+        except BaseException:
+            # What was folded may not have been written.
+            self._folded = None
+            raise
+        if records:
+            self._keep(session, records[0].seq, records[-1].seq)
+        return records
+
+    def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
+        return self._change(lambda db: self._write(db, session, events), session)
+
+    def set_title(self, session: str, title: str) -> None:
+        query, values = "UPDATE sessions SET title = ? WHERE id = ?", (self.dialect.text(title), session)
+        self._change(lambda db: db.execute(query, values), session)
+
+    def set_model(self, session: str, model: str) -> None:
+        """Note which model a session goes on with."""
+        query, values = "UPDATE sessions SET model = ? WHERE id = ?", (self.dialect.text(model), session)
+        self._change(lambda db: db.execute(query, values), session)
+
+    def delete(self, session: str) -> None:
+        """Delete a session, with those of its sub-agents."""
+
+        def remove(db: Db) -> None:
+            for each in (*_children(db, session), session):
+                # First its row, for which a writer of the session waits.
+                db.execute("UPDATE sessions SET title = title WHERE id = ?", (each,))
+                for table, key in (("snapshots", "session"), ("events", "session"), ("sessions", "id")):
+                    db.execute(f"DELETE FROM {table} WHERE {key} = ?", (each,))
+
+        self._change(remove, session)
+
+    def _write(self, db: Db, session: str, events: Sequence[Event]) -> list[Record]:
+        """Write events behind the newest one, within a transaction, and what the list says of the session."""
+        query = f"SELECT {self.dialect.last}, tokens FROM sessions WHERE id = ?"
+        if (row := db.execute(query, (session,)).fetchone()) is None:
+            raise SessionDeleted(session)
+        last, tokens = row
+        if self._folded is not None and self._folded.view.last > last:
+            # What was folded already has not been written after all.
+            self._folded = None
+        records = [
+            Record(seq=seq, time=time, session=session, data=payload)
+            for seq, (payload, _, time) in enumerate(events, last + 1)
+        ]
+        if not records:
+            return []
+        beside = self.dialect.beside
+        rows = [row_of(record, message) for record, (_, message, _) in zip(records, events, strict=True)]
+        columns = ("session", "seq", "type", "time", "head", "data", "message", *beside)
+        db.executemany(
+            f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            [
+                (*row, *(make(record.data, row) for make in beside.values()))
+                for row, record in zip(rows, records, strict=True)
+            ],
+        )
+        payloads = [record.data for record in records]
+        prompts = (data.text for data in payloads if isinstance(data, UserMessage))
+        db.execute(
+            f"UPDATE sessions SET {'last = ?, ' if self.dialect.keeps_last else ''}"
+            " updated = COALESCE(?, updated), messages = messages + ?, bytes = bytes + ?, tokens = ?,"
+            " title = CASE WHEN title = '' THEN ? ELSE title END WHERE id = ?",
+            (
+                *([records[-1].seq] if self.dialect.keeps_last else []),
+                next((each.time for each in reversed(records) if each.data.TYPE not in AFTERWARDS), None),
+                sum(data.TYPE in CARRYING for data in payloads),
+                sum(len(text.encode()) for row in rows for text in row[4:] if text is not None),
+                self._tokens(db, session, tokens, payloads),
+                self.dialect.text(spoken_line(next(prompts, ""))),
+                session,
+            ),
+        )
+        self._announce(session)
+        return records
+
+    def _tokens(self, db: Db, session: str, before: int, events: Sequence[Payload]) -> int:
+        """Tokens of the view behind events that have just been written."""
+        tokens = tokens_after(before, events)
+        if tokens is not None:
+            return tokens
+        usage = data_of(last_of(db, session, UsageInfo.TYPE), UsageInfo)
+        if self._folded is None or self._folded.session != session:
+            self._folded = self._loaded(db, session)
+        catch_up(db, self._folded)
+        return view_tokens(self._folded.view, usage)
+
+    def kept_ledger(self, session: str) -> str:
+        """What was kept of the session's ledger, as JSON; empty where nothing was."""
+        return self._kept(session, LEDGER)
+
+    def _kept(self, session: str, part: int) -> str:
+        query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
+        row = self._ask(lambda db: db.execute(query, (session, part)).fetchone()) if self._snapshots else None
+        return str(row[0]) if row else ""
+
+    def keep_ledger(self, session: str, ledger: str) -> None:
+        """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
+        delete = "DELETE FROM snapshots WHERE session = ? AND part = ?"
+        insert = "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)"
+
+        def keep(db: Db) -> None:
+            db.execute(delete, (session, LEDGER))
+            db.execute(insert, (session, LEDGER, 0, ledger))
+
+        try:
+            if self._snapshots:
+                self._change(keep)
+        except sqlite3.Error as error:
+            _log.warning("The ledger of %s could not be kept: %s", session, error)
+
+    def _loaded(self, db: Db, session: str) -> Folded:
+        """The folds of a session as they were kept."""
+        return (
+            load_folds(db, session, partial(self.heads_of, session)) if self._snapshots else Folded(session)
+        )
+
+    def _keep(self, session: str, first: int, last: int) -> None:
+        """Keep what the log has come to every so many events, of which the newest have just been written."""
+        if first // EVERY < (last + 1) // EVERY:
+            folded, self._folded = self._folded, None
+            self._save(session, folded if folded is not None and folded.session == session else None)
+
+    def _save(self, session: str, folded: Folded | None) -> None:
+        """Keep the folds of a log; where that fails, more of it is folded the next time."""
+
+        def fold(db: Db) -> Folded:
+            known = folded or self._loaded(db, session)
+            catch_up(db, known)
+            for seq, kind, found in figures(db, self.dialect, session, known.stats.last):
+                known.stats.apply(seq, kind, found)
+            return known
+
+        try:
+            known = self._ask(fold)
+            # What can be undone by one event more has to be folded from in front of it.
+            if not known.view.cuts:
+                self._change(lambda db: save_folds(db, known))
+        except sqlite3.Error as error:
+            _log.warning("No snapshot of %s could be kept: %s", session, error)
+
+
+def _children(db: Db, session: str) -> list[str]:
+    head = json.dumps({"s": session}, separators=(",", ":"))
+    query = (
+        "SELECT sessions.id FROM sessions JOIN events ON events.session = sessions.id AND events.seq = 1"
+        f" WHERE events.head = ? AND {IS_HIDDEN}"
+    )
+    return [row[0] for row in db.execute(query, (head,)).fetchall() if is_session_id(row[0])]
+
+
+class SessionNotFound(LookupError):
+    """No session has this id; the message names it."""
+
+
+class SessionDeleted(StorageError):
+    """A session was deleted while it was open."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"The session {session} was deleted meanwhile.",
+            "New messages in it cannot be kept. Start a new one with /new.",
+        )
+
+
+def explained(error: BaseException, database: Path | None) -> str:
+    """Say why something was not possible.
+
+    Args:
+        error: What was raised.
+        database: The sessions file, where it is known.
+
+    Returns:
+        The reason in words; empty for an error that should never happen, whose words are for a log.
+    """
+    match error:
+        case SessionNotFound() | Refusal():
+            return str(error.args[0])
+        case SessionLocked():
+            return f"The session is open in {error}, and only one may write it. Close it there first."
+        case sqlite3.Error() | OSError() | MemoryError() if told := storage_error(error, database):
+            return str(told)
+        case sqlite3.Error():
+            return f"The sessions file {database or ''}".rstrip() + f" cannot be used: {error}."
+        case OSError() if error.strerror:
+            return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+        case _:
+            return ""

@@ -1,0 +1,1 @@
+"""The two views folded from the log."""

@@ -1,0 +1,655 @@
+"""The agent view as a fold of the log: which messages the next request is built from.
+
+The view is a short list of the messages that are visible; what an event took out of it is kept as a group
+under that event's number, so undoing the event is putting its group back. Every message has a place in one
+order that never changes, however often it leaves and returns. An event costs what it touches, not what was
+said before.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
+from functools import reduce
+from heapq import merge
+from itertools import accumulate, chain, repeat
+from operator import is_
+
+import msgspec
+
+from tui_app.context.counting.tally import Asked, Authors, MessageWeight, Report
+from tui_app.events import (
+    BranchMerged,
+    CompactionAcknowledged,
+    CompactionComplete,
+    CompactionEdited,
+    CompactionRedone,
+    CompactionUndone,
+    MessageExcluded,
+    MessagePinned,
+    RewriteUndone,
+    SessionClear,
+    SessionRestored,
+    SessionRewind,
+    ToolArchived,
+    ToolResult,
+    UserMessage,
+)
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import CARRYING, LEADING, NOTES, STAGES, TURNS, Seen, is_private, seen
+from tui_app.session.views.view_items import (
+    Heads,
+    HiddenItems,
+    Order,
+    Read,
+    ViewItem,
+    by_order,
+    find_item,
+    items_of,
+    plain_items,
+)
+from tui_app.usage import CATEGORIES, Breakdown, Kinds, around
+
+ALONE = -1
+"""Place of the message in an event that carries just one; see ``Head.form``."""
+_FORMAT = 9
+"""Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
+_APART = ("edits", "cuts", "_heads", "_visible", "_hidden")
+"""What the text of a view has otherwise than the view, or not at all."""
+
+
+@dataclass(slots=True)
+class Reports:
+    """The newest report of a provider, whatever has happened to the view since; kept along with the fold."""
+
+    newest: Report = field(default_factory=Report)
+    _counted: Kinds | None = field(default_factory=Kinds)
+    """Tokens of the view; None where they have to be counted anew."""
+    _authors: Authors = field(default_factory=Authors)
+    """Those of what was counted."""
+
+    def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
+        """Follow one more message at the end of the view."""
+        if self._counted is not None:
+            self._counted = self._counted.plus(_kinds(head))
+            self._authors = _with(self._authors, head)
+        if head.reported > 0:
+            if self._counted is None:
+                shown = list(visible())
+                self._counted = reduce(Kinds.plus, map(_kinds, shown), Kinds())
+                self._authors = reduce(_with, shown, Authors())
+            sent = self._counted.plus(_kinds(head), -1)
+            unsent, foreign = self._authors.others(head.model)
+            asked = Asked(head.reported - head.output, sent.plus(unsent, -1), foreign)
+            asked = asked if head.output else Asked()
+            self.newest = Report(head.reported, self._counted, head.model, asked)
+
+    def rewritten(self) -> None:
+        """Forget the count: the view has another size now."""
+        self._counted = None
+
+
+def _with(authors: Authors, head: Head) -> Authors:
+    return authors.and_then(head.model, head.tokens.get("tool_calls", 0), head.tokens.get("thinking", 0))
+
+
+def pictured(head: Head) -> int:
+    """Tokens of pictures and the like in a message."""
+    return head.tokens.get("attachments", 0) if head.pictured else 0
+
+
+def _kinds(head: Head) -> Kinds:
+    tokens = head.tokens
+    results, calls, thoughts = (tokens.get(name, 0) for name in ("tool_results", "tool_calls", "thinking"))
+    return Kinds(sum(tokens.values()), results, calls, pictured(head), thoughts, _around(head))
+
+
+def _around(head: Head) -> int:
+    return around(head.tokens.get("thinking", 0), head.ids)
+
+
+def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
+    """Tell whether a log number lies in one of some inclusive ranges."""
+    ordered = sorted(ranges)
+    lows = [low for low, _ in ordered]
+    highs = list(accumulate((high for _, high in ordered), max))
+
+    def lies_in(seq: int) -> bool:
+        place = bisect_right(lows, seq)
+        return place > 0 and seq <= highs[place - 1]
+
+    return lies_in
+
+
+def weighed(head: Head) -> MessageWeight:
+    """Size of one message in the form it has, from its head."""
+    counted = {name: head.tokens[name] for name in CATEGORIES if name in head.tokens}
+    tokens = Breakdown(**counted, pictured=pictured(head), around=_around(head))
+    return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
+
+
+@dataclass(slots=True)
+class AgentView:
+    """Folds heads, in log order, into the view.
+
+    Attributes:
+        last: Log number of the last event that was folded.
+        version: Log number of the last event that rewrote the view.
+        compactions: Numbers of the compactions that stand, oldest first.
+        undone: Numbers of compactions and exclusions undone since the last other rewrite, newest last.
+        exclusions: Number of each exclusion that stands, and of the event since which it does.
+        rewrites: Numbers of the stages' rewrites that stand, oldest first.
+        restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
+        pins: Messages that stay word for word, by number.
+        edits: By the number of a compaction, the other words its summary was given, the newest last.
+        cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
+        reports: What a provider has reported last.
+        measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
+    """
+
+    last: int = 0
+    version: int = 0
+    compactions: list[int] = field(default_factory=list)
+    undone: list[int] = field(default_factory=list)
+    exclusions: dict[int, int] = field(default_factory=dict)
+    rewrites: list[int] = field(default_factory=list)
+    restored: set[tuple[str, int]] = field(default_factory=set)
+    pins: set[int] = field(default_factory=set)
+    edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
+    cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
+    reports: Reports = field(default_factory=Reports)
+    measured: tuple[tuple[int, int], ...] = ()
+    _before: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """By the number of a compaction, what was measured of the view before it was applied, or undone."""
+    _heads: Heads = field(default_factory=Heads, compare=False)
+    _visible: list[ViewItem] = field(default_factory=list)
+    _hidden: dict[int, HiddenItems] = field(default_factory=dict)
+    """By the number of the event that took them out of the view, the messages it hides, in their order."""
+    _acknowledged: dict[int, int] = field(default_factory=dict)
+    """By the number of its compaction, the number of what acknowledges its summary."""
+
+    def apply(self, head: Head) -> bool:
+        """Fold one event.
+
+        Returns:
+            Whether the view was rewritten (not merely extended at its end).
+        """
+        self.last = head.seq
+        if is_private(head):
+            return False
+        if head.type in CARRYING:
+            if head.type == BranchMerged.TYPE:
+                # Of several in a row each can be undone.
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+            else:
+                self.cuts.clear()
+            self._heads[head.seq] = head
+            self._visible.append(ViewItem(head.seq, (head.seq,)))
+            self.reports.add(head, self.visible)
+            return False
+        if head.type == MessagePinned.TYPE:
+            (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
+            return False
+        known = (*self.measured, (self.version, head.seq))
+        if self._compaction(head, known):
+            self.cuts.clear()
+        elif self._form(head):
+            self.cuts.clear()
+            self.measured, self._before = (), {}
+        elif self._cut(head, known):
+            self._before = {}
+        else:
+            return False
+        self.version = head.seq
+        self.reports.rewritten()
+        return True
+
+    def _compaction(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
+        """Fold a compaction; its undo and redo bring back what was measured before it, which is ``known``."""
+        match head.type:
+            case CompactionComplete.TYPE if head.state == "success":
+                self._heads[head.seq] = head
+                self._compact(head, head.seq)
+                self.undone.clear()
+                self.measured, self._before[head.seq] = (), known
+            case CompactionAcknowledged.TYPE if self.compactions:
+                # It belongs to the newest summary, with which it is recorded.
+                self._heads[head.seq] = head
+                self._acknowledged[self.compactions[-1]] = head.seq
+                self._put_behind(self.compactions[-1], head.seq, head.seq)
+            case CompactionUndone.TYPE:
+                self._undo([head.ref])
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
+            case CompactionEdited.TYPE if done := self._succeeded(head.ref):
+                words = replace(done, tokens=head.tokens, form=(head.seq, ALONE))
+                self.edits[head.ref] = (*self.edits.pop(head.ref, ()), words)
+                self.measured, self._before = (), {}
+            case CompactionRedone.TYPE if done := self._succeeded(head.ref):
+                self._compact(done, head.seq)
+                self.undone = [seq for seq in self.undone if seq != head.ref]
+                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
+            case _:
+                return False
+        return True
+
+    def _form(self, head: Head) -> bool:
+        match head.type:
+            case kind if kind in STAGES:
+                self._rewrite(head)
+            case MessageExcluded.TYPE:
+                exclusion = head.ref or head.seq
+                self._heads[head.seq] = head
+                leaving = {seq for seq, _ in head.removed}
+                # The summary of a compaction that was undone may tell of them: it is not applied again.
+                self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
+                self._hide([item for item in self._visible if item.seq in leaving], exclusion)
+                self.exclusions[exclusion] = head.seq
+            case RewriteUndone.TYPE if head.ref in self.exclusions:
+                self._include(head.ref)
+            case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
+                self._keep_edits(edited, lambda edit: edit != head.ref)
+            case RewriteUndone.TYPE:
+                # Undone for good: its stage leaves these messages alone from now on.
+                if head.ref in self.rewrites:
+                    rewrite = self._heads[head.ref]
+                    self.restored.update((rewrite.type, seq) for seq, _ in rewrite.changes)
+                    self._take_back({head.ref})
+            case _:
+                return False
+        return True
+
+    def _cut(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
+        match head.type:
+            case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
+                # What it was before the newest cut, but for the pins, which were set since.
+                _, before = self.cuts.pop()
+                for each in fields(self):
+                    if each.name not in ("last", "pins", "cuts", "_heads"):
+                        setattr(self, each.name, copy(getattr(before, each.name)))
+                self.measured = (*self.measured, (self.version, head.ref))
+            case SessionClear.TYPE:
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+                self.measured = ()
+                self._hide([*self._visible, *self._pull_excluded(0)], head.seq)
+                self.undone.clear()
+                self.compactions.clear()
+                self.rewrites.clear()
+            case SessionRewind.TYPE if head.state == "failed":
+                self.measured = known
+                since = [item for item in self._visible if item.seq >= head.ref]
+                self._hide([item for item in since if self._heads[item.seq].type in TURNS], head.seq)
+            case SessionRewind.TYPE:
+                self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
+                # What stays is as it was measured, unless something is undone with the rest.
+                edits = (edit.form[0] for words in self.edits.values() for edit in words)
+                rewrites = (*self.compactions, *self.rewrites, *edits)
+                self.measured = () if any(seq >= head.ref for seq in rewrites) else known
+                self._undo([seq for seq in self.compactions if seq >= head.ref])
+                self._take_back({seq for seq in self.rewrites if seq >= head.ref})
+                for compaction in list(self.edits):
+                    self._keep_edits(compaction, lambda edit: edit < head.ref)
+                since = [item for item in self._visible if item.seq >= head.ref]
+                # What was excluded before stays excluded; of what is left behind nothing comes back alone.
+                self._hide([*since, *self._pull_excluded(head.ref)], head.seq)
+                self.undone.clear()
+            case _:
+                return False
+        return True
+
+    @property
+    def reversible(self) -> tuple[int, ...]:
+        """Number of the rewind, clear or merge that can be undone; none once something else has happened."""
+        return tuple(cut for cut, _ in self.cuts[-1:])
+
+    def copy(self) -> "AgentView":
+        """An independent view, to try an event on."""
+        parts = {each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "_heads"}
+        return AgentView(**parts, _heads=Heads(under=self._heads))
+
+    def visible(self) -> list[Head]:
+        """Heads of the visible messages, in the order they are sent."""
+        self._want(self._visible)
+        return [self._shown(item) for item in self._visible]
+
+    def said_behind(self, count: int) -> list[Head]:
+        """Heads of the visible messages behind the first ones, as they were said."""
+        items = self._visible[count:]
+        self._want(items)
+        return [self._said(item.seq) for item in items]
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """The version and the number of visible messages: with the same version the view has only grown."""
+        return self.version, len(self._visible)
+
+    def said(self) -> list[Head]:
+        """What is visible, less the notes in the middle of a turn."""
+        return [head for head in self.visible() if head.type not in NOTES]
+
+    def seen(self) -> list[Seen]:
+        """Every message there is, hidden ones included, with its kind and whom it is shown to."""
+        self._want(item for items, _ in self._groups() for item in items)
+        return [*self.newest_first()][::-1]
+
+    def newest_first(self) -> Iterator[Seen]:
+        """As ``seen`` from the end; each head is read when it is asked for."""
+        runs = (zip(reversed(items), repeat(by)) for items, by in self._groups())
+        every = merge(*runs, key=lambda each: each[0].order, reverse=True)
+        return (self._seen(item, by) for item, by in every)
+
+    def sent(self) -> list[Seen]:
+        """The messages of the next request, in the order they are sent."""
+        self._want(self._visible)
+        return [self._seen(item, 0) for item in self._visible]
+
+    def seen_of(self, seq: int) -> Seen | None:
+        """The message with a log number, visible or hidden; None where there is none."""
+        found = ((item, by) for items, by in self._groups() for item in items if item.seq == seq)
+        return next((self._seen(item, by) for item, by in found), None)
+
+    def _seen(self, item: ViewItem, hidden_by: int) -> Seen:
+        stage = self._heads[item.forms[-1][0]].type if item.forms else ""
+        return seen(self._shown(item), hidden_by=hidden_by, stage=stage)
+
+    def in_sight(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Log numbers of the messages of the next request, and of those sent in a shorter form."""
+        every = frozenset(item.seq for item in self._visible)
+        return every, frozenset(item.seq for item in self._visible if item.forms)
+
+    def rewritten(self) -> dict[int, Head]:
+        """Visible messages that a stage has given another form, as they were, by number."""
+        return {item.seq: self._said(item.seq) for item in self._visible if item.forms}
+
+    def hidden_by(self, seq: int) -> list[Head]:
+        """Heads of the messages that an event took out of the view."""
+        items = self._items_hidden_by(seq)
+        self._want(items)
+        return [self._shown(item) for item in items]
+
+    def _items_hidden_by(self, seq: int) -> Sequence[ViewItem]:
+        return self._hidden[seq].items if seq in self._hidden else ()
+
+    def held(self) -> list[Head]:
+        """Heads of the messages that the view holds, or holds in a summary, as they were said."""
+        items = sorted(chain(*self._held()), key=by_order)
+        self._want(items)
+        return [self._said(item.seq) for item in items]
+
+    def each_held(self) -> Iterator[Head]:
+        """As ``held`` in no order, the visible ones first; each is looked at when it is asked for."""
+        return (self._said(item.seq) for items in self._held() for item in items)
+
+    @property
+    def excluded(self) -> dict[int, int]:
+        """The messages that a user keeps out of the model's sight, and which exclusion hides each."""
+        return {item.seq: by for by in self.exclusions for item in self._items_hidden_by(by)}
+
+    def digests_of(self, seqs: Collection[int]) -> frozenset[int]:
+        """The digests in the view that tell of archived results among some messages."""
+        stages = (
+            (seq, self._heads[seq]) for seq in (item.seq for item in self._visible) if seq in self.rewrites
+        )
+        return frozenset(seq for seq, head in stages if any(changed in seqs for changed, _ in head.changes))
+
+    def is_exclusion(self, seq: int) -> bool:
+        """Whether a log number is that of an exclusion, standing or not."""
+        return self._heads.first(seq, (MessageExcluded.TYPE,)) is not None
+
+    def left_behind(self, cut: int = 0) -> bool:
+        """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
+        standing = (*self.compactions, *self.exclusions)
+        return any(by not in standing and cut in (0, by) for by in self._hidden)
+
+    def can_rewind(self, to: int) -> bool:
+        """Whether a log number is that of a prompt the view holds, or holds in a summary."""
+        is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
+        standing = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
+        return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in standing))
+
+    def edited_by(self, edit: int) -> int:
+        """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
+        found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
+        return next(found, 0)
+
+    def weighed(self) -> list[MessageWeight]:
+        return [weighed(head) for head in self.visible()]
+
+    def read_heads_with(self, read: Read) -> None:
+        self._heads.read_with(read)
+
+    def to_text(self) -> str:
+        """The view as JSON, less the messages it hides and the heads, which are in the log.
+
+        A view whose newest cut can be undone has no such text: it has to be folded from in front of it.
+        """
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
+        edits = {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()}
+        parts = {"format": _FORMAT, "own": own, "edits": edits, "visible": plain_items(self._visible)}
+        return msgspec.json.encode(parts).decode()
+
+    def groups(self) -> dict[int, HiddenItems]:
+        """The messages that are hidden, by the event that hides them; one that changes becomes another."""
+        return dict(self._hidden)
+
+    @classmethod
+    def from_text(cls, text: str, groups: Mapping[int, str], read: Read) -> "AgentView | None":
+        """Make a view that was kept.
+
+        Args:
+            text: The view as JSON.
+            groups: The messages that it hides, as JSON, by the event that hides them.
+            read: Reads heads by their numbers.
+
+        Returns:
+            None where it was folded by other rules.
+        """
+        parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        if bytes(parts["format"]) != b"%d" % _FORMAT:
+            return None
+        heads = Heads(read)
+        view = replace(
+            msgspec.json.decode(parts["own"], type=cls),
+            _heads=heads,
+            _visible=items_of(msgspec.json.decode(parts["visible"])),
+            _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
+        )
+        for compaction, edits in msgspec.json.decode(parts["edits"], type=dict[int, list[int]]).items():
+            done = heads[compaction]
+            view.edits[compaction] = tuple(
+                replace(done, tokens=heads[edit].tokens, form=(edit, ALONE)) for edit in edits
+            )
+        return view
+
+    def _want(self, items: Iterable[ViewItem]) -> None:
+        """Read the heads of some items, all at once."""
+        self._heads.want(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
+
+    def _said(self, seq: int) -> Head:
+        """A message as it was said; a summary in the words it has now."""
+        edits = self.edits.get(seq)
+        return edits[-1] if edits else self._heads.said(seq)
+
+    def _shown(self, item: ViewItem) -> Head:
+        """A message in the form that the next request holds, or would hold."""
+        said = self._said(item.seq)
+        return self._heads.formed(said, item.forms[-1]) if item.forms else said
+
+    def _succeeded(self, compaction: int) -> Head | None:
+        done = self._heads.first(compaction, (CompactionComplete.TYPE,))
+        return done if done is not None and done.state == "success" else None
+
+    def _keep_edits(self, compaction: int, stays: Callable[[int], bool]) -> None:
+        edits = tuple(each for each in self.edits.pop(compaction) if stays(each.form[0]))
+        if edits:
+            self.edits[compaction] = edits
+
+    def _place_of(self, seq: int) -> Order:
+        """Where a message stands, visible or hidden; empty where there is none."""
+        said = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
+        # What was put behind another message does not stand by its number.
+        others = (item for items, _ in self._groups() for item in items if item.seq == seq)
+        return next((item.order for item in chain(filter(None, said), others)), ())
+
+    def _put_behind(self, ref: int, seq: int, event: int) -> None:
+        """Put a message directly behind another; without one, behind the system prompts that lead.
+
+        Args:
+            ref: Number of the other message; 0 for none.
+            seq: Number of the message.
+            event: Number of the event that does it.
+        """
+        order = self._place_of(ref) if ref else ()
+        if not order:
+            order = (0,)
+            for item in self._visible:
+                if self._heads[item.seq].type not in LEADING:
+                    break
+                order = item.order
+        insort(self._visible, ViewItem(seq, (*order, -event)), key=by_order)
+
+    def _compact(self, done: Head, event: int) -> None:
+        """Let a summary stand for what it was made of."""
+        leaves = in_ranges(done.removed)
+        self._hide([item for item in self._visible if leaves(item.seq)], done.seq)
+        self._put_behind(done.ref, done.seq, event)
+        if acknowledged := self._acknowledged.get(done.seq):
+            self._put_behind(done.seq, acknowledged, event)
+        self.compactions.append(done.seq)
+
+    def _undo(self, compactions: Iterable[int]) -> None:
+        """Let compactions stand no more: what they hid is back, and their summaries are gone."""
+        standing = [seq for seq in compactions if seq in self.compactions]
+        gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
+        back = [item for compaction in standing for item in self._pop_hidden(compaction)]
+        # All that was excluded, what a summary holds too, and the exclusion of each.
+        heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if standing else []
+        excluded = {seq: by for by, head in heads for seq, _ in head.removed}
+        for item in back:
+            if by := excluded.get(item.seq, 0):
+                self._add_hidden(by, [item])
+        shown = (item for item in back if item.seq not in excluded)
+        self._visible = sorted(chain(self._visible, shown), key=by_order)
+        if standing:
+            self._change(lambda items: [item for item in items if item.seq not in gone], min(standing))
+        self.compactions = [seq for seq in self.compactions if seq not in standing]
+        self.undone += standing
+
+    def _rewrite(self, head: Head) -> None:
+        """Give messages another form, and put an archive's digest behind the last of them."""
+        self._heads[head.seq] = head
+        self.rewrites.append(head.seq)
+        forms = {seq: (head.seq, place) for place, (seq, _) in enumerate(head.changes)}
+        changed: list[Order] = []
+
+        def formed(items: Sequence[ViewItem]) -> list[ViewItem]:
+            changed.extend(item.order for item in items if item.seq in forms)
+            return [
+                item._replace(forms=(*item.forms, forms[item.seq])) if item.seq in forms else item
+                for item in items
+            ]
+
+        self._visible = formed(self._visible)
+        if len(changed) < len(forms):
+            self._change_hidden(formed, min(forms))
+        if head.type == ToolArchived.TYPE and head.tokens:
+            last = max(changed, default=(0,))
+            # Results of one answer stay together.
+            while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
+                last = behind.order
+            insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
+
+    def _include(self, exclusion: int) -> None:
+        """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""
+        del self.exclusions[exclusion]
+        self.undone = [*self.undone, exclusion]
+        back, excluded = self._pop_hidden(exclusion), self.excluded
+        for item in back:
+            head = self._heads[item.seq]
+            archived = (seq for seq, _ in head.changes) if head.type == ToolArchived.TYPE else ()
+            if keeps := next((excluded[seq] for seq in archived if seq in excluded), 0):
+                self._add_hidden(keeps, [item])
+            else:
+                insort(self._visible, item, key=by_order)
+
+    def _pull_excluded(self, first: int) -> list[ViewItem]:
+        """Take what was said from a number on out of the exclusions; an empty one stands no more."""
+        pulled: list[ViewItem] = []
+        for exclusion in list(self.exclusions):
+            items = self._pop_hidden(exclusion)
+            pulled += [item for item in items if item.seq >= first]
+            if stays := [item for item in items if item.seq < first]:
+                self._hidden[exclusion] = HiddenItems(stays)
+            else:
+                del self.exclusions[exclusion]
+        return pulled
+
+    def _following(self, order: Order) -> ViewItem | None:
+        """The message that comes next, visible or hidden."""
+        place = bisect_right(self._visible, order, key=by_order)
+        nexts = [*self._visible[place : place + 1]]
+        nexts += filter(None, (items.following(order) for items in self._hidden.values()))
+        return min(nexts, key=by_order, default=None)
+
+    def _take_back(self, rewrites: Collection[int]) -> None:
+        """Let rewrites stand no more: their forms are gone, and so are their digests."""
+
+        def bare(items: Sequence[ViewItem]) -> list[ViewItem]:
+            return [
+                item._replace(forms=tuple(form for form in item.forms if form[0] not in rewrites))
+                if item.forms and any(form[0] in rewrites for form in item.forms)
+                else item
+                for item in items
+                if item.seq not in rewrites
+            ]
+
+        if rewrites:
+            self._change(bare, min(rewrites))
+            self.rewrites = [seq for seq in self.rewrites if seq not in rewrites]
+
+    def _change(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
+        """Replace messages, visible and hidden, or take them out; their order stays.
+
+        Args:
+            change: Makes others of some.
+            first: The first log number whose messages or forms it changes.
+        """
+        self._visible = change(self._visible)
+        self._change_hidden(change, first)
+
+    def _change_hidden(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
+        for by, group in list(self._hidden.items()):
+            if group.newest < first:
+                continue
+            changed = change(group.items)
+            if not changed:
+                del self._hidden[by]
+            elif len(changed) < len(group.items) or not all(map(is_, changed, group.items)):
+                self._hidden[by] = HiddenItems(changed)
+
+    def _hide(self, leaving: Sequence[ViewItem], by: int) -> None:
+        """Take messages out of the view; an event that hides once more hides them all together."""
+        if leaving:
+            gone = {item.seq for item in leaving}
+            self._visible = [item for item in self._visible if item.seq not in gone]
+            self._add_hidden(by, leaving)
+
+    def _add_hidden(self, by: int, items: Iterable[ViewItem]) -> None:
+        self._hidden[by] = HiddenItems([*self._items_hidden_by(by), *items])
+
+    def _pop_hidden(self, by: int) -> Sequence[ViewItem]:
+        group = self._hidden.pop(by, None)
+        return group.items if group is not None else ()
+
+    def _groups(self) -> Iterable[tuple[Sequence[ViewItem], int]]:
+        """Visible messages, and those that each event hides with its number."""
+        return ((self._visible, 0), *((group.items, by) for by, group in self._hidden.items()))
+
+    def _held(self) -> Iterable[Sequence[ViewItem]]:
+        return (self._visible, *map(self._items_hidden_by, self.compactions))
+
+
+def fold_agent_view(heads: Iterable[Head]) -> AgentView:
+    view = AgentView()
+    for head in heads:
+        view.apply(head)
+    return view

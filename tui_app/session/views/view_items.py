@@ -1,0 +1,161 @@
+"""The messages of an agent view: their places in one order, those that an event hides, and their heads."""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from tui_app.session.event_heads import Head
+from tui_app.session.event_rows import STAGES
+
+Order = tuple[int, ...]
+"""Place of a message among all others, as tuples compare. One that was said has its own number; one that is
+put directly behind another has that one's order and, negated, the number of the event that put it there."""
+by_order = attrgetter("order")
+
+
+class ViewItem(NamedTuple):
+    """One message of the view, visible or hidden; what it is about is in the head of its event."""
+
+    seq: int
+    order: Order
+    forms: tuple[tuple[int, int], ...] = ()
+    """Other forms that stand, the newest last: number of the rewrite and the place in it."""
+
+
+def plain_items(items: Iterable[ViewItem]) -> list[object]:
+    """Items as JSON has them: most are no more than their number."""
+    return [
+        item.seq if item.order == (item.seq,) and not item.forms else (item.seq, item.order, item.forms)
+        for item in items
+    ]
+
+
+def items_of(items: Iterable[Any]) -> list[ViewItem]:
+    return [
+        ViewItem(item, (item,))
+        if isinstance(item, int)
+        else ViewItem(item[0], tuple(item[1]), tuple((rewrite, place) for rewrite, place in item[2]))
+        for item in items
+    ]
+
+
+def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
+    """The message that was said with a log number, among some in their order."""
+    place = bisect_left(items, (seq,), key=by_order)
+    return items[place] if place < len(items) and items[place].order == (seq,) else None
+
+
+class HiddenItems:
+    """Messages that one event hides; those that were kept are read when they are needed.
+
+    Attributes:
+        first: Place of the first one.
+        last: Place of the last one.
+        newest: No message and no form in it comes from an event behind this log number.
+    """
+
+    def __init__(self, items: Iterable[ViewItem]) -> None:
+        self._items, self._text = sorted(items, key=by_order), ""
+        self.first, self.last = self._items[0].order, self._items[-1].order
+        forms = (form[0] for item in self._items for form in item.forms)
+        self.newest = max(chain(forms, (item.seq for item in self._items)))
+
+    @classmethod
+    def from_text(cls, text: str) -> "HiddenItems":
+        """Make them of a text, of which only the beginning is read."""
+        ends, _, items = text.partition("\n")
+        made = cls.__new__(cls)
+        made._items, made._text = [], items  # noqa: SLF001 - its own
+        first, last, made.newest = json.loads(ends)
+        made.first, made.last = tuple(first), tuple(last)
+        return made
+
+    def to_text(self) -> str:
+        """All of them as two lines of JSON: what is known without reading them, and they themselves."""
+        items = self._text or json.dumps(plain_items(self._items), separators=(",", ":"))
+        return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
+
+    @property
+    def items(self) -> Sequence[ViewItem]:
+        """All of them, in their order."""
+        if self._text:
+            self._items, self._text = items_of(json.loads(self._text)), ""
+        return self._items
+
+    def find(self, seq: int) -> ViewItem | None:
+        return find_item(self.items, seq) if self.first <= (seq,) <= self.last else None
+
+    def following(self, order: Order) -> ViewItem | None:
+        """The message behind a place."""
+        return self.items[bisect_right(self.items, order, key=by_order)] if order < self.last else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HiddenItems) and self.items == other.items
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Read = Callable[[Collection[int]], Iterable[Head]]
+"""Reads heads by their numbers; what is not in the log is left out."""
+
+
+class Heads(dict[int, Head]):
+    """Heads by number: those that were folded, and others of the log, which are read when they are needed.
+
+    Args:
+        read: Reads others; None where there are none.
+        under: Those of the view that this one is a copy of.
+    """
+
+    def __init__(self, read: Read | None = None, under: "Heads | None" = None) -> None:
+        super().__init__()
+        self._under = under
+        self._read = read if under is None else under.found
+        self._forms: dict[tuple[int, int], Head] = {}
+
+    def __missing__(self, seq: int) -> Head:
+        self.want((seq,))
+        if seq not in self:
+            raise KeyError(seq)
+        return self[seq]
+
+    def read_with(self, read: Read) -> None:
+        if self._under is not None:
+            self._under.read_with(read)
+        else:
+            self._read = read
+
+    def want(self, seqs: Iterable[int]) -> None:
+        """Read what is not here yet, all at once."""
+        if self._read is not None and (missing := [seq for seq in seqs if seq not in self]):
+            self.update((head.seq, head) for head in self._read(missing))
+
+    def found(self, seqs: Iterable[int]) -> list[Head]:
+        wanted = list(seqs)
+        self.want(wanted)
+        return [self[seq] for seq in wanted if seq in self]
+
+    def first(self, seq: int, types: Collection[str]) -> Head | None:
+        """The head of an event of some types; None where it is another one, or there is none."""
+        found = self.found((seq,))
+        return found[0] if found and found[0].type in types else None
+
+    def said(self, seq: int) -> Head:
+        """The head of a message as it was said; of a rewrite, of the digest that it has put in."""
+        head = self[seq]
+        if head.type not in STAGES:
+            return head
+        form = (seq, len(head.changes))
+        return self._forms.get(form) or self._forms.setdefault(form, replace(head, form=form))
+
+    def formed(self, said: Head, form: tuple[int, int]) -> Head:
+        """A message in the form that a rewrite gave it."""
+        rewrite, place = form
+        if form not in self._forms:
+            tokens = self[rewrite].changes[place][1]
+            self._forms[form] = replace(said, tokens=tokens, form=form, reported=0)
+        return self._forms[form]

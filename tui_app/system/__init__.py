@@ -1,0 +1,1 @@
+"""The machine: processes, sandbox, files, git, trust, environment."""

@@ -1,0 +1,1 @@
+"""The context screen: what is sent, and its receipts."""

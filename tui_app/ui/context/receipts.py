@@ -1,0 +1,111 @@
+"""The requests of a session as a list, each with what broke its prefix; the marked one part by part."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from textual import getters
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_app.session.stores.database import Database, open_store
+from tui_app.settings import Settings
+from tui_app.ui.keyboard.keys import place_bindings
+from tui_app.ui.widgets.lists import Row, RowList
+from tui_app.ui.words.receipt_words import HEADS, NONE_YET, lost_text, receipt_lines, receipt_row, total_text
+from tui_app.ui.words.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.session.figures.receipts import Receipt
+
+Bill = tuple[tuple["Receipt", ...], str]
+"""The requests of a session, and what all of them come to, in words."""
+_NARROW = 70
+_BROKEN = 3
+"""What broke the prefix takes at most this part of a row."""
+
+
+class ReceiptList(Vertical):
+    """The newest request first."""
+
+    BINDINGS = place_bindings("requests")
+    DEFAULT_CSS = """
+    ReceiptList { height: 1fr; }
+    ReceiptList > RowList { height: 1fr; min-height: 3; }
+    ReceiptList > .dialog-note { height: auto; max-height: 50%; padding: 0 2; }
+    """
+    _rows = getters.query_one(RowList)
+
+    def __init__(self) -> None:
+        super().__init__(id="context-requests")
+        self._found: Sequence[Receipt] = ()
+
+    def compose(self) -> ComposeResult:
+        yield RowList(self._row, head=" ", follows=False, id="request-items")
+        yield Static(classes="dialog-note", markup=False)
+
+    def on_mount(self) -> None:
+        self._rows.say_when_empty(NONE_YET)
+
+    @property
+    def marked(self) -> "Receipt | None":
+        """The request under the cursor."""
+        cursor = self._rows.cursor
+        return self._found[cursor] if cursor is not None and cursor < len(self._found) else None
+
+    def show(self, found: "Sequence[Receipt]") -> None:
+        """Show the requests of a session; the cursor stays on its request."""
+        if found == self._found[::-1]:
+            return
+        seq = self.marked.seq if self.marked is not None else 0
+        self._found = found[::-1]
+        self._rows.set_count(len(found))
+        places = [place for place, each in enumerate(self._found) if each.seq == seq]
+        self._rows.cursor = next(iter(places), 0 if found else None)
+        self._write_head()
+        self._rows.post_message(RowList.Moved())
+
+    def explain(self, receipt: "Receipt", sizes: Mapping[str, Any], bar: Content | None) -> None:
+        """Say what is known of a request, with its measured sizes by category, and as a bar."""
+        head, *lines = receipt_lines(receipt, sizes)
+        told = Content("\n".join(["", *lines]))
+        said = Content.assemble(head, "\n", bar, told) if bar is not None else Content.assemble(head, told)
+        self.query_one(".dialog-note", Static).update(said)
+
+    def on_resize(self) -> None:
+        self._write_head()
+
+    def _write_head(self) -> None:
+        head = self._laid(HEADS)
+        self._rows.set_head(head.text, head.right)
+
+    def _row(self, index: int) -> Row:
+        return self._laid(receipt_row(self._found[index], 200))
+
+    def _laid(self, cells: Sequence[str]) -> Row:
+        number, title, sent, read, price, broken = cells
+        wide, width = self.size.width >= _NARROW, self.size.width
+        room = width // _BROKEN
+        why = f"  {one_line(broken, room):<{room}}" if wide else ""
+        return Row(f"{number:<7} {title}", f"{sent:>7} {read:>11} {price:>8}{why}")
+
+
+async def read_bill(database: Database, session: str, settings: Settings) -> Bill:
+    """The requests of a session, and what all of them come to; the log is read in a thread."""
+
+    def read() -> Bill:
+        # Price lists take a while to load.
+        from tui_app.session.figures.receipts import lost_by_cause, read_receipts
+
+        with closing(open_store(database, read_only=True)) as store:
+            found = read_receipts(store, session, settings)
+        return tuple(found), f"{total_text(found)}. {lost_text(lost_by_cause(found))}" if found else ""
+
+    try:
+        return await asyncio.to_thread(read)
+    except (sqlite3.Error, OSError):
+        return (), ""  # the next look may succeed

@@ -1,0 +1,64 @@
+"""Handing this session over: its brief is written, reviewed, and a new session begins with it."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import may_leave
+from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
+from tui_app.ui.dialogs.questions import EditDialog
+from tui_app.ui.dialogs.review import Words
+
+if TYPE_CHECKING:
+    from tui_app.conversation.handoff import Draft
+    from tui_app.conversation.requests.open_request import Opening
+    from tui_app.ui.host import Host
+
+NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
+BRIEF = Words(
+    "Writing the brief …",
+    "Review the brief of the new session",
+    "begin it",
+    ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet."),
+    rewrites="another goal",
+    unchanged="Not handed over. Nothing changed.",
+)
+
+
+async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
+    """Have a brief written and reviewed, and go to the session that begins with it.
+
+    Args:
+        app: Shows the screens.
+        session: The session that is handed over; it stays as it is.
+        argument: What the new session is for; empty asks.
+    """
+    if session.state.busy:
+        session.say(BUSY.format("hand over"))
+        return
+    about = "What is the new session for? This one stays as it is."
+    goal: str | None = argument.strip()
+    if not goal:
+        goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
+    if not goal:
+        session.say(BRIEF.unchanged if goal is None else NO_GOAL)
+        return
+
+    async def written(opening: "Opening", goal: str, hear: Hear) -> "Draft":
+        from tui_app.conversation.handoff import write_brief
+
+        return await write_brief(opening, goal, hear)
+
+    async def begin(draft: "Draft", text: str) -> None:
+        if not await may_leave(app, session):
+            return
+
+        from tui_app.conversation.handoff import begin_session
+
+        new = await asyncio.to_thread(begin_session, session.launch.opening(), draft, text)
+        editor = session.pane.prompt.editor
+        if editor.draft.strip() != draft.brief.goal:
+            editor.give_back(draft.brief.goal)
+        app.open_session(new)
+
+    await draft_reviewed(app, session, BRIEF, written, show_brief, begin, wish=goal)

@@ -1,0 +1,104 @@
+"""Looks at a summary while it is written, and decides on one that waits."""
+
+from typing import TYPE_CHECKING, Any
+
+from textual.app import ComposeResult
+from textual.widgets import Static
+
+from tui_app.events import CompactionComplete, CompactionProgress, CompactionProposed, CompactionStart, Record
+from tui_app.ui.chat.compaction_outcome import outcome_text
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.sent import reader_of
+from tui_app.ui.words.text import clean
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+from tui_app.ui.dialogs.review import SUMMARY, ReviewScreen, fill_of, progress_line
+from tui_app.ui.dialogs.summary_area import SummaryArea
+
+
+class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full"):
+    """Shows a summary while it is written, and at its end what became of it."""
+
+    def __init__(self, part: int, text: str) -> None:
+        """Begin with what there is by now.
+
+        Args:
+            part: The part that is being written, from 1.
+            text: What has been written of it.
+        """
+        super().__init__(SUMMARY.writing)
+        self.area = SummaryArea(id="review-text")
+        self.area.hear(CompactionProgress(job="", part=part, parts=part, tokens_written=1, text=text))
+
+    def body(self) -> ComposeResult:
+        yield Static(classes="dialog-note", id="review-numbers", markup=False)
+        yield self.area
+
+    def keep_up(self, record: Record) -> None:
+        """Show what an event adds."""
+        if not self.is_open:
+            return
+        match record.data:
+            case CompactionProgress() as progress:
+                self.area.hear(progress)
+                self.query_one("#review-numbers", Static).update(progress_line(progress))
+            case CompactionComplete() as done:
+                self.write_head(clean(outcome_text(done)[0]))
+
+    async def action_copy_all(self) -> None:
+        self.whole = self.area.text
+        await super().action_copy_all()
+
+
+def read_along(app: "Host", session: ChatSession) -> None:
+    """Show the summary that is being written."""
+    screen = ReadAlongScreen(*session.state.writing)
+    session.followers.append(screen.keep_up)
+    app.push_screen(screen, lambda _: session.followers.remove(screen.keep_up))
+
+
+Reviewable = CompactionStart | CompactionProgress | CompactionProposed
+
+
+def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
+    """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
+    shown = _screen(app, event.job)
+    proposed = event if isinstance(event, CompactionProposed) else None
+    if isinstance(event, CompactionProgress):
+        if shown is not None:
+            shown.hear(event)
+    elif shown is not None and proposed is not None:
+        shown.propose(proposed)
+    else:
+        app.chat.work(_ask(app, session, proposed, event.job), group="review")
+
+
+async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:
+    """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
+    again = True
+    while again:
+        screen = ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
+        wanted = await app.push_screen_wait(screen)
+        if wanted is None or wanted.later or session.conversation is None:
+            return
+        decision: Any = wanted.summary
+        if again := wanted.focus is not None or wanted.attempt:
+            from tui_app.context.compaction.reviews import Attempt, Refocus
+
+            decision = Attempt() if wanted.focus is None else Refocus(wanted.focus)
+        session.engine.call(session.conversation.reviews.decide, job, decision)
+        proposed = None
+
+
+def close_review(app: "Host", job: str) -> None:
+    """Take the question off the screen when its job has ended otherwise."""
+    screen = _screen(app, job)
+    if screen is not None:
+        screen.give_up()
+
+
+def _screen(app: "Host", job: str) -> ReviewScreen | None:
+    found = (screen for screen in app.screen_stack if isinstance(screen, ReviewScreen) and screen.job == job)
+    return next(found, None)

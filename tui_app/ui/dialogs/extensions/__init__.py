@@ -1,0 +1,1 @@
+"""Dialogs about servers, skills, agents, memory and background commands."""

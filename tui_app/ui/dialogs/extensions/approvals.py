@@ -1,0 +1,350 @@
+"""What tools may do: the rules in force, where each comes from, and what was decided in this session."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+from tui_app.events import ApprovalDecided, GuardKind, GuardSet
+from tui_app.records import frozen
+from tui_app.settings import SettingsError
+from tui_app.settings.rules import Refused
+from tui_app.settings.tables import (
+    REPOSITORIES,
+    RULINGS,
+    UNLESS_YOURS,
+    ApprovalRule,
+    Ruling,
+    misnamed,
+    parse_rule,
+    rules_of,
+    tables_of,
+)
+from tui_app.system.project_files import repository_root
+from tui_app.text import visible
+from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import Asked, ChoiceDialog, ListSpec, OpenList
+from tui_app.ui.dialogs.questions import typed
+from tui_app.ui.dialogs.settings_desk import SettingsDesk
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.text import clock, count, one_line, padded
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.host import Host
+
+
+@frozen
+class ApprovalsView:
+    """All that is shown."""
+
+    rules: tuple[ApprovalRule, ...] = ()
+    """Those that win first."""
+    decisions: tuple[tuple[float, ApprovalDecided], ...] = ()
+    """The newest first, with their times in seconds since the epoch."""
+    read_only: bool = False
+    misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
+    """What is wrong with rules that name no tool there can be."""
+    guards: Mapping[int, GuardSet] = field(default_factory=dict)
+    """By their log numbers."""
+
+
+@frozen(kw_only=True)
+class RuleRow:
+    """A rule, what holds where none fits, or a decision."""
+
+    first: str
+    """What it rules, or when it was decided."""
+    text: str
+    where: str = ""
+    """Where a rule comes from, or else what is wrong with its name."""
+    note: str
+    quote: str = ""
+    """Words that it is found by as well."""
+    rule: ApprovalRule | None = None
+    guard: int = 0
+    """Log number of a guard that is meant instead."""
+
+
+def where_text(row: RuleRow) -> str:
+    return padded(row.where, 14) if row.where else ""
+
+
+class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
+    """Wants ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
+
+    def __init__(self, view: ApprovalsView) -> None:
+        """List rules and decisions.
+
+        Args:
+            view: What there is.
+        """
+        self.view = view
+        spec = ListSpec[RuleRow](
+            name="approvals",
+            search="filter rules and decisions",
+            columns=(
+                Column(lambda row: row.first, 7, lambda row: _TONES.get(row.first, MUTED)),
+                Column(lambda row: row.text, tone=lambda row: "bold" if row.rule or row.guard else ""),
+                Column(where_text, 16, lambda row: _TONES.get(row.where, MUTED), snug=True),
+            ),
+            title=lambda _: (
+                f"Approvals · {count(len(self.view.rules), 'rule')}"
+                f"{' · read-only: nothing is written, run or fetched' * self.view.read_only}"
+            ),
+            words=lambda row: f"{row.first} {row.text} {row.where} {row.quote}",
+            note=lambda row: row.note,
+            empty="No matching rule or decision.",
+            acts_without_row=("f7", "esc"),
+        )
+        super().__init__(rule_rows(view), spec)
+
+    def show_view(self, view: ApprovalsView, said: str) -> None:
+        self.view = view
+        self.show(rule_rows(view), one_line(visible(said), 300))
+
+    def use(self, row: RuleRow) -> None:
+        """Do nothing: a row has nothing behind it but its note."""
+        self.note(row.note)
+
+    def answer(self, asked: Asked[RuleRow]) -> None:
+        row = asked.row
+        is_meant = row is not None and (row.rule is not None or (row.guard and asked.what == "remove"))
+        if asked.what == "add" or is_meant:
+            super().answer(asked)
+        else:
+            self.note("Mark a rule first.")
+
+
+_NO_TOOL, _OTHER = "no such tool", "anything else that writes, runs or fetches"
+_WINS = "Deny wins over ask, and ask over allow."
+_TONES: Mapping[str, str] = {
+    "ask": "$text-accent", "deny": "$text-error", "guard": "$text-error", "allow": "$text-success",
+    "looks": "$text-success", _NO_TOOL: "$text-warning",
+}  # fmt: skip
+_SOURCES = {"settings": "your file", "session": "this session", "repository": "this repo"}
+_HOW_CHANGED = {
+    "settings": "In your settings file, for all repositories. f8 removes it.",
+    "repository": "In your settings file, for this repository. f8 removes it, f6 keeps it everywhere.",
+    "session": "Ends with this session. f8 removes it, f9 keeps it here, f6 everywhere.",
+}
+_DECIDED_BY = {
+    "person": "You decided.",
+    "rule": "A rule decided.",
+    "guard": "A guard stopped it.",
+    "mode": "The mode decided.",
+    "unattended": "No one was there to answer.",
+}
+
+
+def rule_rows(view: ApprovalsView) -> list[RuleRow]:
+    """The rules, what holds where none fits, and the decisions."""
+    default = RuleRow(first="ask", text=_OTHER, where="built in", note=_WINS)
+    rules = (rule_row(rule, view.misnamed.get(rule, "")) for rule in view.rules)
+    guards = (guard_row(seq, guard) for seq, guard in view.guards.items())
+    return [*guards, *rules, default, *starmap(decision_row, view.decisions)]
+
+
+def guard_row(seq: int, guard: GuardSet) -> RuleRow:
+    """One guard: what it stops, and the words that it comes from."""
+    return RuleRow(
+        first="guard",
+        text=visible(guard.text),
+        where=_SOURCES["session"],
+        quote=guard.quote,
+        note=f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it.",
+        guard=seq,
+    )
+
+
+def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
+    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
+    where = _SOURCES.get(rule.source, rule.source)
+    note = _HOW_CHANGED.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
+    return RuleRow(
+        first=rule.ruling,
+        text=visible(rule.text),
+        where=_NO_TOOL if wrong else where,
+        note=f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}" if wrong else note,
+        rule=rule,
+    )
+
+
+def decision_row(time: float, decided: ApprovalDecided) -> RuleRow:
+    """One decision of this session."""
+    reason = f" Reason: {one_line(decided.reason, 300)}" if decided.reason else ""
+    note = f"{_DECIDED_BY[decided.by]}{reason}"
+    return RuleRow(first=clock(time), text=visible(decided.headline()), note=note)
+
+
+_HOW = (
+    "allow, ask or deny, then a tool, then a pattern:\n"
+    f"allow {RUN_COMMAND.name} git log …   (commands that begin so)   allow {RUN_COMMAND.name} = make docs\n"
+    f"allow {WRITE_FILE.name} docs/**   deny {EDIT_FILE.name} *.lock   ask {WEB_FETCH.name} *.example.org\n"
+    "looks my_tool   (it changes nothing: in read-only mode too)\n"
+    "It applies in this repository; f6 in the list keeps it everywhere."
+)
+
+
+async def show_approvals(app: "Host", session: ChatSession) -> None:
+    """List rules and decisions, and change what is asked for."""
+    desk = SettingsDesk(app)
+    screen = ApprovalsScreen(await _view(session))
+    app.push_screen(screen)
+    while wish := await screen.wanted():
+        try:
+            said = await _grant(session, desk, wish)
+        except SettingsError as error:
+            said = ""
+            await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+        screen.show_view(await _view(session), said)
+        if not screen.is_current:  # closed meanwhile
+            session.say(said)
+
+
+async def _view(session: ChatSession) -> ApprovalsView:
+    if session.conversation is None:
+        settings = session.launch.settings
+        known = rules_of(settings.approvals, repository_root(session.launch.cwd))
+        return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
+
+    def read(opened: "OpenSession") -> ApprovalsView:
+        tooling = opened.conversation.tooling
+        gate = tooling.approvals
+        rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
+        records = tooling.decisions()
+        decided = [(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)]
+        wrong, guards = _misnamed(session, rules), opened.guards.standing
+        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, wrong, guards)
+
+    return await session.ask(read)
+
+
+def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[ApprovalRule, str]:
+    """Rules about tools that there cannot be; the names of an own agent's tools are its own affair."""
+    if session.launch.agent:
+        return {}
+    found = ((rule, misnamed(rule, session.launch.settings.mcp)) for rule in rules)
+    return {rule: wrong for rule, wrong in found if wrong}
+
+
+async def _grant(session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow]) -> str:
+    """Change a rule as the user wants, and return what to say about it."""
+    if wish.row is not None and (seq := wish.row.guard):
+        await session.ask(lambda opened: opened.guards.lift(seq))
+        return "The guard is lifted."
+    match wish.what, wish.row.rule if wish.row is not None else None:
+        case "add", _:
+            return await _add(session, desk)
+        case "remove", ApprovalRule(source="session") as rule:
+            await _forget(session, rule)
+            return f"{rule.text} will ask again."
+        case "remove", ApprovalRule(source="settings" | "repository") as rule:
+            return _take_out(session, desk, rule) or f"{rule.text}: removed from {desk.place}"
+        case ("keep", ApprovalRule(source="session") as rule) | (
+            "widen",
+            ApprovalRule(source="session" | "repository") as rule,
+        ):
+            everywhere = wish.what == "widen"
+            if refused := _put_in(session, desk, rule, everywhere=everywhere):
+                return refused
+            if rule.source == "repository":
+                refused = _take_out(session, desk, rule)
+            elif everywhere or desk.app.launch.trusted:
+                await _forget(session, rule)
+            whose = "all repositories" if everywhere else "this repository"
+            return refused or f"{rule.text}: written to {desk.place}, for {whose}"
+        case _:
+            return "This rule cannot be changed here."
+
+
+async def _add(session: ChatSession, desk: SettingsDesk) -> str:
+    """Ask for a rule until it is one, or the user gives up."""
+    rule: ApprovalRule | None = None
+
+    async def take(text: str) -> str:
+        nonlocal rule
+        word, _, rest = text.partition(" ")
+        ruling = next((each for each in RULINGS if each == word), None)
+        if ruling is None:
+            return "It begins with allow, ask, deny or looks." if text else ""
+        try:
+            rule = parse_rule(ruling, rest.strip())
+        except Refused as wrong:
+            return f"{wrong.shown}; allowed: {wrong.allowed}"
+        return _put_in(session, desk, rule, everywhere=False)
+
+    if not await typed(desk.app, "A new rule", _HOW, "allow ", take) or rule is None:
+        return "Nothing was changed."
+    doubt = _misnamed(session, (rule,)).get(rule, "")
+    return f"{rule.ruling} {rule.text}: written to {desk.place}. {doubt}".removesuffix(". ")
+
+
+def _put_in(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, everywhere: bool) -> str:
+    """Add a rule to the settings, of this repository or of all; why not, empty when it is done."""
+    root = repository_root(session.launch.cwd)
+    table = "" if everywhere else next(iter(tables_of(desk.app.launch.settings.approvals, root)), str(root))
+    return _write(session, desk, rule.ruling, table, [*_texts(desk, rule.ruling, table), rule.text])
+
+
+def _take_out(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> str:
+    root = repository_root(session.launch.cwd)
+    tables = ("",) if rule.source == "settings" else tables_of(desk.app.launch.settings.approvals, root)
+    for table in tables:
+        texts = _texts(desk, rule.ruling, table)
+        left = [each for each in texts if each.split() != rule.text.split()]
+        if left != texts and (failed := _write(session, desk, rule.ruling, table, left)):
+            return failed
+    return ""
+
+
+def _texts(desk: SettingsDesk, ruling: Ruling, table: str) -> list[str]:
+    rules = desk.app.launch.settings.approvals
+    return list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
+
+
+def _write(session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, texts: list[str]) -> str:
+    """Change one list in the file and put it into force; why not, empty when it is done."""
+    unique = list(dict.fromkeys(texts))
+    key = f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}"
+    failed = desk.change(key, json.dumps(unique, ensure_ascii=False) if unique else None)
+    if not failed and (conversation := session.conversation) is not None:
+        session.engine.call(conversation.tooling.approvals.replace_rules, desk.app.launch.rules)
+    return failed
+
+
+async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
+    await session.ask(lambda opened: opened.conversation.tooling.approvals.forget(rule))
+
+
+_GUARD = "What may no call do?"
+
+
+async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
+    """Make a guard of what is typed, or of a sentence of the user that names something code can check."""
+    from tui_app.conversation.consent.guards import USAGE, parse_guard
+
+    if argument:
+        try:
+            guard = parse_guard(argument)
+        except Refused as wrong:
+            session.say(f"{wrong.shown} is no guard. Allowed: /guard {wrong.allowed}.")
+            return
+    else:
+        offers = await session.ask(lambda opened: opened.guards.offers())
+        if not offers:
+            session.say(f"None of your words names a path or command. Type one: /guard {USAGE}.")
+            return
+        whole: tuple[GuardKind, ...] = ("writes", "tests")
+        sets = [*offers, *(replace(offers[0], forbids=each, what="") for each in whole)]
+        known = {each.text: each for each in reversed(sets)}
+        about = {text: f"Your words, {each.words}" for text, each in known.items()}
+        texts = list(dict.fromkeys(each.text for each in sets))
+        chosen = await app.push_screen_wait(ChoiceDialog(_GUARD, texts, "", about))
+        if not chosen:
+            return
+        guard = known[chosen]
+    await session.ask(lambda opened: opened.guards.set(guard))

@@ -1,0 +1,307 @@
+"""MCP servers and skills: what each offers and costs, and what went wrong."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import work
+
+from tui_app.agent.mcp.status import Consent, McpPrompt, McpStatus, McpTool
+from tui_app.conversation.message_actions import Overview
+from tui_app.records import frozen
+from tui_app.references import is_writable
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.sources import SettingsError
+from tui_app.text import count as times
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.details import labelled
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.slash import CustomCommand, prompt_commands
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.text import one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.host import Chat, Host
+
+SETTLE_S = 600.0
+"""Seconds for which the prompts of servers that start slowly are waited for, behind everything else."""
+LOOK_S = 0.5
+"""Seconds between two looks at the servers while the screen is open."""
+NONE = (
+    "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
+)
+NARROW = 50
+"""Cells below which a row is its name and state alone."""
+
+
+@frozen
+class McpRow:
+    """A server, or one of its tools."""
+
+    server: McpStatus
+    tool: McpTool | None
+    name: str
+    state: str
+    tokens: int
+    """Of each request."""
+    about: str
+
+
+def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
+    """Every server, with its tools below it."""
+    rows = []
+    for it in servers:
+        rows.append(McpRow(it, None, it.name, it.words, it.tokens, it.error or it.where))
+        for tool in it.tools:
+            state = "by search" if tool.deferred else ""
+            rows.append(McpRow(it, tool, f"  {tool.name}", state, tool.tokens, tool.description))
+    return rows
+
+
+def mcp_note(row: McpRow) -> str:
+    """The marked row in words."""
+    server, tool = row.server, row.tool
+    if tool is not None:
+        hint = " The server says it is read-only; that is only a hint." if tool.claims_read_only else ""
+        about = one_line(tool.description, 400) or "The server does not say what it does."
+        when = "saved until the model finds it by searching" if tool.deferred else "of each request"
+        return f"{about}\n{tool.tokens:,} tokens {when}.{hint}"
+    has = {
+        times(len(server.resources), "resource"): server.resources,
+        times(len(server.prompts), "prompt"): server.prompts,
+        "instructions": server.instructions,
+    }
+    has_too = ", ".join(what for what, there in has.items() if there)
+    said = {
+        f"Started again {times(server.restarts, 'time')} because it was lost.": server.restarts,
+        f"The model searches for its tools: {server.saved:,} tokens of each request saved.": server.saved,
+        f"Last error: {one_line(server.error, 600)}": server.error,
+        f"It also has {has_too}.": has_too,
+    }
+    lines = [one_line(server.where, 300), *(line for line, there in said.items() if there)]
+    return "\n".join([*lines, *(one_line(text, 200) for text in server.left_out[:4])])
+
+
+def servers_title(it: ListDialog[McpRow]) -> str:
+    """What they cost."""
+    servers = [row.server for row in it.rows if row.tool is None]
+    size, saved = (sum(getattr(server, what) for server in servers) for what in ("tokens", "saved"))
+    more = f" · {tokens(saved)} saved" if saved else ""
+    return f"MCP servers · {tokens(size)} tokens of each request{more}"
+
+
+def _name_tone(row: McpRow) -> str:
+    return "bold" if row.tool is None else ""
+
+
+def _state_tone(row: McpRow) -> str:
+    return "$text-error" if row.server.state == "failed" else MUTED
+
+
+class McpScreen(ListDialog[McpRow], place="mcp"):
+    """Follows the servers while it is open; starts one again when asked."""
+
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[McpRow](
+        name="mcp",
+        search="filter by server, tool or purpose",
+        columns=(
+            Column(attrgetter("name"), 34, _name_tone, share=3, leaves_at=NARROW),
+            Column(attrgetter("name"), tone=_name_tone, comes_below=NARROW),
+            Column(attrgetter("state"), 16, _state_tone),
+            Column(
+                lambda row: tokens(row.tokens) if row.tokens else "-", 8, "", right=True, leaves_at=NARROW
+            ),
+            Column(lambda row: f"  {row.about}", leaves_at=NARROW),
+        ),
+        title=servers_title,
+        words=lambda row: f"{row.server.name} {row.server.where} {row.name} {row.state} {row.about}",
+        note=mcp_note,
+        empty="No matching server or tool.",
+        none=NONE,
+        key=lambda row: (row.server.name, row.name),
+    )
+
+    def __init__(self, statuses: Sequence[McpStatus], servers: "SessionServers") -> None:
+        """Show servers.
+
+        Args:
+            statuses: As they are.
+            servers: Reads and changes them.
+        """
+        super().__init__(rows_of(statuses))
+        self._statuses, self._servers = tuple(statuses), servers
+
+    def on_mount(self) -> None:
+        self._follow()
+
+    @work(exit_on_error=False)
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            await self._look()
+
+    async def _look(self) -> None:
+        statuses = tuple(await self._servers.read())
+        if statuses != self._statuses:
+            self._statuses = statuses
+            self.show(rows_of(statuses))
+
+    def list_rows(self, rows: Sequence[McpRow]) -> None:
+        """Show rows; the marked one may have other words by now."""
+        super().list_rows(rows)
+        if (row := self.marked) is not None:
+            self.explain(row)
+
+    def use(self, row: McpRow) -> None:
+        """There is nothing to choose: what the row says stands below already."""
+        self.explain(row)
+
+    @work(group="reload", exit_on_error=False)
+    async def action_reload(self) -> None:
+        if (row := self.marked) is not None:
+            name = row.server.name
+            self.note(f"Starting {name} again.")
+            await self._servers.reload([name])
+            await self._look()
+
+    @work(group="reload", exit_on_error=False)
+    async def action_sign_in(self) -> None:
+        if (row := self.marked) is None:
+            return
+        if not row.server.is_address:
+            self.note(f"{row.server.name} is a program: there is nothing to sign in to.")
+            return
+
+        def show(consent: Consent) -> None:
+            told = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
+            self.app.call_from_thread(self.note, told)
+
+        self.note(f"Asking {row.server.name} how to sign in.")
+        await self._servers.sign_in(row.server.name, show)
+        await self._look()
+
+    @work(group="reload", exit_on_error=False)
+    async def action_switch(self) -> None:
+        if (row := self.marked) is not None:
+            said = await self._servers.switch(row.server.name, row.server.state == "off")
+            await self._look()
+            self.note(said)
+
+
+USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."
+
+
+async def overview(session: ChatSession) -> Overview:
+    """How everything stands; nothing where the session can only be looked at, or has not loaded."""
+    if session.read_only or session.conversation is None:
+        return Overview()
+    return await session.ask(lambda opened: opened.extras.overview())
+
+
+async def mentions_of(session: ChatSession) -> Sequence[str]:
+    """What the servers have to read, as an ``@`` in the prompt names it."""
+    if session.conversation is None:
+        return ()
+    statuses = await SessionServers(session).read()
+    mentions = (each.mention for status in statuses for each in status.resources)
+    return [mention for mention in mentions if is_writable(mention)]
+
+
+async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCommand, ...]:
+    """Slash commands of the prompts that servers have ready, once they have started."""
+
+    async def look(opened: "OpenSession") -> Sequence[McpPrompt]:
+        opened.extras.servers.start()
+        await opened.extras.servers.settle(SETTLE_S)
+        return [each for status in opened.extras.servers.statuses() for each in status.prompts]
+
+    return tuple(each for each in prompt_commands(await session.ask(look)) if each.name not in taken)
+
+
+@frozen
+class SessionServers:
+    """The MCP servers of a session, asked for on the engine's thread."""
+
+    session: ChatSession
+
+    async def read(self) -> Sequence[McpStatus]:
+        return await self.session.ask(lambda opened: opened.extras.servers.statuses())
+
+    async def reload(self, names: list[str]) -> None:
+        """Start some again; all where none is named."""
+        await self.session.ask(lambda opened: opened.extras.servers.reload(names))
+
+    async def sign_in(self, name: str, announce: Callable[[Consent], None]) -> None:
+        """Start one again and let the user sign in."""
+        await self.session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
+
+    async def switch(self, name: str, on: bool) -> str:
+        """Switch one on or off, now and from now on; says what has come of it."""
+        launch, word = self.session.launch, "on" if on else "off"
+        await self.session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
+        if name not in launch.settings.mcp:
+            return f"{name} is switched {word} in this session."
+        try:
+            file = SettingsFile(launch.paths, launch.env)
+            await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
+        except (SettingsError, OSError) as error:
+            return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
+        return f"{name} is switched {word}, in this session and in the settings."
+
+
+async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
+    """Show the servers, or start them again."""
+    words, servers = argument.split(), SessionServers(session)
+    if session.read_only:
+        session.say(session.read_only)
+    elif not words:
+        await app.push_screen_wait(McpScreen(await servers.read(), servers))
+    elif words[0].lower() == "reload" and len(words) < 3:
+        names, defined = words[1:], session.launch.settings.mcp
+        if unknown := next((name for name in names if name not in defined), ""):
+            there = ", ".join(defined) or "none"
+            session.say(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
+        elif not defined:
+            session.say("No MCP server is configured.")
+        else:
+            session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
+            await servers.reload(names)
+    else:
+        session.say(USAGE)
+
+
+def status_lines(all_of_it: Overview) -> list[str]:
+    """Lines of ``/status``: instructions that are followed, servers, skills."""
+    shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
+    files = [] if all_of_it.instructed else ["off: project_instructions is false"]
+    for file in all_of_it.files:
+        size = f" {shares[file.path]:,} tokens" if file.text and file.path in shares else ""
+        note = f" ({one_line(file.about, 200)})" if file.about else ""
+        files.append(f"{one_line(file.path, 100)}{size}{note}")
+    return [
+        *labelled("Instructions", files),
+        *labelled("MCP", (f"{server.name}: {server.words}" for server in all_of_it.servers)),
+        *labelled("Checks", (one_line(state, 200) for state in all_of_it.language_servers)),
+        *labelled("Skills", _joined(each.name for each in all_of_it.skills)),
+        *labelled("Agents", _joined(each.name for each in all_of_it.agents.found)),
+    ]
+
+
+def _joined(names: Iterable[str]) -> list[str]:
+    said = one_line(", ".join(one_line(name, 40) for name in names), 200)
+    return [said] if said else []
+
+
+async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None:
+    """Let the prompt offer what MCP servers have, once they have started.
+
+    Args:
+        screen: The chat.
+        written: Commands out of files, whose names go first.
+    """
+    session, editor = screen.session, screen.pane.prompt.editor
+    editor.completer.finder.resources = partial(mentions_of, session)
+    editor.completer.custom = (*written, *await served(session, {each.name for each in written}))

@@ -1,0 +1,108 @@
+"""What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
+
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.options import MarkedList
+from tui_app.ui.panels.queue_view import QueueView
+from tui_app.ui.words.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+EMPTY = "The queue is empty."
+PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
+
+
+class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
+    """Follows the queue while it is open; dismisses with the place and words of what to edit, or ``None``.
+
+    It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
+    """
+
+    def __init__(self, view: QueueView, waiting: ChatSession) -> None:
+        """Show what waits.
+
+        Args:
+            view: Knows the queue as it is at any moment.
+            waiting: Changes it.
+        """
+        super().__init__("Queue")
+        self._view, self._waiting = view, waiting
+        self._shown: tuple[str, ...] = ()
+
+    def body(self) -> ComposeResult:
+        yield MarkedList(id="queue-list", compact=True, markup=False)
+        yield Static(id="queue-note", classes="dialog-note", markup=False)
+
+    def on_mount(self) -> None:
+        self.watch(self._view, "waiting", self._list)
+
+    def _list(self) -> None:
+        options, at = self.query_one(OptionList), self._at or 0
+        self._shown = self._view.waiting.prompts
+        options.clear_options()
+        width = max(20, self.size.width - 12)
+        rows = (f"{at:>2}  {one_line(text, width)}" for at, text in enumerate(self._shown, start=1))
+        options.add_options([Option(Content(row)) for row in rows])
+        if self._shown:
+            options.highlighted = min(at, len(self._shown) - 1)
+        note = (PAUSED if self._view.waiting.paused else "") if self._shown else EMPTY
+        self.query_one("#queue-note", Static).update(note)
+
+    @property
+    def _at(self) -> int | None:
+        at = self.query_one(OptionList).highlighted
+        return at if at is not None and at < len(self._shown) else None
+
+    @on(OptionList.OptionSelected)
+    def _edit(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if (at := event.option_index) < len(self._shown):
+            self.dismiss((at, self._shown[at]))
+
+    async def action_remove(self) -> None:
+        if (at := self._at) is not None:
+            await self._waiting.take(at, self._shown[at])
+
+    def action_shift(self, step: int) -> None:
+        """Let the marked one come earlier or later; the mark goes along."""
+        at = self._at
+        if at is not None and 0 <= at + step < len(self._shown):
+            text = self._shown[at]
+            self.query_one(OptionList).highlighted = at + step
+            self._waiting.move(at, text, step)
+
+
+GONE = "That prompt was already sent."
+
+
+async def show_queue(app: "Host", session: ChatSession) -> None:
+    """Let the user change the queue; what they want to edit goes back into the prompt."""
+    if not session.state.queue:
+        session.say("Nothing is queued.")
+        return
+    picked = await app.push_screen_wait(QueueScreen(app.chat.query_one(QueueView), session))
+    if picked is not None:
+        # Not exclusive: a command that is run meanwhile must not lose what was taken out.
+        app.chat.work(_edit(app, session, *picked), group="queue", exclusive=False)
+
+
+async def _edit(app: "Host", session: ChatSession, place: int, label: str) -> None:
+    """Take a prompt out of the queue and give it to the editor."""
+    editor = app.chat.pane.prompt.editor
+    if not (text := await session.take(place, label)):
+        session.say(GONE)
+        return
+    kept = not editor.is_empty
+    editor.replace_draft(text)
+    editor.focus()
+    if kept:
+        session.say("Your draft was set aside; the up arrow brings it back.")

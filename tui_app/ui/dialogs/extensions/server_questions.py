@@ -1,0 +1,161 @@
+"""What an MCP server asks the user: all of it is on the screen before anything is answered."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from textual import events
+
+from tui_app.events import ServerAsked
+from tui_app.text import plain_text
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
+from tui_app.ui.widgets.long_text import wrapped
+from tui_app.ui.words.text import clean, one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+DECLINE = "Decline"
+
+_ABOUT = "Esc declines. Never type a password or a key here: a program asks, not Plimsoll."
+
+_MOST_FIELDS, _MOST_CHOICES = 12, 20
+
+_TITLE_CELLS = 60
+
+_WIDTH, _EDGES = 76, 7
+"""Columns of a dialog at most, and rows and columns around what it says."""
+
+
+class Declined(Exception):
+    """There is no answer: the user gives none, or the question cannot be shown whole, as the message says."""
+
+
+class ServerEditDialog(EditDialog):
+    """Shows all that a server says, and takes no key of a user who is still writing a prompt."""
+
+    ASKED = ".dialog > Static, Input"
+
+    def __init__(self, title: str, about: str, text: str, refused: str = "") -> None:
+        super().__init__(title, about, text, refused, verb="answer")
+        # What is asked again has been read.
+        self._is_read = bool(refused)
+
+    def holds_back(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key or a paste was not meant for the answer."""
+        self._is_read = self._is_read or self.stray.is_over
+        if self._is_read:
+            return super().holds_back(event)
+        if isinstance(event, events.Paste):
+            self.stray.write(event.text)
+            return True
+        return self.stray.catch(event)
+
+
+async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
+    """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
+    values = None
+    try:
+        values = await _values(app, asked)
+    except Declined as declined:
+        session.say(f"Declined what {asked.server} asks{declined}.")
+    await session.ask(lambda opened: opened.extras.answer(asked.id, values))
+
+
+async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any]:
+    try:
+        schema = json.loads(asked.schema)
+        fields = schema.get("properties") or {}
+        required = set(schema.get("required") or ())
+    except (ValueError, AttributeError, TypeError):
+        raise Declined from None
+    if not isinstance(fields, dict) or len(fields) > _MOST_FIELDS:
+        raise Declined
+    head = f"{asked.server} asks: {asked.message}"
+    if not fields:
+        await _chosen(app, head, "", ["Accept"], "says yes")
+    values: dict[str, Any] = {}
+    for name, described in fields.items():
+        field = described if isinstance(described, dict) else {}
+        value = await _value(app, head, str(name), field, needed=name in required)
+        if value is not None:
+            values[str(name)] = value
+    return values
+
+
+async def _value(app: "Host", head: str, name: str, field: Mapping[str, Any], *, needed: bool) -> Any:
+    """One value; None where it was left out."""
+    title = _label(field.get("title") or name)
+    about = plain_text(str(field.get("description") or ""))
+    is_yes_or_no = field.get("type") == "boolean"
+    choices = [True, False] if is_yes_or_no else field.get("enum")
+    if isinstance(choices, list) and choices:
+        if len(choices) > _MOST_CHOICES:
+            raise Declined(f": it has {len(choices)} choices")
+        names = ["yes", "no"] if is_yes_or_no else [_label(each) for each in choices]
+        return choices[await _chosen(app, f"{head} · {title}", about, names)]
+    refused, text = "", str(field.get("default", ""))
+    note = "\n".join(filter(None, (_ABOUT, head, about)))
+    _check_room(app, note, 3)
+    while True:
+        typed = await app.push_screen_wait(ServerEditDialog(title, note, text, refused))
+        if typed is None:
+            raise Declined
+        if not typed and not needed:
+            return None
+        try:
+            return read_value(typed, field)
+        except ValueError as error:
+            refused, text = str(error), typed
+
+
+def _label(given: object) -> str:
+    """A name of the server's, whole in one row."""
+    label = one_line(plain_text(str(given)), 10 * _TITLE_CELLS)
+    if len(label) > _TITLE_CELLS:
+        raise Declined(": one of its names is too long to be shown")
+    return label
+
+
+async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what: str = "") -> int:
+    """Which is chosen, by its place."""
+    if len({*names, DECLINE}) <= len(names):
+        # What one name says is not to be answered with what another stands for.
+        names = [f"{at}. {name}" for at, name in enumerate(names, 1)]
+    ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
+    note = "\n".join(filter(None, (about, _ABOUT)))
+    _check_room(app, f"{head}\n{note}", len(ways))
+    if (at := await app.push_screen_wait(WaysDialog(head, ways, clean(note)))) is None:
+        raise Declined
+    return int(at)
+
+
+def _check_room(app: "Host", text: str, rows: int) -> None:
+    """Make sure that a dialog shows all of a text, beside so many rows. Raises ``Declined``."""
+    lines = wrapped(clean(text), max(1, min(_WIDTH, app.size.width) - _EDGES)).starts
+    if len(lines) + rows + _EDGES > app.size.height:
+        raise Declined(": this window is too small to show all of it")
+
+
+def read_value(typed: str, field: Mapping[str, Any]) -> Any:
+    """What was typed, as the schema of the field wants it.
+
+    Raises:
+        ValueError: if it is something else; the text is a sentence.
+    """
+    kind = field.get("type", "string")
+    if kind in ("integer", "number"):
+        try:
+            return int(typed) if kind == "integer" else float(typed)
+        except ValueError:
+            what = "whole number" if kind == "integer" else "number"
+            raise ValueError(f"That is not a {what}.") from None
+    if not typed:
+        raise ValueError("This field is required.")
+    least, most = field.get("minLength"), field.get("maxLength")
+    if isinstance(least, int) and len(typed) < least:
+        raise ValueError(f"At least {least} characters.")
+    if isinstance(most, int) and len(typed) > most:
+        raise ValueError(f"At most {most} characters.")
+    return typed

@@ -1,0 +1,205 @@
+"""Background commands: what runs, what it prints, and stopping it."""
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from textual import work
+from textual.app import ComposeResult
+from textual.widgets import Static, TextArea
+from textual.worker import Worker
+
+from tui_app.agent.tools.task_output import Page
+from tui_app.agent.tools.tasks import BackgroundTasks, TaskRow, task_rows
+from tui_app.records import frozen
+from tui_app.text import count
+from tui_app.tool_specs import RUN_COMMAND
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
+from tui_app.ui.dialogs.parts import readable, reading_area
+from tui_app.ui.panels.status import StatusRow
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.text import duration, one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+PAGE_LINES = 500
+"""Lines of an output that are shown at once."""
+
+NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
+
+_NARROW = 50
+"""Cells below which the command has the room of its age."""
+
+_APART_S = 0.2
+"""Seconds between two looks at an output that grows."""
+
+
+def how_text(row: TaskRow) -> str:
+    """How a command is, and whether it outlives the session."""
+    return f"{row.how}, kept" if row.keep else row.how
+
+
+def task_tone(row: TaskRow) -> str:
+    return "$text-error" if row.failed else "$text-accent" if row.is_running else MUTED
+
+
+def task_note(row: TaskRow) -> str:
+    """How much it has printed, and what can be done about it."""
+    what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
+    if row.keep:
+        what = "It keeps running when the session ends, unattended."
+    return f"{count(row.lines, 'line')} of output. {what}"
+
+
+class TasksScreen(OpenList[TaskRow], place="tasks"):
+    """Wants to show a command's output, to ``stop`` one, or to ``keep`` it when the session ends."""
+
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[TaskRow](
+        name="tasks",
+        search="filter by words of the command",
+        columns=(
+            Column(lambda row: row.id, 5),
+            Column(how_text, 22, task_tone, leaves_at=_NARROW),
+            Column(how_text, 11, task_tone, comes_below=_NARROW),
+            Column(lambda row: duration(int(row.age_s)), 13, leaves_at=_NARROW),
+            Column(lambda row: row.command, tone=""),
+        ),
+        title=lambda it: f"Background commands · {sum(row.is_running for row in it.rows)} running",
+        words=lambda row: f"{row.id} {row.command} {row.how}",
+        note=task_note,
+        empty="No matching command.",
+    )
+
+    def answer(self, asked: Asked[TaskRow]) -> None:
+        if asked.what == "enter" or (asked.row is not None and asked.row.is_running):
+            super().answer(asked)
+
+
+class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
+    """The output of one command, so many lines at a time, from its end; what is new appears by itself.
+
+    Args:
+        row: The command.
+        tasks: Reads its lines, and ends it.
+    """
+
+    def __init__(self, row: TaskRow, tasks: "EngineTasks") -> None:
+        super().__init__(one_line(f"{row.id} · {row.command}", 200))
+        self._row, self._tasks, self._looked = row, tasks, monotonic()
+        self._page: Page | None = None
+        self._start = 0
+        """Number of the first line that is shown; 0 follows the end."""
+        self._first = self._last = self._total = 0
+
+    def body(self) -> ComposeResult:
+        yield Static(id="task-where", markup=False)
+        yield reading_area("", id="task-text")
+
+    def on_mount(self) -> None:
+        self.run_worker(self._follow(), exit_on_error=False, group="follow")
+        self.set_interval(1.0, self._say_where)  # a clock, no more
+
+    async def _follow(self) -> None:
+        """Show what is new while something still runs; what was paged back to stays."""
+        await self._show()
+        while self._row.is_running and self._page is not None:
+            await self._tasks.grown(self._row.id, self._page.chars)
+            await asyncio.sleep(_APART_S)
+            await self._show()
+
+    async def _show(self) -> None:
+        self._row = await self._tasks.row(self._row.id) or self._row
+        page = await self._tasks.page(self._row.id, self._start or -PAGE_LINES, PAGE_LINES)
+        self._page, self._looked = page, monotonic()
+        if page is None:
+            return
+        self._total = page.total
+        self._first = page.lines[0][0] if page.lines else 0
+        self._last = page.lines[-1][0] if page.lines else 0
+        self._say_where()
+        text = "\n".join(line for _, line in page.lines)
+        if text != self.whole:
+            area = self.query_one("#task-text", TextArea)
+            self.whole, area.text = text, readable(text)
+            if not self._start:
+                area.scroll_end(animate=False)
+
+    def _say_where(self) -> None:
+        """Name the lines that are shown, and for how long the command has run."""
+        page = self._page
+        if page is None:
+            return
+        where = f"lines {self._first:,} to {self._last:,} of {page.total:,}" if page.lines else "no output"
+        low, high = page.missing
+        gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
+        age = self._row.age_s + (monotonic() - self._looked if self._row.is_running else 0.0)
+        said = filter(None, (self._row.how, duration(int(age)) or "0 s", where, gone, page.problem))
+        self.query_one("#task-where", Static).update(" · ".join(said))
+
+    def action_page(self, step: Literal[-1, 1]) -> None:
+        """Go a page on, or back; behind the last one the end is followed again."""
+        if step < 0:
+            self._start = max(1, (self._first or 1) - PAGE_LINES)
+        else:
+            self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
+        self.run_worker(self._show(), exclusive=True, exit_on_error=False)
+
+    @work(exit_on_error=False, group="stop")
+    async def action_stop(self) -> None:
+        await self._tasks.end_task(self._row.id)
+        await self._show()
+
+
+@frozen
+class EngineTasks:
+    """The background commands of a session, asked for on the engine's thread."""
+
+    session: ChatSession
+    tasks: BackgroundTasks
+
+    async def rows(self) -> list[TaskRow]:
+        return await self.session.ask(lambda _: task_rows(self.tasks))
+
+    async def row(self, id: str) -> TaskRow | None:
+        return next((each for each in await self.rows() if each.id == id), None)
+
+    async def end_task(self, id: str) -> object:
+        return await self.session.ask(lambda _: self.tasks.end_task(id))
+
+    async def keep(self, id: str) -> object:
+        return await self.session.ask(lambda _: self.tasks.keep(id))
+
+    async def grown(self, id: str, chars: int) -> None:
+        """Wait until it has printed more than so many characters, or has ended."""
+        await self.session.ask(lambda _: self.tasks.wait_for_output(id, chars))
+
+    async def page(self, id: str, start: int, most: int) -> Page | None:
+        """Lines from a number on, negative from the end."""
+        return await self.session.ask(lambda _: self.tasks.page(id, start, most))
+
+
+async def show_tasks(app: "Host", session: ChatSession) -> None:
+    """List the background commands; a chosen one shows its output, and leads back to the list."""
+    running = await session.ask(lambda opened: opened.conversation.tooling.tasks)
+    if running is None or not (found := await (tasks := EngineTasks(session, running)).rows()):
+        session.say(NOTHING)
+        return
+    screen = TasksScreen(found)
+    await app.push_screen(screen)
+
+    async def follow() -> None:
+        screen.show(await tasks.rows())
+
+    def begun_or_ended() -> None:
+        _reading: Worker[None] = screen.run_worker(follow, exclusive=True, exit_on_error=False, group="read")
+
+    screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
+    while (wish := await screen.wanted()) and (row := wish.row):
+        if wish.what == "enter":
+            await app.push_screen_wait(TaskScreen(row, tasks))
+        else:
+            await (tasks.end_task if wish.what == "stop" else tasks.keep)(row.id)
+        await follow()

@@ -1,0 +1,105 @@
+"""Whether the user trusts the folder: asked where that matters, and given on the screen at any time."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tui_app.system.project_files import repository_root
+from tui_app.system.trust import remember_trust, trust_in
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import may_leave
+from tui_app.ui.dialogs.questions import confirmed
+from tui_app.ui.launch import Launch
+from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.slash import CustomCommand, find_commands
+from tui_app.ui.words.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+WAITS = "waits for your answer"
+"""In the gauge: no session is opened before the question is answered."""
+_CELLS = 200
+_NEW = "{folder} is new to Plimsoll. It would use:"
+_BRINGS = "With your trust, {folder} would use:"
+_BRINGS_NOTHING = "Trust {folder}?"
+_GIT = "git is used in folders that you trust only: it runs the hooks and filters that a repository names."
+_ADVICE = """\
+Trust this folder if you know who wrote it. You are asked once for each repository; /trust changes \
+the answer."""
+
+
+async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> bool:
+    """Whether the user trusts the folder; asks where it brings something and nothing was answered yet.
+
+    Args:
+        app: Shows the question.
+        launch: Which folder.
+        find: Finds the commands that users and the folder have written.
+    """
+    known = True if launch.trust else await asyncio.to_thread(trust_in, launch.paths, launch.env, launch.cwd)
+    if known is not None:
+        return known
+    brought = await asyncio.to_thread(_brought, launch, find)
+    if not brought:
+        return False
+    gauge = app.chat.query_one(ContextGauge)
+    gauge.caption = WAITS
+    trusted = await _asked(app, launch, f"{_NEW}\n\n{brought}")
+    gauge.caption = ""
+    return trusted
+
+
+async def give_trust(app: "Host", session: ChatSession, taken: Collection[str]) -> None:
+    """Ask for trust, and open the session again with what the folder brings.
+
+    Args:
+        app: Shows the question.
+        session: Whose folder.
+        taken: Names that no command of the folder gets.
+    """
+    launch = session.launch
+    if launch.trusted:
+        session.say("This folder is trusted. `plimsoll trust --no` takes that back.")
+        return
+    find = partial(find_commands, config=launch.paths.config, taken=taken, may_read=launch.may_read())
+    brought = await asyncio.to_thread(_brought, launch, find)
+    question = f"{_BRINGS}\n\n{brought}" if brought else _BRINGS_NOTHING
+    # Rules count at once; what is read when a session begins, only from then on.
+    if await _asked(app, launch, question) and await may_leave(app, session):
+        app.open_session(session.id if session.presenter.view.entries else "")
+
+
+async def may_use_git(app: "Host", session: ChatSession) -> bool:
+    """Ask for trust where git is wanted and the folder has none; True where there is nothing to ask about."""
+    launch = session.launch
+    root = repository_root(launch.cwd)
+    if launch.trusted or not (root / ".git").exists():
+        return True
+    trusted = await _asked(app, launch, f"{_GIT}\n\n{_BRINGS_NOTHING}")
+    if not trusted:
+        session.say("Not committed: git is used in folders that you trust only.")
+    return trusted
+
+
+def _brought(launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> str:
+    """What counts here with trust only, a row for each kind; reads the folder's files."""
+    names = [f"/{command.name}" for command in find(launch.cwd) if command.root is not None]
+    rows = launch.brought(names).rows()
+    width = max((len(kind) for kind, _ in rows), default=0)
+    return "\n".join(f"  {kind:<{width}}  {one_line(said, _CELLS)}" for kind, said in rows)
+
+
+async def _asked(app: "Host", launch: Launch, question: str) -> bool:
+    folder = one_line(str(launch.cwd), _CELLS)
+    # What the folder brings may hold braces.
+    text = f"{question.replace('{folder}', folder, 1)}\n\n{_ADVICE}"
+    trusted = await confirmed(app, text, verb="Trust", keep="Continue without")
+    try:
+        await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
+    except OSError as error:
+        app.chat.session.report(f"The answer could not be kept ({error.strerror}): you will be asked again.")
+        return False
+    return trusted

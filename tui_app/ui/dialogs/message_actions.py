@@ -1,0 +1,210 @@
+"""What is done with marked messages: copied, excluded, pinned, archived."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from textual.app import App
+
+from tui_app.conversation.work import Exclude, Pin, Relieve
+from tui_app.references import log_number
+from tui_app.session.views.entries import Body, Entry
+from tui_app.ui import clipboard
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.copies import Format, copied
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import Way, WaysDialog
+from tui_app.ui.transcript.excerpts import readable_args
+from tui_app.ui.transcript.transcript import Wish
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.compaction_words import unmarked
+from tui_app.ui.words.sub_agent_report import SAID_BY
+from tui_app.ui.words.text import count
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+
+NO_ANSWER = "There is no answer to copy yet."
+
+USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer before the last, #12 for one."
+
+PINNABLE = ("user", "assistant", "tool", "shell")
+
+NOTHING_EXCLUDED = "Nothing is excluded. /exclude lists the messages with their numbers."
+
+EXCLUDE_USAGE = (
+    "/exclude takes numbers of messages, as in /exclude #12 #14; turn after them takes whole turns."
+)
+
+INCLUDE_USAGE = "/include takes numbers of excluded messages, as in /include #12 #14."
+
+
+def full_text(body: Body) -> str:
+    """All of a message, its arguments first."""
+    return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
+
+
+async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
+    """Do what a user wants with the entries that are marked."""
+    match wanted:
+        case "pin":
+            pin_all(session, entries)
+        case "exclude":
+            await exclude(app, session, entries)
+        case "archive" | "offload":
+            results = [entry.message for entry in entries if entry.kind == "tool" and entry.result_seq]
+            if results:
+                first, *others = (entry.message for entry in entries)
+                session.submit(Relieve(first, wanted, tuple(others)))
+            else:
+                session.say(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
+        case _:
+            await copy(app, session, entries, wanted)
+
+
+def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
+    """Pin messages; where all of them are pinned, take their pins away."""
+    messages = [entry for entry in entries if entry.kind in PINNABLE]
+    pinned = any(not entry.pinned for entry in messages)
+    changed = [entry for entry in messages if entry.pinned is not pinned]
+    asked = [session.submit(Pin(entry.message, pinned)) for entry in changed]
+    if not messages:
+        session.say("Only prompts, answers and results of tools can be pinned.")
+    elif all(asked):
+        numbers = " ".join(f"#{entry.message}" for entry in changed[:5])
+        more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+        session.say(f"{'Pinned' if pinned else 'Unpinned'} {numbers}{more}")
+
+
+async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -> None:
+    """Take messages out of the model's sight; where all of them are out, bring them back.
+
+    Of a single prompt the user says whether its whole turn leaves.
+    """
+    messages = [entry.message for entry in entries if entry.kind in PINNABLE]
+    excluded = session.presenter.agent_view.excluded
+    leaving = tuple(seq for seq in messages if seq not in excluded)
+    if not messages:
+        session.say("Only prompts, answers and results of tools can be excluded.")
+    elif not leaving:
+        session.submit(Exclude(tuple(messages), excluded=False))
+    elif behind := _turn_behind(session, leaving[0]) if len(entries) == 1 else 0:
+        follow = f"{count(behind, 'message')} that follow{'s' * (behind == 1)}"
+        ways = (
+            Way("Turn", f"the prompt and the {follow} it", "turn"),
+            Way("Prompt", "this message alone; what follows stays", "prompt"),
+            Way("Cancel", "nothing changes"),
+        )
+        note = "The model no longer sees it. x on it, or /undo, brings it back."
+        way = await app.push_screen_wait(WaysDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note))
+        if way is not None:
+            session.submit(Exclude(leaving, turn=way == "turn"))
+    else:
+        session.submit(Exclude(leaving))
+
+
+def _turn_behind(session: ChatSession, seq: int) -> int:
+    """How many messages that the model sees follow a prompt in its turn; 0 for the newest, and no prompt."""
+    behind, newest = 0, True
+    for seen in session.presenter.agent_view.newest_first():
+        if seen.agent and seen.kind == "user":
+            if seen.head.seq == seq:
+                return 0 if newest else behind
+            behind, newest = 0, False
+        elif seen.agent and seen.user:
+            behind += 1
+    return 0
+
+
+class ExcludeScreen(ListDialog[Entry]):
+    """Dismisses with the message to exclude or to include again, or ``None``."""
+
+    def __init__(self, entries: Sequence[Entry], title: str, verb: str) -> None:
+        spec = ListSpec[Entry](
+            name="exclude",
+            search="filter by number or words of the message",
+            columns=(
+                Column(lambda row: f"#{row.message}", 7, right=True),
+                Column(lambda row: f"  {SAID_BY[row.kind]}", 10),
+                Column(lambda row: unmarked(row.title) or "(calls tools)", tone=""),
+                Column(lambda row: "excluded" if row.excluded else "", 10, snug=True),
+            ),
+            title=lambda _: title,
+            note=lambda row: _COMES_BACK if row.excluded else _LEAVES,
+            empty="No matching message.",
+            enter=verb,
+        )
+        super().__init__(entries, spec)
+
+
+_LEAVES = "The model no longer sees it. Of a prompt you are asked whether its whole turn goes."
+
+_COMES_BACK = "It is excluded; enter brings it back."
+
+
+async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *, excluded: bool) -> None:
+    """Do what ``/exclude`` and ``/include`` ask for; without a number list the messages with theirs."""
+    words = argument.lower().split()
+    turn = excluded and words[-1:] == ["turn"]
+    numbers = [log_number(word) for word in (words[:-1] if turn else words)]
+    entries = [(number, entry_of(session, number)) for number in numbers if number is not None]
+    if not words:
+        seen = {head.seq for head in session.presenter.agent_view.visible()}
+        rows = [
+            row
+            for row in reversed(session.presenter.view.entries)
+            if row.kind in PINNABLE and (row.excluded or (excluded and row.message in seen))
+        ]
+        if not rows:
+            session.say(NOTHING_EXCLUDED)
+            return
+        what = ("Exclude a message", "exclude or include") if excluded else ("Excluded", "include")
+        if (row := await app.push_screen_wait(ExcludeScreen(rows, *what))) is not None:
+            await exclude(app, session, [row])
+    elif not entries or len(entries) < len(numbers):
+        session.say(EXCLUDE_USAGE if excluded else INCLUDE_USAGE)
+    else:
+        seqs = tuple(entry.message if entry is not None else number for number, entry in entries)
+        session.submit(Exclude(seqs, excluded, turn))
+
+
+async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], form: Format) -> None:
+    """Put messages on the clipboard."""
+    bodies = await session.bodies.read(entries)
+    text = await asyncio.to_thread(copied, list(zip(entries, bodies, strict=True)), form)
+    if not text:
+        which = "this message" if len(entries) == 1 else f"these {len(entries)} messages"
+        session.say(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
+        return
+    several = f"{len(entries)} messages · " if len(entries) > 1 else ""
+    lines = count(text.count("\n") + 1, "line")
+    session.say(await clipboard.copy(app, text, f"{several}{lines}"))
+
+
+async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Copy the last answer, one before it, or a message by its number; as Markdown unless told otherwise."""
+    words = argument.lower().split()
+    form: Format = next((known for known in get_args(Format) if words[:1] == [known]), "markdown")
+    wanted, *more = (words[1:] if words[:1] == [form] else words) or ["1"]
+    answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
+    number = log_number(wanted)
+    if more or number is None or (answers and not number):
+        session.say(USAGE)
+    elif wanted.startswith("#"):
+        if (entry := entry_of(session, number)) is not None:
+            await copy(app, session, [entry], form)
+        else:
+            session.say(f"There is no message {wanted}.")
+    elif 0 < number <= len(answers):
+        await copy(app, session, [answers[-number]], form)
+    elif answers:
+        has = f"There {'is' if len(answers) == 1 else 'are'} only {count(len(answers), 'answer')}."
+        session.say(f"{has} /copy #{number} copies the message with that number.")
+    else:
+        session.say(NO_ANSWER)
+
+
+def entry_of(session: ChatSession, number: int) -> Entry | None:
+    """The row of a message, by its own log number or that of the call it answers."""
+    entries = reversed(session.presenter.view.entries)
+    return next((entry for entry in entries if number in (entry.seq, entry.message)), None)

@@ -1,0 +1,113 @@
+"""Messages that stay word for word."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tui_app.conversation.work import Pin
+from tui_app.records import frozen
+from tui_app.references import log_number
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.text import one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+from tui_app.ui.dialogs.message_actions import entry_of
+
+
+@frozen
+class PinRow:
+    """One pinned message."""
+
+    seq: int
+    """Log number."""
+    title: str
+    tokens: int
+    """Counted tokens; 0 where it is not in the next request."""
+    in_view: bool
+    """Whether the next request holds it."""
+
+
+_STAYS = "It stays word for word: no compaction takes it, no stage rewrites it."
+
+_HAS_LEFT = "It is not in the next request: it had left the context before it was pinned."
+
+
+class PinsScreen(ListDialog[PinRow], place="pins"):
+    """Dismisses with the message to ``show`` or to ``unpin``, or ``None``."""
+
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[PinRow](
+        name="pins",
+        search="filter by words of the message",
+        columns=(
+            Column(lambda row: tokens(row.tokens) if row.in_view else "-", 7, right=True),
+            Column(lambda row: f"  {row.title}", tone=""),
+            Column(lambda row: f"#{row.seq}", 10, right=True),
+        ),
+        title=lambda it: f"Pinned · {tokens(sum(row.tokens for row in it.rows))} tokens of the next request",
+        words=lambda row: row.title,
+        note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
+        empty="No matching pinned message.",
+    )
+
+    def use(self, row: PinRow) -> None:
+        self.dismiss(Asked("show", row))
+
+
+_TITLE_CELLS = 60
+
+NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."
+
+PIN_USAGE = "/{0} takes the number of a message, as in /{0} #12, or last; alone it lists what is pinned."
+
+
+async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool) -> None:
+    """Pin or unpin a message that is named; without a name show what is pinned."""
+    if not argument:
+        await _show_pins(app, session)
+        return
+    if argument.strip().lower() == "last":
+        held = max(session.presenter.agent_view.pins, default=0)
+        if pinned:
+            # The newest one that can be.
+            entries = reversed(session.presenter.view.entries)
+            said = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
+            held = next((each.message for each in said if each.chars or each.kind != "assistant"), 0)
+        if held:
+            _submit(session, held, pinned)
+        else:
+            session.say("There is no message yet." if pinned else NOTHING)
+    elif (number := log_number(argument)) is not None:
+        entry = entry_of(session, number)
+        _submit(session, entry.message if entry is not None else number, pinned)
+    else:
+        session.say(PIN_USAGE.format("pin" if pinned else "unpin"))
+
+
+def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
+    """Ask for it and say so; where it is refused, the reason takes that sentence's place."""
+    if session.submit(Pin(seq, pinned)):
+        titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
+        title = one_line(next(titles, ""), _TITLE_CELLS)
+        session.say(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
+
+
+async def _show_pins(app: "Host", session: ChatSession) -> None:
+    """List what is pinned; a chosen one is shown in the conversation."""
+    titles = {entry.message: entry for entry in session.presenter.view.entries}
+    held = {head.seq: head for head in session.presenter.agent_view.visible()}
+    rows = []
+    for seq in sorted(session.presenter.agent_view.pins):
+        entry, head = titles.get(seq), held.get(seq)
+        title = entry.title if entry is not None else (head.title if head is not None else "")
+        tokens = round(sum(head.tokens.values()) * session.state.scale) if head is not None else 0
+        rows.append(PinRow(seq, title or "(calls tools)", tokens, in_view=head is not None))
+    if not rows:
+        session.say(NOTHING)
+        return
+    if (chosen := await app.push_screen_wait(PinsScreen(rows))) is not None:
+        seq = chosen.row.seq
+        if chosen.what == "unpin":
+            _submit(session, seq, pinned=False)
+        else:
+            session.presenter.jump_to(titles[seq].seq if seq in titles else seq)

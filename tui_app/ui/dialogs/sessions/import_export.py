@@ -1,0 +1,273 @@
+"""Import a transcript of another program to go on with it; export a session to a file."""
+
+import asyncio
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path, PurePath
+from typing import Any, ClassVar, NamedTuple
+
+from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.widgets import Static
+
+from tui_app.context.storage_errors import storage_error
+from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.imports.import_progress import (
+    ImportedAlready,
+    ImportProgress,
+    ImportStopped,
+    Stoppable,
+)
+from tui_app.conversation.imports.imports import ImportReport, import_session
+from tui_app.paths import from_home
+from tui_app.session.importers.discovery import find_transcripts
+from tui_app.session.importers.places import LocalTranscript
+from tui_app.session.importers.source import ImportFormatError
+from tui_app.session.stores.database import has_begun, open_store
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.dialog import Dialog
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import DetailedWays, Way
+from tui_app.ui.dialogs.sessions.session_choice import Chosen
+from tui_app.ui.launch import Launch
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.cost_words import window_text
+from tui_app.ui.words.text import clean, clock, count, file_size, one_line, tokens
+from tui_app.usage import percent_text
+
+
+class TranscriptRow(NamedTuple):
+    """One transcript of the list."""
+
+    found: LocalTranscript
+    session: str = ""
+    """The session it was imported into; empty when it was not."""
+    changed: bool = False
+    """Whether it was written to since it was imported."""
+
+
+BY_NAME, _READING = "/import FILE imports any file.", "Reading the file…"
+
+
+_ROOMY = 100
+"""Cells of a row from which it has the time of day, and the folder."""
+
+
+def transcript_note(row: TranscriptRow) -> str:
+    """Its file, and what enter does where it was imported before."""
+    again = ""
+    if row.session:
+        again = " · enter imports it again" if row.changed else f" · enter opens session {row.session}"
+    return f"{one_line(str(row.found.path), 160)}{again}"
+
+
+class ImportScreen(ListDialog[TranscriptRow]):
+    """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
+
+    SPEC: ClassVar[ListSpec[Any]] = ListSpec[TranscriptRow](
+        name="import",
+        search="filter by title, program, folder or file",
+        columns=(
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY),
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d"), 12, comes_below=_ROOMY),
+            Column(lambda row: row.found.program, 13),
+            Column(lambda row: row.found.title or row.found.path.name, tone="bold"),
+            Column(lambda row: file_size(row.found.size) if row.found.size else "", 10, "", right=True),
+            Column(lambda row: row.session and ("  changed" if row.changed else "  imported"), 10, gap=0),
+            Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=_ROOMY),
+        ),
+        title=lambda _: "Sessions of other programs",
+        words=lambda row: f"{row.found.title} {row.found.program} {row.found.cwd} {row.found.path}",
+        note=transcript_note,
+        empty="No matching transcript.",
+        none="Looking for transcripts…",
+        enter="import",
+    )
+
+
+class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
+    """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
+
+    def __init__(self, name: str, stop: Callable[[], bool]) -> None:
+        """Show that a file is read.
+
+        Args:
+            name: What is imported.
+            stop: Stops the import; returns whether that was possible.
+        """
+        super().__init__(f"Importing {one_line(name, 60)}")
+        self._stop = stop
+        self._text, self._ended = _READING, False
+
+    def body(self) -> ComposeResult:
+        yield Static(self._text, id="import-progress", markup=False)
+
+    def on_mount(self) -> None:
+        """A file that was read before this was painted needs no dialog."""
+        if self._ended:
+            self.dismiss(True)
+
+    def show(self, text: str) -> None:
+        self._text = text
+        if self.is_open:
+            self.query_one("#import-progress", Static).update(text)
+
+    def end(self) -> None:
+        """Note that the import has ended, whatever came of it."""
+        self._ended = True
+        if self.is_mounted and self.is_current:
+            self.dismiss(True)
+
+    def action_close(self) -> None:
+        """Stop the import; what is being written already is written to its end."""
+        if self._stop():
+            self.dismiss(None)
+        else:
+            self.show("It is being written and can no longer be stopped.")
+
+
+class ImportedDialog(DetailedWays, place="imported"):
+    """Says what came and how full it is; dismisses with ``open``, ``compact``, or None for later."""
+
+    def __init__(self, report: ImportReport, held: int, window: int) -> None:
+        """Ask how to go on.
+
+        Args:
+            report: What became of the file.
+            held: Tokens that the next request would hold.
+            window: Tokens that the model holds; 0 where that is not known.
+        """
+        share = f", {percent_text(held, window)} of {window_text(window)}" if window else ""
+        came = (
+            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+            f"{count(report.tool_results, 'result')} from {report.format}"
+        )
+        ways = (
+            Way("Open", "continue it here", "open"),
+            Way("Compact", "open it and replace older messages by a summary", "compact"),
+            Way("Later", "it is in the list of sessions"),
+        )
+        notes = (*report.notes, *(f"Line {each.line}: {each.reason}" for each in report.skipped))
+        detail = Content.assemble(
+            f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)
+        )
+        super().__init__(f"Imported {one_line(report.title, 60)}", ways, detail)
+
+    def action_compact(self) -> None:
+        self.dismiss("compact")
+
+
+_LOG = logging.getLogger(__name__)
+
+
+async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
+    """Import a file, or one that the user chooses from those on this machine.
+
+    Args:
+        app: Shows the screens.
+        session: The open session, which is told when an import is stopped.
+        argument: The file; empty to choose from a list.
+
+    Returns:
+        The session to open, and whether it is compacted then; None when there is none.
+    """
+    if argument:
+        return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
+    row = await _choose(app, session.launch)
+    if row is None:
+        return None
+    if row.session and not row.changed:
+        return Chosen(row.session)
+    return await _import(app, session, row.found.path)
+
+
+async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
+    """Show the list at once, and what is in it as soon as the search has ended."""
+    screen, closed = ImportScreen(), threading.Event()
+
+    async def fill() -> None:
+        try:
+            found = await asyncio.to_thread(_find, launch, closed)
+            screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
+        except Exception as error:  # nobody waits for this task: the list would look for ever
+            _LOG.exception("the list of transcripts failed")
+            why = _why(error) or type(error).__name__
+            screen.show((), f"The transcripts cannot be listed: {why}. {BY_NAME}")
+
+    search = asyncio.create_task(fill())
+    try:
+        return await app.push_screen_wait(screen)
+    finally:
+        # The thread ends at its next file; nobody waits for what it found.
+        closed.set()
+        await asyncio.gather(search, return_exceptions=True)
+
+
+def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
+    home = Path(launch.env.get("HOME", "").strip() or Path.home())
+    found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
+    earlier: dict[str, EarlierImport] = {}
+    # A convenience: without it everything can still be imported.
+    with suppress(sqlite3.Error):
+        if has_begun(launch.database):
+            with closing(open_store(launch.database, read_only=True)) as store:
+                earlier = earlier_imports(store)
+    before = [imported_as(each.path, earlier) for each in found]
+    return [
+        TranscriptRow(each, known.session, each.time > known.time) if known else TranscriptRow(each)
+        for each, known in zip(found, before, strict=True)
+    ]
+
+
+async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | None:
+    """Read a file with its progress on the screen; Esc stops it, and nothing is left of it then."""
+    loop = asyncio.get_running_loop()
+
+    def told(progress: ImportProgress) -> None:
+        counting = f"Counting tokens: {progress.done:,} of {progress.total:,} events"
+        words = {"reading": _READING, "counting": counting}.get(progress.doing, "Writing the session…")
+        loop.call_soon_threadsafe(dialog.show, words)
+
+    job = Stoppable(told)
+    dialog = ImportProgressDialog(path.name, job.stop)
+    work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job))
+    work.add_done_callback(lambda _: dialog.end())
+    if not await app.push_screen_wait(dialog):
+        # The thread notices at its next step, which may be seconds away in a file that is one line.
+        session.say("Stopping the import…")
+    try:
+        report, held = await work
+    except ImportStopped:
+        session.say("Import stopped. Nothing was imported.")
+        return None
+    except ImportedAlready as found:
+        session.say("Another window has just imported this file. Its session is opened.")
+        return Chosen(found.session)
+    except (ImportFormatError, OSError, sqlite3.Error) as error:
+        told_why = storage_error(error, session.launch.paths.database) or _why(error)
+        await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
+        return None
+    usage = session.state.usage
+    way = await app.push_screen_wait(ImportedDialog(report, held, usage.window.stated if usage else 0))
+    if way is None:
+        session.say(f"Imported {one_line(report.title, 40)}. /resume opens it.")
+        return None
+    return Chosen(report.session, then="/compact" if way == "compact" else "")
+
+
+def _write(launch: Launch, path: Path, job: Stoppable) -> tuple[ImportReport, int]:
+    """Import a file; what became of it, and the tokens that the next request of its session would hold."""
+    launch.paths.ensure()
+    with closing(open_store(launch.database)) as store:
+        now = time.time()
+        report = import_session(path, store=store, cwd=launch.cwd, now=now, again=True, watch=job.watch)
+        return report, sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,189 @@
+"""Earlier prompts: go back to one, or fork the session there, and what leaves the model's view with it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from textual.app import App
+from textual.content import Content
+
+from tui_app.conversation.work import Clear, Rewind
+from tui_app.references import log_number
+from tui_app.session.rewind_points import RewindPoint, rewind_points, tokens_after_rewind
+from tui_app.text import visible
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.actions import agreed, is_above
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import FilesDialog, Way, confirmed, file_line
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.text import clock, count, one_line, tokens
+
+if TYPE_CHECKING:
+    from tui_app.conversation.files.file_snapshots import FileFate, FileOutlook
+    from tui_app.ui.host import Host
+
+
+class PromptPicker(ListDialog[RewindPoint], style="rewind"):
+    """Dismisses with a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
+
+    def __init__(
+        self,
+        points: Sequence[RewindPoint],
+        title: str,
+        verb: str,
+        note: Callable[[RewindPoint], str],
+        *,
+        unit: str = "msg",
+    ) -> None:
+        """Offer prompts.
+
+        Args:
+            points: Newest first.
+            title: What is asked for.
+            verb: What enter does.
+            note: What would come of choosing one, in words; asked for the marked one only.
+            unit: What the number of each row counts.
+        """
+
+        def size(point: RewindPoint) -> str:
+            return f"{point.messages} {unit}"
+
+        spec = ListSpec[RewindPoint](
+            name="rewind",
+            search="filter by words of the prompt",
+            columns=(
+                Column(lambda point: clock(point.time), 7),
+                Column(lambda point: one_line(point.title, _MOST_TITLE) or "(no text)", tone="bold"),
+                Column(lambda point: f"#{point.seq}", 7, right=True, comes_below=_NARROW),
+                Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=_NARROW),
+                Column(size, 8 + len(unit), right=True, leaves_at=_NARROW),
+            ),
+            title=lambda _: title,
+            words=lambda point: point.title,
+            note=note,
+            empty="No matching prompt.",
+            enter=verb,
+        )
+        super().__init__(points, spec)
+
+
+_NARROW, _MOST_TITLE = 50, 400
+"""Cells of a row from which it says how many messages follow, and of a title at most."""
+
+
+def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
+    """What leaves the model's view, in words.
+
+    Args:
+        point: The prompt that is gone back to.
+        sizes: Tokens of the next request before and after; ``None`` while they are not known.
+    """
+    size = f": ~{tokens(sizes[0])} → ~{tokens(sizes[1])}" if sizes else ""
+    said = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
+    if point.compactions:
+        taken_back = count(point.compactions, "compaction")
+        said.append(f"{taken_back} would be undone: the history before it comes back in full.")
+    if point.restored:
+        comes = "comes" if point.restored == 1 else "come"
+        said.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
+    return " ".join([*said, "The prompt goes into the editor; the log keeps everything."])
+
+
+_STAYS = "left alone"
+_FATES: "dict[FileFate, tuple[str, str]]" = {
+    "restore": ("restored", ""),
+    "remove": ("removed", "created by a tool"),
+    "same": ("as it was", ""),
+    "changed": (_STAYS, "changed since, but not by a tool"),
+    "lost": (_STAYS, "its content was not kept"),
+}
+_MOST = 200
+
+
+def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
+    """Ask what to do about files; ``None`` goes back to nothing at all."""
+    shown = ((*_FATES[each.fate], each.file.path) for each in files[:_MOST])
+    lines = [file_line(fate, visible(path), why, stays=fate == _STAYS) for fate, why, path in shown]
+    if len(files) > _MOST:
+        lines.append(Content(f"and {len(files) - _MOST} more"))
+    note = "Changes made by commands are not restored."
+    return FilesDialog("Restore files too?", ways(files), Content("\n").join(lines), note)
+
+
+def ways(files: "Sequence[FileOutlook]") -> list[Way]:
+    """What can be chosen."""
+    clean = sum(file.fate in ("restore", "remove") for file in files)
+    changed = sum(file.fate == "changed" for file in files)
+    back = f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back"
+    others = f"also {count(changed, 'file')} that others changed since"
+    return [
+        Way("Conversation only", "files stay as they are", "keep"),
+        *([Way("Conversation and files", back, "restore")] if clean else []),
+        *([Way("Conversation and all files", others, "overwrite")] if changed else []),
+    ]
+
+
+NOTHING = "Nothing to rewind: the context has no earlier prompt."
+NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."
+
+
+async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Go back to a prompt: the one with a log number, or one that the user chooses."""
+    if argument:
+        await rewind_to(app, session, argument)
+        return
+    points = rewind_points(session.presenter.agent_view)
+    if not points:
+        session.say(NOTHING)
+        return
+
+    def explained(point: RewindPoint) -> str:
+        usage = session.state.usage
+        if usage is None:
+            return leaving_words(point, None)
+        after = tokens_after_rewind(session.presenter.agent_view, point.seq, usage)
+        return leaving_words(point, (usage.total, after))
+
+    chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
+    if chosen is not None:
+        await _submit(app, session, Rewind(chosen.seq))
+
+
+async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
+    """Go back to the prompt with a log number, written ``#12`` or ``12``."""
+    if (number := log_number(argument)) is not None:
+        await _submit(app, session, Rewind(number))
+    else:
+        session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
+
+
+async def retry(app: "Host", session: ChatSession) -> None:
+    """Send the last prompt again; what is in the editor stays there."""
+    points = rewind_points(session.presenter.agent_view)
+    above = is_above(session)
+    if above and not await agreed(app, session, "the last prompt again"):
+        return
+    again = Rewind(points[0].seq if points else 0, again=True, above_budget=above)
+    await _submit(app, session, again)
+
+
+async def clear(app: "Host", session: ChatSession) -> None:
+    """Empty the model's view, after a question."""
+    held = len(session.presenter.agent_view.visible())
+    leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
+    text = f"Clear the context? {leave} the model's view; the log keeps them."
+    if not held:
+        session.say(NOTHING_TO_CLEAR)
+    elif await confirmed(app, text, verb="Clear", keep="Keep"):
+        session.submit(Clear())
+
+
+async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
+    """Ask whether files that tools changed since go back as well, and go back."""
+    way: Literal["keep", "restore", "overwrite"] | None = "keep"
+    if wanted.to and session.conversation is not None and not session.read_only:
+        files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))
+        if any(file.fate != "same" for file in files):
+            way = await app.push_screen_wait(rewind_files(files))
+    if way is not None:
+        session.submit(replace(wanted, files=way))

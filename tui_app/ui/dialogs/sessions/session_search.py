@@ -1,0 +1,217 @@
+"""Searches everything that was said in any session."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from functools import partial
+from typing import Literal
+
+from textual.content import Content
+from textual.worker import Worker
+
+from tui_app.session.search import Found, Searched
+from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.keyboard.keys import Hint
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.text import clean, count, one_line
+
+_NARROW, _ROOMY = 50, 90
+"""Cells of a row from which it has its columns, and from which it says what a session has spent."""
+
+_WHO = {
+    "user.message": "user",
+    "assistant.message": "answer",
+    "tool.call": "call",
+    "tool.result": "tool",
+    "session.compaction_complete": "summary",
+}
+
+_ROOMY_HITS = 100
+"""Cells of a row from which a hit has the whole date, and more of the session's title."""
+
+SLOW_S = 0.2
+"""Seconds after which a search says how far it is; one that is sooner done would only flicker."""
+
+Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
+"""Searches for words, and asks whether to stop; each step is taken in a thread."""
+
+_HELP = 'Words in any order, "words side by side", or the beginning of one as harb*'
+
+
+class SearchFailed(Exception):
+    """The sessions cannot be searched; the text says why to a user."""
+
+
+def snippet(found: Found, cells: int) -> Content:
+    """The words around a hit, which is set off and stays in sight."""
+    # Cleaned piece by piece, so that the places still fit.
+    pieces: list[tuple[str, str]] = []
+    at = 0
+    for start, end in found.hits:
+        pieces += [(_safe(found.snippet[at:start]), ""), (_safe(found.snippet[start:end]), "bold underline")]
+        at = end
+    pieces.append((_safe(found.snippet[at:]), ""))
+    whole = Content.assemble(*pieces)
+    if found.hits and found.hits[0][1] > cells:
+        # In a narrow window what goes before the hit must not push it out.
+        whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - cells // 3) :])
+    return whole.truncate(cells, ellipsis=True)
+
+
+def _safe(text: str) -> str:
+    return clean(text, keep_newlines=False)
+
+
+def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]) -> str:
+    """The first row: how far the search is, where that is worth saying."""
+    title = "Search all sessions"
+    if not state:
+        return title
+    done = f"{searched.sessions:,} of {searched.of:,}" if searched is not None and searched.of else ""
+    if state == "looking":
+        return f"{title} · {f'{done} searched' if done else 'searching'} · esc stops"
+    return f"{title} · stopped{f' at {done}' if done else ''}"
+
+
+class SearchScreen(ListDialog[Found], place="search"):
+    """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
+
+    def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
+        """Offer a search.
+
+        Args:
+            search: Reports the best hits so far; called in a thread, raises ``SearchFailed``.
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+
+        def when(form: str) -> Callable[[Found], str]:
+            return lambda found: datetime.fromtimestamp(found.time, tz).strftime(form)
+
+        def title(found: Found) -> str:
+            return found.title or "untitled"
+
+        def note(found: Found) -> str:
+            where = f"{found.session} #{found.seq} · {one_line(found.title, 40)} · {one_line(found.cwd, 60)}"
+            return f"{count(len(self.shown), 'hit')} · {where}"
+
+        spec = ListSpec[Found](
+            name="search",
+            search="search what was said in all sessions",
+            columns=(
+                Column(when("%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY_HITS),
+                Column(when("%m-%d"), 7, comes_below=_ROOMY_HITS),
+                # The words are what was searched for: where there is little room, the note names the session.
+                Column(title, 26, "", gap=2, leaves_at=_ROOMY_HITS),
+                Column(title, 14, "", gap=2, leaves_at=_NARROW, comes_below=_ROOMY_HITS),
+                Column(lambda found: _WHO.get(found.type, ""), 9),
+                Column(fitted=snippet),
+            ),
+            title=lambda _: title_of(None, ""),
+            note=note,
+            key=lambda found: (found.session, found.seq),
+            least_lines=8,
+            narrows=False,
+        )
+        super().__init__((), spec)
+        self._search = search
+        self._stopping: threading.Event | None = None
+        """Stops the search that is under way; None while none is."""
+        self._reached: Searched | None = None
+        self._slow = False
+        """Whether it is said how far the search is."""
+
+    def fill(self, wanted: str) -> None:
+        """Search anew; what was being searched for is forgotten."""
+        self._end("")
+        self._reached, self._slow = None, False
+        self.workers.cancel_group(self, "search")
+        if wanted.strip():
+            self._stopping = threading.Event()
+            # What makes a coroutine: the next letter may cancel a worker before it has begun.
+            look = partial(self._look, wanted, self._stopping)
+            _searching: Worker[None] = self.run_worker(look, group="search", exit_on_error=False)
+        else:
+            self._show((), _HELP)
+
+    def line_up(self) -> None:
+        """Paint the hits for the present width; nothing is searched anew."""
+        if self.shown:
+            self._show(self.shown, "", same=True)
+
+    async def _look(self, wanted: str, stopping: threading.Event) -> None:
+        slow = self.set_timer(SLOW_S, self._tell)
+        parts = self._search(wanted, stopping.is_set)
+        said = ""
+        try:
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                same, self._reached = self._has_found, part
+                if part.found:
+                    self._show(part.found, "", same=same)
+                if self._slow:
+                    self._tell()
+            said = "" if self._has_found else "No results."
+        except SearchFailed as failed:
+            said = str(failed)
+        finally:
+            slow.stop()
+            # Where it is at work in a thread just now, that ends it: it asks whether it is to stop.
+            with suppress(ValueError):
+                parts.close()
+        if said:
+            self._show((), said)
+        self._end("")
+
+    @property
+    def _has_found(self) -> bool:
+        return self._reached is not None and bool(self._reached.found)
+
+    def _tell(self) -> None:
+        """Say how far the search is, from now on after each part."""
+        self._slow = True
+        self._say_how_far("looking")
+
+    def _end(self, state: Literal["", "stopped"]) -> None:
+        """End the search; what was found stays."""
+        if self._stopping is not None:
+            self._stopping.set()
+            self._stopping = None
+        if state:
+            self.workers.cancel_group(self, "search")
+            if not self._has_found:
+                self._show((), "Stopped before anything was found.")
+        self._say_how_far(state)
+
+    def _say_how_far(self, state: Literal["", "looking", "stopped"]) -> None:
+        self.write_head(title_of(self._reached, state))
+        esc = Hint("esc", "stop" if state == "looking" else "close", 0, "screen.close")
+        self.key_row.hints = (*(self.spec.hints[:-1] if self.shown else ()), esc)
+
+    def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
+        """List hits; those of the ``same`` search keep the row that was chosen."""
+        if not (same and self.options.highlighted):
+            self.marked_key = None
+        self.said = note
+        self.list_rows(found)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Leave the key that stops to others while there is nothing to stop."""
+        if action == "stop":
+            return self._stopping is not None
+        return super().check_action(action, parameters)
+
+    def action_stop(self) -> None:
+        """Stop the search; what was found stays."""
+        self._end("stopped")
+
+    def action_close(self) -> None:
+        """Stop a search that says how far it is; else close."""
+        if self._stopping is not None and self._slow:
+            self._end("stopped")
+        else:
+            self.dismiss(None)
+
+    def on_unmount(self) -> None:
+        if self._stopping is not None:
+            self._stopping.set()

@@ -1,0 +1,190 @@
+"""Earlier sessions: open one, name one, delete one after a question, or search what was said in all."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, tzinfo
+from pathlib import PurePath
+from types import MappingProxyType
+
+from rich.cells import cell_len
+from textual.content import Content
+
+from tui_app.context.storage_errors import StorageError
+from tui_app.session.stats import SessionStats
+from tui_app.session.stores.store import SessionInfo
+from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.questions import ConfirmDialog
+from tui_app.ui.widgets.tables import MUTED, Column
+from tui_app.ui.words.cost_words import window_text
+from tui_app.ui.words.text import cost, count, from_home, one_line, tokens
+from tui_app.usage import percent_text
+
+_NO_OTHER = "There is no other session yet."
+
+
+def last_used(moment: datetime, now: datetime) -> str:
+    """``23:53`` today, ``yesterday``, ``Monday`` within a week, else the date."""
+    days = (now.date() - moment.date()).days
+    if not 0 <= days < 7:
+        return f"{moment:%Y-%m-%d}"
+    return (f"{moment:%H:%M}", "yesterday")[days] if days < 2 else _WEEKDAYS[moment.weekday()]
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""In English whatever the locale is, as everything else."""
+
+
+THIS_ONE = "  this one"
+"""Behind the title of the session that is open here."""
+
+
+def spent_text(stats: SessionStats | None) -> tuple[str, str]:
+    """How often a session was compacted, and what it has cost: ``3×``, ``$1.90``; empty where it was not.
+
+    ``$1.90+`` where a part of it has no known price.
+    """
+    if stats is None:
+        return "", ""
+    made = sum(row.count - row.undone for row in stats.compactions if row.outcome in ("success", "imported"))
+    usd, unpriced = stats.cost_usd, "+" if stats.unpriced else ""
+    return f"{made}×" if made else "", f"{cost(usd)}{unpriced}" if usd else "?" * len(unpriced)
+
+
+_NARROW, _ROOMY = 50, 90
+"""Cells of a row from which it has its columns, and from which it says what a session has spent."""
+
+
+class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
+    """Dismisses with the session to ``open``, ``rename`` or ``delete``, or with the wish to ``search``."""
+
+    def __init__(
+        self,
+        rows: Sequence[SessionInfo],
+        *,
+        current: str = "",
+        windows: Mapping[str, int] = MappingProxyType({}),
+        held: Callable[[str], str] = lambda _: "",
+        here: str = "",
+        home: str = "",
+        stats: Callable[[str], SessionStats] | None = None,
+        tz: tzinfo | None = None,
+    ) -> None:
+        """Offer sessions.
+
+        Args:
+            rows: Newest first.
+            current: Id of the one that is open here, which stays as it is; another one is marked at first.
+            windows: Tokens that models hold, where that is known.
+            held: Says where the session with an id is open, empty where it is not; asked in a thread.
+            here: The folder whose sessions come first.
+            home: The user's own folder.
+            stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
+            tz: Time zone of the dates; ``None`` for that of the machine.
+        """
+        self._current, self._held, self._read_stats = current, held, stats
+        self.standing: Mapping[str, str] = {}
+        """By id, how those stand that were left in the background."""
+        known: dict[str, SessionStats] = {}
+        self._stats = known
+        """By session, as far as they are read."""
+
+        def name(row: SessionInfo, cells: int) -> Content:
+            mark = self._mark(row, cells)
+            return Content.assemble(one_line(row.title, cells - cell_len(mark)) or "untitled", (mark, MUTED))
+
+        def moment(row: SessionInfo) -> datetime:
+            return datetime.fromtimestamp(row.updated, tz)
+
+        def used(row: SessionInfo) -> str:
+            return last_used(moment(row), datetime.now(tz))
+
+        def turns(row: SessionInfo) -> str:
+            return f"{known[row.id].turns:,}" if row.id in known else ""
+
+        def few_turns(row: SessionInfo) -> str:
+            return f"{turns(row):>4} {'turn ' if turns(row) == '1' else 'turns'}"
+
+        def spent(row: SessionInfo) -> tuple[str, str]:
+            return spent_text(known.get(row.id))
+
+        def folder(cwd: str) -> str:
+            return one_line(from_home(PurePath(cwd), home), 80)
+
+        def note(row: SessionInfo) -> str:
+            if row.id == current and len(rows) == 1:
+                return _NO_OTHER
+            window = windows.get(row.model, 0)
+            # What was never sent has not been counted.
+            held = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
+            full = f"opens with {held} · " if window and row.tokens else ""
+            return f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {folder(row.cwd)}"
+
+        spec = ListSpec[SessionInfo](
+            name="sessions",
+            search="filter by title, folder or model",
+            columns=(
+                Column(title="session", fitted=name),
+                Column(few_turns, 11, "", right=True, comes_below=_NARROW),
+                Column(lambda row: f"{moment(row):%m-%d}", 7, right=True, comes_below=_NARROW),
+                Column(turns, 7, "", "turns", right=True, leaves_at=_NARROW),
+                Column(size_text, 10, "", "context", right=True, leaves_at=_NARROW),
+                Column(lambda row: spent(row)[0], 11, "", "compacted", right=True, leaves_at=_ROOMY),
+                Column(lambda row: spent(row)[1], 9, "", "cost", right=True, leaves_at=_ROOMY),
+                Column(used, 12, MUTED, "last used", right=True, leaves_at=_NARROW),
+            ),
+            title=lambda it: " · ".join(["Sessions", *(folder(row.cwd) for row in it.shown[:1])]),
+            words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id} {self.standing.get(row.id, '')}",
+            note=note,
+            empty="No matching session.",
+            none=_NO_OTHER,
+            acts_without_row=("f7", "esc"),
+            section=lambda row: row.cwd,
+            head=folder,
+        )
+        # By folder: this one, then the one used last.
+        folders = list(dict.fromkeys((here, *(row.cwd for row in rows))))
+        super().__init__(sorted(rows, key=lambda row: folders.index(row.cwd)), spec)
+
+    def _mark(self, row: SessionInfo, cells: int) -> str:
+        """What stands behind the title of a session."""
+        if (standing := self.standing.get(row.id)) is not None:
+            return f"  {one_line(standing, max(8, cells // 2))}"
+        return THIS_ONE if row.id == self._current else ""
+
+    def on_mount(self) -> None:
+        """List the sessions; what each has spent comes later."""
+        if self._read_stats is not None:
+            self.run_worker(self._count(self._read_stats), group="stats", exit_on_error=False)
+
+    async def _count(self, read: Callable[[str], SessionStats]) -> None:
+        """Read what each session has spent, the newest first: a log may be long, and the list is there."""
+        with suppress(StorageError, OSError, sqlite3.Error):
+            for row in self.rows:
+                self._stats[row.id] = await asyncio.to_thread(read, row.id)
+                self.repaint(row)
+
+    def first(self) -> int:
+        return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
+
+    def use(self, row: SessionInfo) -> None:
+        self.dismiss(Asked("open", row))
+
+    async def action_delete(self) -> None:
+        """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
+        if (row := self.marked) is None:
+            return
+        if row.id == self._current:
+            self.note("This is the session you are in. Open another one to delete it.")
+        elif who := await asyncio.to_thread(self._held, row.id):
+            self.note(f"This session is open in {who}. Close it there first.")
+        else:
+            title = one_line(row.title, 60) or "untitled"
+            question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
+            self.ask(ConfirmDialog(question), lambda _: Asked("delete", row))
+
+
+def size_text(row: SessionInfo) -> str:
+    """How much its next request holds."""
+    return tokens(row.tokens) if row.tokens else "?"

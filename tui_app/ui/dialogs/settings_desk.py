@@ -1,0 +1,210 @@
+"""The settings as the running program has them: shown, changed in the file, in effect at once."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tui_app.settings import SettingsError
+from tui_app.settings.edit import SettingsFile
+from tui_app.settings.entries import Entry, entries, key_entries, table_lines
+from tui_app.settings.rules import Effect, Table
+from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.colours.themes import own_themes
+from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.list import ChoiceDialog
+from tui_app.ui.dialogs.questions import typed
+from tui_app.ui.keyboard.keys import textual_keymap
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
+from tui_app.ui.dialogs.setup.settings import SettingsScreen, ThemePicker, entry_note
+
+
+class SettingsDesk:
+    """Changes settings of an application that runs.
+
+    Args:
+        app: The application; sessions begun from now on get what is changed here.
+    """
+
+    def __init__(self, app: "Host") -> None:
+        self.app, launch = app, app.launch
+        self._file = SettingsFile(launch.paths, launch.env, launch.flags)
+
+    @property
+    def place(self) -> str:
+        return str(self._file.paths.config_file)
+
+    def entries(self) -> list[Entry]:
+        """Every setting as it stands now. Raises ``SettingsError``."""
+        return entries(self._file.settings(), self._file.sources())
+
+    def entry(self, key: str) -> Entry:
+        """One setting as it stands now. Raises ``SettingsError``."""
+        return next(entry for entry in self.entries() if entry.key == key)
+
+    def key_entries(self) -> list[Entry]:
+        """Every action with its keys. Raises ``SettingsError``."""
+        return key_entries(self._file.settings(), self._file.sources())
+
+    def table(self, key: str) -> list[str]:
+        """A table in full, as lines. Raises ``SettingsError``."""
+        assert key in SETTINGS
+        return table_lines(getattr(self._file.settings(), key))
+
+    def change(self, key: str, text: str | None) -> str:
+        """Write a value to the file and use it.
+
+        Args:
+            key: A setting, or with a dot one of its table.
+            text: The value as a user writes it; None goes back to what is built in.
+
+        Returns:
+            Why it was not possible, in words; empty when it is done.
+        """
+        try:
+            settings = self._file.unset(key) if text is None else self._file.set(key, text)
+        except SettingsError as error:
+            # Whoever has just written the value knows where it comes from.
+            told = str(error).removeprefix(f"{self.place}, environment or command line: ")
+            return told.removeprefix(f"{self.place}: ")
+        except OSError as error:
+            return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
+        app, before = self.app, self.app.launch.settings
+        # Sessions of two stores do not belong into one list: another one is for the next start.
+        app.launch = replace(app.launch, settings=replace(settings, store=before.store))
+        for theme in own_themes(settings.themes):
+            app.register_theme(theme)
+        if settings.theme != before.theme:
+            app.theme = settings.theme
+        still = settings.plain or not settings.animations
+        app.animation_level = "none" if still else "full"
+        app.terminal_title.bell_after_s = settings.bell_after_s
+        app.terminal_title.notify = settings.notify
+        if settings.review != before.review and app.chat.is_ready:
+            app.chat.session.ask_about(settings.review)
+        pane = app.chat.pane
+        if settings.timeline != before.timeline:
+            pane.set_class(settings.timeline, "-timeline")
+        pane.prompt.editor.vim_keys = settings.vim_keys
+        if settings.keymap != before.keymap:
+            app.set_keymap(textual_keymap(settings.keymap))
+            pane.use_keymap(settings.keymap)
+        return ""
+
+
+_CANCELLED = "Nothing was changed."
+
+
+async def show_settings(app: "Host", words: str) -> None:
+    """List all settings and change what is asked for.
+
+    Args:
+        app: Shows the screens.
+        words: What to filter the list by at first.
+    """
+    desk = SettingsDesk(app)
+    try:
+        await _list(app, desk, f"Settings · {desk.place}", desk.entries, words)
+    except SettingsError as error:
+        await _tell_of_file(app, error)
+
+
+async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
+    """Let the user pick a theme, or take the one named; it is written to the settings.
+
+    Args:
+        app: Shows the picker.
+        session: Says what came of it.
+        name: A theme; empty opens the picker.
+    """
+    desk = SettingsDesk(app)
+    try:
+        entry = desk.entry("theme")
+        picker = ThemePicker(entry.choices, entry.value, app.theme)
+        if not (chosen := name or await app.push_screen_wait(picker)):
+            return
+        if not entry.origin.is_forced:
+            session.say(desk.change("theme", chosen) or f"Theme {chosen}, saved for the next start.")
+        elif chosen in entry.choices:
+            app.theme = chosen
+            session.say(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
+        else:
+            session.say(f"No theme {chosen}. Allowed: {entry.allowed}")
+    except SettingsError as error:
+        session.report(str(error))
+
+
+async def _list(
+    app: "Host", desk: SettingsDesk, title: str, entries: Callable[[], list[Entry]], words: str = ""
+) -> None:
+    screen = SettingsScreen(title, entries(), words)
+    app.push_screen(screen)
+    while (wish := await screen.wanted()) and wish.row is not None:
+        try:
+            said, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
+        except SettingsError as error:
+            await _tell_of_file(app, error)
+            continue
+        screen.show(listed, said)
+        if not screen.is_current:  # closed meanwhile
+            app.chat.session.say(said)
+
+
+async def _tell_of_file(app: "Host", error: SettingsError) -> None:
+    """Show that the file, changed by hand meanwhile, is wrong."""
+    await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+
+
+async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) -> str:
+    """Change a setting as the user wants, and return what to say about it."""
+    if entry.origin.is_forced and not entry.is_table:
+        return f"{entry.key}: {entry.origin.name} sets it and overrides the file. Change it there."
+    if reset:
+        return _change(desk, entry, None)
+    if entry.is_table:
+        await _show_table(app, desk, entry)
+        return ""
+    if entry.is_flag:
+        return _change(desk, entry, "false" if entry.value == "true" else "true")
+    if entry.choices:
+        dialog = ChoiceDialog(entry.key, entry.choices, entry.value)
+        if entry.key == "theme":
+            dialog = ThemePicker(entry.choices, entry.value, app.theme)
+        chosen = await app.push_screen_wait(dialog)
+        return _change(desk, entry, chosen) if chosen else _CANCELLED
+    # What is shown of a store lacks the password.
+    same = entry.value if entry.key == "store" else None
+
+    async def take(text: str) -> str:
+        return "" if text == same else desk.change(entry.key, text or None)
+
+    text = await typed(app, entry.key, entry_note(entry), "" if entry.is_unset else entry.value, take)
+    if text is None or text == same:
+        return _CANCELLED
+    return _changed(desk, entry, shown_store(text) if entry.key == "store" else text)
+
+
+def _change(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
+    return desk.change(entry.key, text) or _changed(desk, entry, text)
+
+
+def _changed(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
+    when = "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
+    if text:
+        return f"{entry.key} is {text}{when}. Written to {desk.place}"
+    return f"{entry.key} has its built-in value{when}. Nothing in {desk.place} sets it."
+
+
+async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
+    if entry.key == "keymap":
+        await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
+        return
+    lines = desk.table(entry.key) or ["None yet."]
+    named = isinstance(SETTINGS[entry.key].rule, Table)
+    how = f"Written in {desk.place}, below [{entry.key}{'.NAME' if named else ''}]."
+    if entry.key == "hooks":
+        how = f"Written in {desk.place} and nowhere else, below [[hooks.EVENT]]."
+    text = "\n".join([entry.help, how, "docs/settings.md has all keys.", "", *lines])
+    await app.push_screen_wait(DetailsScreen(entry.key, text))

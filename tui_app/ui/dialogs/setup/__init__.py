@@ -1,0 +1,1 @@
+"""Dialogs about settings, tools and keys."""

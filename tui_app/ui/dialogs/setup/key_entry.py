@@ -1,0 +1,107 @@
+"""Asks for an API key that a model lacks: typed or pasted, never shown."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from textual.widgets import Input
+
+from tui_app.api_keys import KeyringTrouble, key_flaw
+from tui_app.ui.chat.session import ChatSession
+from tui_app.ui.dialogs.lookup import look_up
+from tui_app.ui.dialogs.questions import EditDialog, confirmed
+from tui_app.ui.words.text import one_line
+
+if TYPE_CHECKING:
+    from tui_app.agent.catalog import KeyCheck
+    from tui_app.conversation.assembly import OpenSession
+    from tui_app.ui.host import Host
+
+
+class KeyDialog(EditDialog):
+    """Dismisses with the key, or ``None``; nothing is checked here but that it may be one."""
+
+    def __init__(self, model: str, name: str, refused: str = "") -> None:
+        """Ask for a key.
+
+        Args:
+            model: The model that needs it.
+            name: Its variable.
+            refused: Why the last one was not taken; empty at the first.
+        """
+        about = "Type or paste it; it is not shown. Nothing is saved before you say so."
+        title = f"{one_line(model, 48)} needs {one_line(name, 40)}"
+        super().__init__(title, about, "", refused, verb="use")
+
+    def new_line(self) -> Input:
+        line = Input(password=True, id="edit-value", compact=True)
+        line.cursor_blink = False
+        return line
+
+    def refusal(self, text: str) -> str:
+        if not text:
+            return "Type or paste the key first."
+        if any(character.isspace() or not character.isprintable() for character in text):
+            return "That doesn't look like an API key (no spaces or line breaks)."
+        flaw = key_flaw(text)
+        return f"That doesn't look like an API key: {flaw}." if flaw else ""
+
+
+FOR_NOW = "It is used until Plimsoll is closed."
+
+
+async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) -> bool:
+    """Ask for a key until one is taken.
+
+    Args:
+        app: The app.
+        session: The session that needs the model.
+        model: The model's name.
+        name: Variable of the key.
+
+    Returns:
+        Whether there is a key now.
+    """
+    endpoints = session.launch.settings.endpoints
+    refused = ""
+    while key := await app.push_screen_wait(KeyDialog(model, name, refused)):
+
+        async def look(_opened: "OpenSession", key: str = key) -> "KeyCheck":
+            """Ask the provider, where it can be asked for nothing, whether it takes the key."""
+            from tui_app.agent.catalog import check_key, listing_of
+
+            return await check_key(listing_of(name, model, endpoints), key)
+
+        check = await look_up(app.chat, session, f"Trying the key for {model}", look)
+        if check is None:
+            return False
+        if check.verdict != "refused":
+            await _keep(app, session, name, key, check)
+            return True
+        refused = f"The provider rejected this key ({check.reason}). It was not saved."
+    return False
+
+
+async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
+    """Keep a key in the keyring if the user agrees, else for this run."""
+    keys = session.launch.keys
+    # From now on, so that no text in between may carry it either.
+    keys.use_for_now(name, key)
+    tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
+    question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
+    if not await confirmed(app, f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only"):
+        return
+
+    async def store(_opened: "OpenSession") -> str:
+        try:
+            await asyncio.to_thread(keys.store, name, key)
+        except KeyringTrouble as trouble:
+            return str(trouble)
+        except OSError as error:
+            return f"{name} cannot be noted: {error.strerror}."
+        return ""
+
+    trouble = await look_up(app.chat, session, "Asking the system keyring", store)
+    if trouble is None:
+        trouble = f"{name} may not be in the keyring."
+    if trouble:
+        session.report(f"{trouble} {FOR_NOW}")

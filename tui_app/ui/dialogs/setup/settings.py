@@ -1,0 +1,161 @@
+"""Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
+
+from collections.abc import Mapping, Sequence
+
+from textual.color import Color
+from textual.theme import Theme
+
+from tui_app.settings.entries import Entry
+from tui_app.ui.colours.palette import MIN_CONTRAST, contrast
+from tui_app.ui.dialogs.list import ChoiceDialog, ListSpec, OpenList
+from tui_app.ui.widgets.tables import Column
+from tui_app.ui.words.cost_words import window_text
+from tui_app.ui.words.text import one_line, padded
+
+_UNITS = {"_s": " s", "_mb": " MB", "retries": " time", "max_steps": " request", "window": " tokens"}
+"""What is written behind a number, by the end of its name."""
+_ZEROS = {"bell_after_s": "never", "retries": "never", "_mb": "no limit"}
+"""What the number 0 means, where it is not none of them."""
+
+
+def value_text(entry: Entry) -> str:
+    """What is in force, with its unit."""
+    if entry.is_unset:
+        return entry.otherwise or entry.value
+    if entry.is_flag:
+        return "on" if entry.value == "true" else "off"
+    if entry.value in ("0", "0.0") and (zero := _named_by(entry.key, _ZEROS)):
+        return zero
+    if unit := _named_by(entry.key, _UNITS):
+        number = float(entry.value)
+        if unit == " tokens":
+            return f"{window_text(int(number))}{unit}"
+        many = "s" if unit in (" time", " request") and number != 1 else ""
+        return f"{number:,g}{unit}{many}" + (" a turn" if unit == " request" else "")
+    if entry.key.endswith("_threshold"):
+        return f"{round(float(entry.value) * 100)}%"
+    return entry.value
+
+
+def _named_by(key: str, words: Mapping[str, str]) -> str:
+    return next((word for end, word in words.items() if key.endswith(end)), "")
+
+
+def entry_note(entry: Entry) -> str:
+    """What the marked setting is for, what it may be, and when a change counts."""
+    first = one_line(entry.help, 200)
+    if entry.origin.is_forced:
+        second = f"{entry.origin.name} sets it and overrides the file: change it there."
+    else:
+        second = f"Takes effect {entry.takes_effect.value}."
+    return "\n".join(part for part in (first, f"Allowed: {entry.allowed}", second) if part)
+
+
+def is_changed(entry: Entry) -> bool:
+    """Whether it has another value than the built-in one."""
+    return entry.origin.kind != "default"
+
+
+class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="-full"):
+    """Wants to change a setting, or to ``reset`` it to its built-in value."""
+
+    def __init__(self, title: str, entries: Sequence[Entry], words: str = "") -> None:
+        """List settings.
+
+        Args:
+            title: First row.
+            entries: The settings as they stand.
+            words: What to filter by at first.
+        """
+        beginning: set[str] = set()
+        self._beginning = beginning
+        """Keys of the settings that begin a section."""
+
+        def head(row: Entry) -> str:
+            return row.section if row.key in beginning else ""
+
+        spec = ListSpec[Entry](
+            name="settings",
+            search="filter by name, value, source or purpose",
+            columns=(
+                *([Column(head, 10, "bold", leaves_at=60)] if entries[:1] and entries[0].section else []),
+                Column(lambda row: row.key.removeprefix("keymap."), 24, share=2),
+                Column(value_text, tone=lambda row: "bold $text-accent" if is_changed(row) else ""),
+                Column(source_text, 22, snug=True, leaves_at=60),
+            ),
+            title=lambda _: one_line(title, 200),
+            words=lambda row: f"{row.key} {row.value} {row.source} {row.help}",
+            note=entry_note,
+            empty="No matching setting.",
+            section=lambda row: row.section,
+            key=lambda row: row.key,
+        )
+        super().__init__(entries, spec)
+        self.written = words
+
+    def list_rows(self, rows: Sequence[Entry]) -> None:
+        """List settings, each section named at its first row."""
+        before = ["", *(row.section for row in rows)]
+        self._beginning.clear()
+        self._beginning.update(
+            row.key for row, section in zip(rows, before, strict=False) if row.section != section
+        )
+        super().list_rows(rows)
+
+
+def source_text(entry: Entry) -> str:
+    """Where a value that is the user's comes from."""
+    return padded(one_line(entry.source, 20), 20) if is_changed(entry) else ""
+
+
+class ThemePicker(ChoiceDialog):
+    """Paints everything in the marked theme; Esc brings the one from before back."""
+
+    def __init__(self, words: Sequence[str], current: str, painted: str) -> None:
+        """Offer themes.
+
+        Args:
+            words: Their names.
+            current: The one in the settings.
+            painted: The one on the screen, which Esc brings back.
+        """
+        super().__init__("Theme", words, current)
+        self._painted = painted
+        self._decided = False
+
+    def explain(self, row: str) -> None:
+        """Paint in the theme, and say how well it can be read."""
+        super().explain(row)
+        # The message that a row is marked may come after the decision.
+        if not self._decided:
+            self.app.theme = row
+            painted = self.app.current_theme
+            # Only here it is another one: the terminal has no colours of which one would be its own.
+            alike = "" if painted.name == row else _ALIKE.format("dark" if painted.dark else "light")
+            self.note(f"{theme_note(painted)}{alike}")
+
+    def use(self, row: str) -> None:
+        self._decided = True
+        self.app.theme = row
+        super().use(row)
+
+    def action_close(self) -> None:
+        """Bring the theme from before back."""
+        self._decided = True
+        self.app.theme = self._painted
+        super().action_close()
+
+
+_ALIKE = ". This terminal has 16 colours: all {} themes look the same in it."
+
+
+def theme_note(theme: Theme) -> str:
+    """Light or dark, and the contrast of its text in words and numbers."""
+    kind = "dark" if theme.dark else "light"
+    colours = theme.to_color_system().generate()
+    text, ground = Color.parse(colours["foreground"]), Color.parse(colours["background"])
+    if text.ansi is not None or ground.ansi is not None:
+        return f"{kind}; the terminal's own colours"
+    ratio = contrast(text.blend(ground, 1 - text.a), ground)
+    judged = "" if ratio >= MIN_CONTRAST else f", hard to read below {MIN_CONTRAST}:1"
+    return f"{kind}; text on its background {ratio:.1f}:1{judged}"

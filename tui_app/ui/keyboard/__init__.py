@@ -1,0 +1,1 @@
+"""Keys: bindings, typing ahead, vim."""

@@ -1,0 +1,576 @@
+"""Vim's keys, decided over a text and a cursor: what a key makes of both, without a widget."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Literal, NamedTuple
+
+from tui_app.records import frozen
+
+VimMode = Literal["insert", "normal", "visual", "visual line"]
+Effect = Literal["", "up", "down", "undo", "redo"]
+"""What a key asks of the prompt beyond its text: the prompt before or after, and its own undo."""
+Span = tuple[int, int]
+
+ESCAPE, REDO = "\x1b", "\x12"
+"""What esc and ctrl+r are called here; every other key is the character that it types."""
+_MOST = 1_000
+"""The largest count that is obeyed."""
+_COMMAND = re.compile(
+    r"(?P<count>[1-9]\d*)?(?P<operator>[dcy])?(?P<again>(?<=[dcy])[1-9]\d*)?(?P<rest>.*)", re.DOTALL
+)
+_WAITS_FOR_SIGN = frozenset("fFtTr")
+_OPENERS = frozenset("/!@")
+"""Signs that begin a command or name a file on an empty prompt, where there is nothing to move over."""
+_BRACKETS: Mapping[str, str] = {
+    sign: pair for pair in ("()", "[]", "{}", "<>") for sign in pair
+} | {"b": "()", "B": "{}"}  # fmt: skip
+_LONGER: Mapping[str, str] = {
+    "x": "dl", "X": "dh", "D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc",
+}  # fmt: skip
+"""Commands that are short for an operator and its motion."""
+_VISUAL: Mapping[str, VimMode] = {"v": "visual", "V": "visual line"}
+_OVER_SELECTION = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
+"""The operators that keys are in visual mode."""
+
+
+class Insertion(NamedTuple):
+    """What was there when insert mode began, to know afterwards what was typed."""
+
+    keys: str
+    """The command that began it."""
+    times: int
+    """How often what is typed is written in all."""
+    before: str
+    behind: str
+
+
+@frozen
+class Vim:
+    """Everything that keys remember from one to the next."""
+
+    mode: VimMode = "insert"
+    pending: str = ""
+    """Keys of a command that is not complete."""
+    anchor: int = 0
+    """Where visual mode began."""
+    register: str = ""
+    """What was deleted or copied last."""
+    has_lines: bool = False
+    """Whether the register holds whole lines."""
+    found: str = ""
+    """The last ``f``, ``F``, ``t`` or ``T`` and its sign."""
+    repeat: str = ""
+    """The last change, with what was typed in it, as keys."""
+    insertion: Insertion | None = None
+
+
+class Pressed(NamedTuple):
+    """What a key has made of a prompt."""
+
+    vim: Vim
+    text: str
+    cursor: int
+    effect: Effect = ""
+    times: int = 1
+    """How often the effect is wanted."""
+
+    @property
+    def selection(self) -> Span:
+        """Where the selection begins, and its other end, where a field shows its cursor."""
+        if self.vim.mode not in ("visual", "visual line"):
+            return self.cursor, self.cursor
+        low, high = _selected(self.vim, self.text, self.cursor)
+        return (low, high) if self.vim.anchor <= self.cursor else (high, low)
+
+
+def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()) -> Pressed:
+    """Decide what a key does.
+
+    Args:
+        vim: What keys remember.
+        text: The prompt.
+        cursor: Characters before the cursor.
+        key: The sign that it types, ``ESCAPE`` or ``REDO``.
+        whole: Parts of the text that are changed as one or not at all.
+    """
+    edit = _Edit(vim, text, min(max(cursor, 0), len(text)), tuple(whole))
+    if vim.mode == "insert":
+        edit.leave_insert() if key == ESCAPE else edit.write(key)
+    elif key == ESCAPE:
+        edit.vim = replace(vim, mode="normal", pending="")
+    else:
+        edit.take(key)
+    return edit.done()
+
+
+def difference(before: str, after: str) -> tuple[int, int, str]:
+    """The part of a text that another one has changed, and what stands there now."""
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    return start, len(before) - end, after[start : len(after) - end]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many signs two texts begin with alike."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def put_in_insert(vim: Vim) -> Vim:
+    """The state in which a new prompt begins."""
+    return replace(vim, mode="insert", pending="", insertion=None)
+
+
+@dataclass(slots=True)
+class _Edit:
+    """A prompt while one key acts on it."""
+
+    vim: Vim
+    text: str
+    cursor: int
+    whole: tuple[Span, ...] = ()
+    effect: Effect = ""
+    times: int = 1
+    is_given: bool = field(default=False, init=False)
+    """Whether a count was typed."""
+
+    def done(self) -> Pressed:
+        cursor = min(max(self.cursor, 0), len(self.text))
+        if self.vim.mode != "insert":
+            cursor = _on_a_sign(self.text, cursor)
+        return Pressed(self.vim, self.text, cursor, self.effect, self.times)
+
+    # Insert mode
+
+    def write(self, text: str) -> None:
+        self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
+        self.cursor += len(text)
+
+    def begin_insert(self, keys: str, count: int = 1) -> None:
+        start = Insertion(keys, count, self.text[: self.cursor], self.text[self.cursor :])
+        self.vim = replace(self.vim, mode="insert", pending="", insertion=start)
+
+    def leave_insert(self) -> None:
+        """Go to normal mode, and know what was typed so that ``.`` can type it again."""
+        if (begun := self.vim.insertion) is not None:
+            before, behind = begun.before, begun.behind
+            typed = self.text[len(before) : len(self.text) - len(behind)]
+            if before + typed + behind != self.text:
+                typed = ""  # what is around it was changed too
+            if typed and begun.times > 1:
+                self.cursor = len(before) + len(typed)
+                self.write(typed * (begun.times - 1))
+            self.vim = replace(self.vim, repeat=f"{begun.keys}{typed}{ESCAPE}")
+        if self.cursor > _line_start(self.text, self.cursor):
+            self.cursor -= 1
+        self.vim = replace(self.vim, mode="normal", pending="", insertion=None)
+
+    # Normal and visual mode
+
+    def take(self, key: str) -> None:
+        """Add a key to the command, and carry it out once it is complete."""
+        keys = self.vim.pending + key
+        if not self.text and not self.vim.pending and key in _OPENERS:
+            self.begin_insert("i")
+            self.write(key)
+            return
+        found = _COMMAND.fullmatch(keys)
+        assert found is not None
+        operator, rest = found["operator"] or "", found["rest"]
+        is_visual = self.vim.mode != "normal"
+        if is_visual and operator:
+            operator, rest = "", operator + rest
+        names_object = (operator or is_visual) and rest in ("i", "a")
+        if not rest or rest in _WAITS_FOR_SIGN or rest == "g" or names_object:
+            self.vim = replace(self.vim, pending=keys)
+            return
+        counts = [int(each[:6]) for each in (found["count"], found["again"]) if each]
+        self.is_given, self.vim = bool(counts), replace(self.vim, pending="")
+        count = min(_MOST, prod(counts))
+        if is_visual:
+            self._act_on_selection(rest, count)
+        elif operator or rest in _LONGER:
+            whole = operator + rest if operator else _LONGER[rest]
+            self._operate(whole[0], whole[1:], count, keys)
+        elif (act := _COMMANDS.get(rest[0])) is not None:
+            act(self, rest, count, keys)
+        elif (goal := self._goal(rest, count)) is not None:
+            self.cursor = goal.at
+        elif rest in ("j", "k"):
+            self.effect = "down" if rest == "j" else "up"
+
+    def _goal(self, keys: str, count: int) -> "_Goal | None":
+        """Where a motion leads; None where there is no such place, or no such motion."""
+        if keys in (";", ",") and self.vim.found:
+            how, sign = self.vim.found[0], self.vim.found[1]
+            how = how.swapcase() if keys == "," else how
+            return _find(self.text, self.cursor, count, how, sign, again=True)
+        if keys[0] in "fFtT" and len(keys) > 1:
+            self.vim = replace(self.vim, found=keys)
+            return _find(self.text, self.cursor, count, keys[0], keys[1])
+        motion = _MOTIONS.get(keys)
+        return motion(self.text, self.cursor, count, self.is_given) if motion is not None else None
+
+    def _operate(self, operator: str, keys: str, count: int, typed: str) -> None:
+        """Delete, change or copy over a motion, a text object or whole lines."""
+        if keys == operator:
+            last = _down(self.text, self.cursor, count - 1)
+            self._apply(operator, (self.cursor, last), lines=True, typed=typed)
+            return
+        if keys[0] in "ia" and len(keys) > 1:
+            if (span := _object(self.text, self.cursor, keys[0], keys[1])) is not None:
+                self._apply(operator, span, lines=False, typed=typed)
+            return
+        if operator == "c" and keys in ("w", "W") and self.text[self.cursor : self.cursor + 1].strip():
+            keys = "e" if keys == "w" else "E"
+            # On the last sign of a word, that word is what changes.
+            goal = _word_end(self.text, self.cursor - 1, count, big=keys == "E")
+        elif (found := self._goal(keys, count)) is None:
+            return
+        else:
+            goal = found
+        low, high = sorted((self.cursor, goal.at))
+        if goal.takes_lines:
+            self._apply(operator, (low, high), lines=True, typed=typed)
+            return
+        if keys in ("w", "W") and (cut := self.text.rfind("\n", low + 1, high)) > low:
+            # The last word of a line does not take the line's end along.
+            high = cut if not self.text[cut:high].strip() else high
+        self._apply(operator, (low, high + goal.takes_sign), lines=False, typed=typed)
+
+    def _apply(self, operator: str, span: Span, *, lines: bool, typed: str) -> None:
+        """Act on a part of the text; ``lines`` takes all of the lines that it is in."""
+        low, high = span
+        if lines:
+            low, high = _line_start(self.text, low), _line_end(self.text, high)
+        low, high = self._widened(low, min(high, len(self.text)))
+        if low >= high and not lines:
+            if operator == "c":
+                self.begin_insert(typed)
+            return
+        taken = self.text[low:high]
+        self.vim = replace(self.vim, mode="normal", register=taken, has_lines=lines)
+        if operator == "y":
+            self.cursor = self.cursor if lines and low <= self.cursor <= high else low
+            return
+        if lines and operator == "d":
+            # With the end of the line, or of the one before where there is none behind.
+            low, high = (low, high + 1) if high < len(self.text) else (max(0, low - 1), high)
+        self.text = self.text[:low] + self.text[high:]
+        self.cursor = min(low, len(self.text))
+        if operator == "c":
+            self.begin_insert(typed)
+            return
+        if lines:
+            self.cursor = _first_sign(self.text, self.cursor)
+        self.vim = replace(self.vim, repeat=typed)
+
+    def _widened(self, low: int, high: int) -> Span:
+        """The part with all of what is changed as one."""
+        for start, end in self.whole:
+            if low < end and start < high:
+                low, high = min(low, start), max(high, end)
+        return low, high
+
+    def _act_on_selection(self, keys: str, count: int) -> None:
+        if keys in _VISUAL:
+            mode = _VISUAL[keys]
+            self.vim = replace(self.vim, mode="normal" if self.vim.mode == mode else mode)
+        elif keys == "o":
+            self.cursor, self.vim = self.vim.anchor, replace(self.vim, anchor=self.cursor)
+        elif keys[0] in "ia" and len(keys) > 1:
+            if (span := _object(self.text, self.cursor, keys[0], keys[1])) is not None and span[1] > span[0]:
+                self.vim, self.cursor = replace(self.vim, anchor=span[0]), span[1] - 1
+        elif (operator := _OVER_SELECTION.get(keys)) is not None:
+            lines = self.vim.mode == "visual line"
+            low, high = _selected(self.vim, self.text, self.cursor)
+            # Again over as much from wherever the cursor will be.
+            size = self.text.count("\n", low, max(low, high - 1)) + 1 if lines else high - low
+            typed = f"{size}{operator}{operator if lines else ' '}"
+            self.cursor = low
+            self._apply(operator, (low, max(low, high - 1) if lines else high), lines=lines, typed=typed)
+            if self.vim.mode != "insert":
+                self.vim = replace(self.vim, mode="normal")
+        elif keys in ("~", "J"):
+            low, high = _selected(self.vim, self.text, self.cursor)
+            self.vim, self.cursor = replace(self.vim, mode="normal"), low
+            size = high - low if keys == "~" else self.text.count("\n", low, high) + 1
+            _COMMANDS[keys](self, keys, max(1, size), f"{size}{keys}")
+            self.cursor = low if keys == "~" else self.cursor
+        elif (goal := self._goal(keys, count)) is not None:
+            self.cursor = goal.at
+
+    # Commands of normal mode: the keys behind the count, the count, all keys
+
+    def insert(self, keys: str, count: int, typed: str) -> None:
+        """Begin to insert: here, behind, or at an end of the line."""
+        end = _line_end(self.text, self.cursor)
+        at = {"a": min(self.cursor + 1, end), "I": _first_sign(self.text, self.cursor), "A": end}
+        self.cursor = at.get(keys, self.cursor)
+        self.begin_insert(typed, count)
+
+    def open_line(self, keys: str, count: int, typed: str) -> None:
+        """Begin a line below or above."""
+        below = keys == "o"
+        self.cursor = (_line_end if below else _line_start)(self.text, self.cursor)
+        self.write("\n")
+        self.cursor -= not below
+        self.begin_insert(typed, 1)
+
+    def paste(self, keys: str, count: int, typed: str) -> None:
+        """Put what was deleted or copied last behind the cursor or before it."""
+        taken, behind = self.vim.register, keys == "p"
+        if not taken and not self.vim.has_lines:
+            return
+        if self.vim.has_lines:
+            at = _line_end(self.text, self.cursor) if behind else _line_start(self.text, self.cursor)
+            put = (f"\n{taken}" if behind else f"{taken}\n") * count
+            self.text = self.text[:at] + put + self.text[at:]
+            self.cursor = _first_sign(self.text, at + behind)
+        else:
+            self.cursor = min(self.cursor + 1, _line_end(self.text, self.cursor)) if behind else self.cursor
+            self.write(taken * count)
+            self.cursor -= 1
+        self.vim = replace(self.vim, repeat=typed)
+
+    def rewrite(self, keys: str, count: int, typed: str) -> None:
+        """Write another sign over as many as were counted, if the line has so many; or swap their case."""
+        last, swaps = _line_end(self.text, self.cursor), keys == "~"
+        end = min(self.cursor + count, last) if swaps else self.cursor + count
+        if end > last or not self._is_free(self.cursor, end):
+            return
+        new = self.text[self.cursor : end].swapcase() if swaps else keys[1] * count
+        self.text = self.text[: self.cursor] + new + self.text[end:]
+        self.cursor += len(new) - (not swaps)
+        self.vim = replace(self.vim, repeat=typed)
+
+    def join(self, keys: str, count: int, typed: str) -> None:
+        """Join the line to the next, with one space between."""
+        for _ in range(max(1, count - 1)):
+            end = _line_end(self.text, self.cursor)
+            if end == len(self.text):
+                break
+            bare, behind = self.text[:end].rstrip(" \t"), self.text[end + 1 :].lstrip(" \t")
+            apart = behind[:1] not in ("", "\n", ")") and bare[-1:] not in ("", "\n")
+            self.text, self.cursor = f"{bare}{' ' * apart}{behind}", len(bare)
+        self.vim = replace(self.vim, repeat=typed)
+
+    def look_closer(self, keys: str, count: int, typed: str) -> None:
+        """Begin to select signs or lines."""
+        self.vim = replace(self.vim, mode=_VISUAL[keys], anchor=self.cursor)
+
+    def take_back(self, keys: str, count: int, typed: str) -> None:
+        self.effect, self.times = ("undo" if keys == "u" else "redo"), count
+
+    def again(self, keys: str, count: int, typed: str) -> None:
+        """Do the last change once more; a count takes the place of its own."""
+        repeat = self.vim.repeat
+        if self.is_given:
+            repeat = f"{count}{repeat.lstrip('0123456789')}"
+        self.vim = replace(self.vim, pending="")
+        for sign in repeat:
+            self.cursor = self.cursor if self.vim.mode == "insert" else _on_a_sign(self.text, self.cursor)
+            if self.vim.mode != "insert":
+                self.take(sign)
+            elif sign == ESCAPE:
+                self.leave_insert()
+            else:
+                self.write(sign)
+        self.vim = replace(self.vim, mode="normal", pending="", insertion=None)
+
+    def _is_free(self, low: int, high: int) -> bool:
+        return (
+            low < high
+            and self._widened(low, high) == (low, high)
+            and not any(low <= start and end <= high for start, end in self.whole)
+        )
+
+
+def _selected(vim: Vim, text: str, cursor: int) -> Span:
+    low, high = sorted((min(vim.anchor, len(text)), cursor))
+    if vim.mode == "visual line":
+        return _line_start(text, low), min(len(text), _line_end(text, high) + 1)
+    return low, min(len(text), high + 1)
+
+
+def _line_start(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    """The place of the line's end, which belongs to the line it ends."""
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _first_sign(text: str, at: int) -> int:
+    start, end = _line_start(text, at), _line_end(text, at)
+    line = text[start:end]
+    return start + len(line) - len(line.lstrip(" \t"))
+
+
+def _on_a_sign(text: str, at: int) -> int:
+    """The cursor of normal mode is on a character, not behind the last one of a line."""
+    at = min(max(at, 0), len(text))
+    start, end = _line_start(text, at), _line_end(text, at)
+    return max(start, end - 1) if at >= end else at
+
+
+_WORDS = {False: r"\w+|[^\w\s]+", True: r"\S+"}
+"""What words are made of: signs of one kind, or whatever is no space."""
+
+
+def _words(text: str, *, big: bool) -> list[Span]:
+    return [found.span() for found in re.finditer(_WORDS[big], text)]
+
+
+class _Goal(NamedTuple):
+    """Where a motion leads, and what an operator takes of the way."""
+
+    at: int
+    takes_sign: bool = False
+    """Whether the sign there is taken as well."""
+    takes_lines: bool = False
+
+
+_Motion = Callable[[str, int, int, bool], _Goal | None]
+
+
+def _down(text: str, at: int, count: int) -> int:
+    """The same column some lines below, or above for a negative count; at most the last or first line."""
+    column = at - _line_start(text, at)
+    for _ in range(abs(count)):
+        start = _line_end(text, at) + 1 if count > 0 else _line_start(text, at) - 1
+        if not 0 <= start <= len(text):
+            break
+        at = start
+    start = _line_start(text, at)
+    return min(start + column, max(start, _line_end(text, at) - 1))
+
+
+def _lines(direction: int) -> _Motion:
+    def go(text: str, at: int, count: int, given: bool) -> _Goal | None:
+        is_last = _line_end(text, at) == len(text) if direction > 0 else _line_start(text, at) == 0
+        return None if is_last else _Goal(_down(text, at, direction * count), takes_lines=True)
+
+    return go
+
+
+def _line_number(text: str, number: int) -> _Goal:
+    starts = [0, *(place.end() for place in re.finditer("\n", text))]
+    return _Goal(_first_sign(text, starts[min(max(1, number), len(starts)) - 1]), takes_lines=True)
+
+
+def _word(*, big: bool, forward: bool) -> _Motion:
+    """To the beginning of a word or an empty line."""
+
+    def go(text: str, at: int, count: int, given: bool) -> _Goal:
+        starts = [found.start() for found in re.finditer(rf"{_WORDS[big]}|(?<=\n)(?=\n)", text)]
+        if forward:
+            return _Goal(([start for start in starts if start > at][count - 1 :] or [len(text)])[0])
+        before = [start for start in starts if start < at]
+        return _Goal(before[-count] if count <= len(before) else 0)
+
+    return go
+
+
+def _word_end(text: str, at: int, count: int, *, big: bool) -> _Goal:
+    ends = [end - 1 for _, end in _words(text, big=big) if end - 1 > at]
+    return _Goal(ends[count - 1] if count <= len(ends) else max(0, len(text) - 1), takes_sign=True)
+
+
+def _find(text: str, at: int, count: int, how: str, sign: str, *, again: bool = False) -> _Goal | None:
+    """The sign in the cursor's line: on it with ``f``, before it with ``t``, the same backwards."""
+    forward, stops_short = how.islower(), how in "tT"
+    low, high = _line_start(text, at), _line_end(text, at)
+    place = at + (1 if forward else -1) * (again and stops_short)
+    for _ in range(count):
+        place = text.find(sign, place + 1, high) if forward else text.rfind(sign, low, max(low, place))
+        if place < 0:
+            return None
+    if stops_short:
+        place -= 1 if forward else -1
+    return _Goal(place, takes_sign=forward)
+
+
+_MOTIONS: Mapping[str, _Motion] = {
+    "h": lambda text, at, count, given: _Goal(max(_line_start(text, at), at - count)),
+    "l": lambda text, at, count, given: _Goal(min(_line_end(text, at), at + count)),
+    " ": lambda text, at, count, given: _Goal(min(len(text), at + count)),
+    "j": _lines(1),
+    "k": _lines(-1),
+    "w": _word(big=False, forward=True),
+    "W": _word(big=True, forward=True),
+    "b": _word(big=False, forward=False),
+    "B": _word(big=True, forward=False),
+    "e": lambda text, at, count, given: _word_end(text, at, count, big=False),
+    "E": lambda text, at, count, given: _word_end(text, at, count, big=True),
+    "0": lambda text, at, count, given: _Goal(_line_start(text, at)),
+    "^": lambda text, at, count, given: _Goal(_first_sign(text, at)),
+    "_": lambda text, at, count, given: _Goal(_first_sign(text, at)),
+    "$": lambda text, at, count, given: _Goal(_line_end(text, _down(text, at, count - 1))),
+    "gg": lambda text, at, count, given: _line_number(text, count),
+    "G": lambda text, at, count, given: _line_number(text, count if given else len(text) + 1),
+}
+_COMMANDS: Mapping[str, Callable[[_Edit, str, int, str], None]] = {
+    **dict.fromkeys("iaIA", _Edit.insert),
+    **dict.fromkeys("oO", _Edit.open_line),
+    **dict.fromkeys("pP", _Edit.paste),
+    **dict.fromkeys("vV", _Edit.look_closer),
+    **dict.fromkeys(("u", REDO), _Edit.take_back),
+    **dict.fromkeys("r~", _Edit.rewrite),
+    "J": _Edit.join,
+    ".": _Edit.again,
+}
+
+
+def _object(text: str, at: int, which: str, what: str) -> Span | None:
+    """The word, quotation or brackets around the cursor: ``i`` the inside, ``a`` with what is around it."""
+    if what in ("w", "W"):
+        return _word_object(text, at, around=which == "a", big=what == "W")
+    if what in "\"'`":
+        return _quoted(text, at, what, around=which == "a")
+    if what in _BRACKETS:
+        return _bracketed(text, at, *_BRACKETS[what], around=which == "a")
+    return None
+
+
+def _word_object(text: str, at: int, *, around: bool, big: bool) -> Span | None:
+    start, end = _line_start(text, at), _line_end(text, at)
+    runs = [found.span() for found in re.compile(rf"{_WORDS[big]}|\s+").finditer(text, start, end)]
+    place = next((place for place, (_, high) in enumerate(runs) if high > min(at, end - 1)), None)
+    if place is None:
+        return None
+    low, high = runs[place]
+    is_blank = [text[first].isspace() for first, _ in runs]
+    if around and (is_blank[place] or any(is_blank[place + 1 : place + 2])) and place + 1 < len(runs):
+        high = runs[place + 1][1]
+    elif around and place and is_blank[place - 1]:
+        low = runs[place - 1][0]
+    return low, high
+
+
+def _quoted(text: str, at: int, sign: str, *, around: bool) -> Span | None:
+    start, end = _line_start(text, at), _line_end(text, at)
+    places = [start + place.start() for place in re.finditer(rf"(?<!\\){sign}", text[start:end])]
+    for low, high in zip(places[::2], places[1::2], strict=False):
+        if at <= high:
+            if not around:
+                return low + 1, high
+            behind = len(text[high + 1 : end]) - len(text[high + 1 : end].lstrip(" \t"))
+            return low, high + 1 + behind
+    return None
+
+
+def _bracketed(text: str, at: int, left: str, right: str, *, around: bool) -> Span | None:
+    """The innermost brackets: the first pair around the place that is closed."""
+    opened: list[int] = []
+    for high, sign in enumerate(text):
+        if sign == left:
+            opened.append(high)
+        elif sign == right and opened and (low := opened.pop()) <= at <= high:
+            return (low, high + 1) if around else (low + 1, high)
+    return None

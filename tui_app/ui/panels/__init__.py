@@ -1,0 +1,1 @@
+"""Parts of the chat screen around the transcript."""

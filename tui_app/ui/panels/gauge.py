@@ -1,0 +1,154 @@
+"""The context gauge: one row with a bar, its two load lines, and the same number in words."""
+
+import re
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.load import Load, Zone
+from tui_app.usage import ContextUsage
+
+if TYPE_CHECKING:
+    from tui_app.settings import Settings
+
+MIN_BAR = 20
+"""Cells below which a bar has no text: only the text is shown then."""
+FIELD = 29
+"""Cells of the words: the load lines stand still while numbers change."""
+EXPLAINED = 60
+"""Columns from which the words also say why there is no limit."""
+COLOURS: dict[Zone, str] = {"near": "bold $text-warning", "full": "bold $text-error"}
+"""Of the word for a state that needs attention."""
+STROKES: dict[Zone, str] = {"ok": "$accent", "near": "$warning", "full": "$error"}
+"""Of the bar."""
+_SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
+"""What is read first in the words: the share, or by how much it is over."""
+
+
+class ContextGauge(Widget):
+    """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
+
+    DEFAULT_CSS = """
+    ContextGauge { height: 1; width: 1fr; padding: 0 2; color: $foreground; pointer: pointer; }
+    """
+    HELP = "Context usage. The two marks: compaction starts, sending waits."
+
+    load: reactive[Load] = reactive(Load())
+    caption: reactive[str] = reactive("")
+    """Said in place of the figures; empty for them."""
+
+    class Clicked(Message):
+        """The gauge was clicked: the user wants to see what fills the context."""
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Clicked())
+
+    def watch_load(self, load: Load) -> None:
+        waits = f", sending waits at {load.blocking:.0%}" if load.blocking and load.threshold else ""
+        self.tooltip = Content(f"Context: {load.start}{waits}")
+
+    @property
+    def text(self) -> str:
+        return self.load.text
+
+    def render(self) -> Content:
+        """Draw bar and words; the words have a field of their own, so that the marks stand still."""
+        text = self.caption or self.text
+        unknown = self.load.usage is not None and not self.load.limit
+        if unknown and not self.caption and self.size.width >= EXPLAINED:
+            text = f"{text} · window not known yet"
+        # The load lines stand still whatever the words say; without a window there are none.
+        wide = len(text) if unknown else FIELD
+        field = max(wide, FIELD) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
+        text = text if len(text) <= field else f"{text.partition(' ')[0]} {text.rpartition(' ')[2]}"
+        bar_width = self.size.width - field - 1
+        if bar_width < MIN_BAR:
+            return Content(" " * max(0, self.size.width - len(text))) + self._styled(text)
+        spaces = Content(" " * (1 + field - len(text)))
+        return self._bar(bar_width) + spaces + self._styled(text)
+
+    def _styled(self, text: str) -> Content:
+        """The share and a state that needs attention stand out; the rest is read when it is looked for."""
+        share = found.group() if (found := _SHARE.match(text)) else ""
+        rest, word, colour = text[len(share) :], "", COLOURS.get(self.load.zone, "")
+        if colour:
+            rest, space, word = rest.rpartition(" ")
+            rest += space
+        return Content.assemble((share, "$foreground"), (rest, "$text-muted"), (word, colour))
+
+    def _bar(self, width: int) -> Content:
+        zone, bar = self.load.zone, self.load.bar(width)
+        colour = STROKES[zone]
+        cells: list[tuple[str, str]] = []
+        for cell in range(width):
+            if cell in bar.marks:
+                reached = cell < bar.used
+                cells.append((UNICODE.load_mark, f"bold {colour}" if reached else "$text-muted"))
+            elif bar.used - bar.leaving <= cell < bar.used:
+                cells.append((UNICODE.leaves, "$accent-soft" if zone == "ok" else colour))
+            elif cell < bar.used:
+                cells.append((UNICODE.gauge_full, colour))
+            elif cell < bar.used + bar.pending:
+                cells.append((UNICODE.gauge_part, colour))
+            elif cell == bar.used and bar.half:
+                cells.append((UNICODE.gauge_half, colour))
+            else:
+                cells.append((UNICODE.gauge_empty, "$line-strong"))
+        # Styles are written once for each run of cells.
+        runs = groupby(cells, key=itemgetter(1))
+        return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
+
+
+def background_forms(done: float | None, way_out: str) -> tuple[str, ...]:
+    """Word a compaction that runs in the background, from the longest form to the shortest.
+
+    Args:
+        done: Share of it that is done; negative when not known, None when none runs.
+        way_out: The key that cancels it and what it does; empty while the key does something else.
+    """
+    if done is None:
+        return ()
+    sign, dot, share = UNICODE.load_line, " · ", f"{done:.0%}" if done >= 0 else ""
+    long = f"{sign} compacting in the background{f'{dot}{share}' if share else ''}"
+    short = f"{sign} compacting{f' {share}' if share else ''}"
+    ways = (f"{long}{dot}{way_out}", f"{short}{dot}{way_out}") if way_out else (long,)
+    return (*ways, short, sign)
+
+
+def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
+    """Return the gauge's two marks as shares of the window, as the settings have them.
+
+    Args:
+        settings: The settings in force.
+        usage: The measured context, or ``None`` while it is not known.
+        policy: Name of the policy in force; empty is the one that is set.
+
+    Returns:
+        Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
+        Zeros as well while nothing is measured, or the window is not known.
+    """
+    if usage is None or usage.window.limit <= 0:
+        return 0.0, 0.0
+    # Policies are not needed for the first frame, which has nothing measured.
+    from tui_app.conversation.requests.policies import choose_policy, policy_names
+
+    if policy not in policy_names(settings):
+        policy = ""
+    chosen = choose_policy(settings, policy)
+    if not chosen.automatic:
+        return 0.0, 0.0
+    window = usage.window
+    if chosen.limit is None:
+        # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.
+        part = window.limit / window.stated
+        return chosen.background_threshold * part, chosen.blocking_threshold * part
+    mark = chosen.limit.mark(window)
+    return (mark / window.stated if mark else 0.0), window.effective / window.stated

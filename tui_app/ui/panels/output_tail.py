@@ -1,0 +1,37 @@
+"""The end of what a running command prints."""
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from tui_app.ui.widgets.widgets import Exact
+from tui_app.ui.words.text import clean
+
+ROWS = 6
+"""Rows shown; the result in the transcript has all of it."""
+
+
+def tail_of(text: str, rows: int = ROWS) -> list[str]:
+    """The last lines of an output; of a line that was written over only what stands there now."""
+    lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+    shown = [clean(line, keep_newlines=False).rstrip() for line in lines]
+    return [line for line in shown if line][-rows:]
+
+
+class OutputTail(Exact, Static):
+    """Takes no room while no command prints."""
+
+    DEFAULT_CSS = """
+    OutputTail {
+        height: auto; max-height: 6; width: 1fr; padding-left: 4; display: none;
+        color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
+    }
+    OutputTail.-printing { display: block; }
+    """
+
+    output: reactive[str] = reactive("")
+
+    def watch_output(self, output: str) -> None:
+        rows = tail_of(output, 1 if self.screen.has_class("-short") else ROWS) if output else []
+        self.set_class(bool(rows), "-printing")
+        self.update(Content("\n".join(rows)))

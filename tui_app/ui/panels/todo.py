@@ -1,0 +1,92 @@
+"""The todo list of a session, as a panel: what is done, under way and left."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from textual.content import Content
+from textual.geometry import Size
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import clean, one_line
+
+TodoState = Literal["pending", "doing", "done"]
+_ROW = re.compile(r"- \[([ ~x])\] (.+)")
+_STATES: dict[str, TodoState] = {" ": "pending", "~": "doing", "x": "done"}
+
+
+class TodoItem(NamedTuple):
+    """One thing to do."""
+
+    text: str
+    state: TodoState = "pending"
+
+
+def read_todos(text: str) -> tuple[TodoItem, ...]:
+    """The items of a list as its tool writes it; lines that are none are passed over."""
+    rows = (_ROW.fullmatch(line.strip()) for line in text.splitlines())
+    return tuple(TodoItem(row[2].strip(), _STATES[row[1]]) for row in rows if row)
+
+
+def is_open(items: Sequence[TodoItem]) -> bool:
+    """Whether anything of a list is left to do."""
+    return any(item.state != "done" for item in items)
+
+
+def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content]:
+    """The list with its title, in at most so many rows: those around what is to be done next.
+
+    Args:
+        items: All there are.
+        width: Cells.
+        rows: Rows there are, that of the title among them.
+    """
+    done, room = sum(item.state == "done" for item in items), max(0, rows - 1)
+    count = f"{done} of {len(items)}"
+    gap = " " * max(1, width - len("Todo") - len(count))
+    lines = [Content.assemble(("Todo", "bold"), gap, (count, "$text-muted"))]
+    shown = list(items)
+    counted = len(items) > room > 1
+    if len(items) > room:
+        # Where there is room for it, a row says how many more there are.
+        room -= counted
+        following = next((at for at, item in enumerate(items) if item.state != "done"), len(items) - 1)
+        first = max(0, min(following - 1, len(items) - room)) if room > 1 else following
+        shown = list(items[first : first + room])
+    signs = {"done": UNICODE.check, "doing": UNICODE.bullet, "pending": UNICODE.todo}
+    for item in shown:
+        text = one_line(clean(item.text, keep_newlines=False), max(1, width - 2))
+        colours = ("$text-accent", "") if item.state == "doing" else ("$text-muted", "$text-muted")
+        lines.append(Content.assemble((f"{signs[item.state]} ", colours[0]), (text, colours[1])))
+    if counted:
+        lines.append(Content.styled(f"  {len(items) - len(shown)} more", "$text-muted"))
+    return lines
+
+
+class TodoPanel(Widget):
+    """Takes no room without a list."""
+
+    DEFAULT_CSS = """
+    TodoPanel { height: auto; width: 1fr; padding: 1 2 0 1; display: none; }
+    TodoPanel.-listing { display: block; }
+    """
+
+    items: reactive[tuple[TodoItem, ...]] = reactive((), layout=True)
+    is_wanted: reactive[bool] = reactive(False, layout=True)
+
+    def watch_items(self) -> None:
+        self.set_class(self.is_wanted and bool(self.items), "-listing")
+
+    watch_is_wanted = watch_items
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as the list, within the greatest height."""
+        most = self.styles.max_height
+        rows = len(self.items) + 1
+        return rows if most is None else min(rows, int(most.resolve(container, viewport)))
+
+    def render(self) -> Content:
+        width, rows = max(1, self.size.width), max(1, self.size.height)
+        return Content("\n").join(todo_lines(self.items, width, rows))

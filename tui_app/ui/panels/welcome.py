@@ -1,0 +1,219 @@
+"""What an empty conversation shows: where it begins, with whom, and three things to try."""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_app.chat_keys import NO_CHANGES, label_of
+from tui_app.records import frozen
+from tui_app.settings import OFFLINE_MODEL
+from tui_app.ui.words.glyphs import Glyphs
+from tui_app.ui.words.text import from_home, one_line, tokens, wrap_spans
+
+if TYPE_CHECKING:
+    from tui_app.conversation.message_actions import Share
+    from tui_app.ui.launch import Launch
+    from tui_app.usage import Breakdown
+
+WIDE, HIGH = 100, 26
+"""Columns and rows of the screen's middle from which the mark is drawn."""
+_MARK = (
+    "      ▄█▀▀▀█▄",
+    "    ▄█       █▄",
+    "━━━━█ ━━━━━━━ █━━━━━━━━",
+    "    ▀█       █▀",
+    "      ▀█▄▄▄█▀",
+)
+"""The mark of the product, with the load line across it."""
+_ACROSS = 2
+"""The row of the line, which runs into a sentence."""
+_LEFT, _LABEL, _VALUE = 10, 19, 34
+"""Columns of the mark, of the labels and of what they are about, where there is room for all."""
+_NARROW_VALUE = 14
+"""Cells from a label to its value where there is not."""
+_SENTENCE = "Long conversations that stay inside their model's window."
+_VERBS = "You see it, check it and undo it."
+_TRY = (
+    ("what does this project do?", "", ""),
+    (
+        "/demo",
+        "two minutes: fill a window, compact it, look inside, undo it",
+        "fill a window, compact it, look inside, undo it",
+    ),
+    (
+        "/import",
+        "continue a session from Claude Code, Codex, Copilot …",
+        "continue a session from Claude Code, Codex …",
+    ),
+)
+
+
+@frozen(kw_only=True)
+class Beginning:
+    """How a conversation begins."""
+
+    folder: str
+    """With ``~`` for the user's own, and the branch behind it."""
+    model: str
+    instructions: tuple[str, ...] | None = None
+    """Files of instructions; None while they are not read."""
+    untrusted: tuple[str, ...] = ()
+    """Those of the folder that count only once it is trusted."""
+    memory: int | None = None
+    """Entries on the board of the repository; None where they cannot be counted."""
+
+
+def folder_name(launch: "Launch") -> str:
+    """The folder, with ``~`` for the user's own."""
+    if launch.stage is not None:
+        return f"{launch.cwd.name}, a throw-away copy"
+    return from_home(launch.cwd, launch.env.get("HOME", ""))
+
+
+def first_look(launch: "Launch") -> Beginning:
+    """What is known before anything is read."""
+    return Beginning(folder=folder_name(launch), model=launch.first_model)
+
+
+def place_of(launch: "Launch") -> str:
+    """Folder and branch, with ``*`` where git may be asked and sees uncommitted changes; blocks on git."""
+    from tui_app.memory.scope import DETACHED, scope_of
+    from tui_app.system.git import Git
+
+    folder, branch = folder_name(launch), scope_of(launch.cwd).branch
+    if not branch:
+        return folder
+    changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
+    name = "no branch" if branch == DETACHED else one_line(branch, 40)
+    return f"{folder} ({name}{'*' if changed else ''})"
+
+
+def look_around(launch: "Launch") -> Beginning:
+    """Read what the first look left open; blocks on the disk."""
+    import sqlite3
+
+    from tui_app.agent.instructions.instructions import read_instructions
+    from tui_app.conversation.memory.boards import boards_in
+
+    trusted = launch.trusted
+    follows = trusted and launch.settings.project_instructions
+    files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
+    brought = () if trusted else tuple(launch.brought().named.get("instructions", ()))
+    memory = None
+    # A log that cannot be read is told by what opens it.
+    with suppress(sqlite3.Error, OSError):
+        exists = not isinstance(launch.database, Path) or launch.database.exists()
+        boards = boards_in(launch.database)
+        memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
+    return Beginning(
+        folder=place_of(launch),
+        model=launch.first_model,
+        instructions=tuple(each.path for each in files if each.text),
+        untrusted=brought,
+        memory=memory,
+    )
+
+
+class Welcome(Widget):
+    """Stands in the place of an empty conversation."""
+
+    DEFAULT_CSS = """
+    Welcome { display: none; width: 1fr; height: 1fr; }
+    """
+
+    beginning: reactive[Beginning | None] = reactive(None)
+    shares: "reactive[tuple[Share, ...]]" = reactive(())
+    """What parts of the next request take of it, on the gauge's scale; empty until it is measured."""
+    keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
+
+    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.glyphs = glyphs
+
+    def measure(self, shares: "Iterable[Share]", parts: "Breakdown") -> None:
+        """Name the sizes of instructions as they are on the gauge's scale."""
+        from tui_app.conversation.message_actions import on_scale
+
+        self.shares = on_scale(shares, parts)
+
+    def render(self) -> Content:
+        """The mark, whose line runs into one sentence, and under it what there is and what to try."""
+        width, height = self.size
+        if self.beginning is None or not width:
+            return Content("")
+        plain = self.glyphs.gauge_full.isascii()
+        drawn = width >= WIDE and height >= HIGH and not plain
+        label, value = (_LABEL, _VALUE) if drawn else (4, 4 + _NARROW_VALUE)
+        if drawn:
+            head = _drawn_mark()
+        else:
+            wrapped = wrap_spans(_SENTENCE, max(1, width - 6))
+            said = [(_SENTENCE[start:stop], "bold $foreground") for start, stop, _ in wrapped]
+            head = [Content.assemble(" " * 4, row) for row in (*said, (_VERBS, "$text-muted"))]
+        rows = [*head, Content(""), *self._facts(label, value, width)]
+        above = max(0, (height - len(rows)) // 2 - 1) if drawn else min(1, max(0, height - len(rows)))
+        return Content("\n").join([*[Content("")] * above, *rows])
+
+    def _facts(self, label: int, value: int, width: int) -> list[Content]:
+        about = self.beginning
+        assert about is not None
+        room = width - value - 2
+        offline = about.model == OFFLINE_MODEL
+        model = "built-in search, no key needed" if offline else about.model
+        models = label_of("chat.models", self.keymap)
+        change = "picks a model or adds a key" if offline else "picks another"
+        files = about.instructions
+        known = "…" if files is None else "none" if not files and not about.untrusted else ""
+        shown: list[tuple[str, str]] = [(known, "$foreground")] if known else []
+        sizes = {each.name: f" {tokens(each.tokens)} tokens" for each in self.shares}
+        for number, name in enumerate(files or ()):
+            shown += [(", " if number else "", "$text-muted"), (one_line(name, 40), "$foreground")]
+            shown.append((sizes.get(name, ""), "$text-muted"))
+        if about.untrusted:
+            shown += [
+                (", " if files else "", "$text-muted"),
+                (one_line(", ".join(about.untrusted), 40), "$foreground"),
+            ]
+            shown += [(" not trusted yet · ", "$text-muted"), ("/trust", "$foreground")]
+        memory = "…" if files is None else "?" if about.memory is None else str(about.memory or "none")
+        noted = " note" if about.memory == 1 else " notes" if about.memory else ""
+        rows = [
+            _row(label, value, "folder", Content.styled(one_line(about.folder, room), "$foreground")),
+            _row(label, value, "instructions", Content.assemble(*shown)[:room]),
+            _row(label, value, "memory", Content.assemble((memory, "$foreground"), (noted, "$text-muted"))),
+            _row(label, value, "model", Content.styled(one_line(model, room), "$foreground")),
+            _row(label, value, "", Content.assemble((models, "$foreground"), (f" {change}", "$text-muted"))),
+            Content(""),
+        ]
+        for number, (typed, long, short) in enumerate(_TRY):
+            what = long if cell_len(long) + 10 <= room else short
+            dots = self.glyphs.dots
+            said = Content.assemble(
+                (f"{typed:<10}" if what else typed, "$accent"), (what.replace("…", dots), "$text-muted")
+            )
+            rows.append(_row(label, value, "try" if not number else "", said))
+        return rows
+
+
+def _row(label: int, value: int, name: str, said: Content) -> Content:
+    return Content.assemble(" " * label, (f"{name:<{value - label}}", "$text-muted"), said)
+
+
+def _drawn_mark() -> list[Content]:
+    rows: list[Content] = []
+    for number, row in enumerate(_MARK):
+        gap = " " * (_VALUE - _LEFT - len(row))
+        if number == _ACROSS:
+            line = ((part, "$accent" if part == "█" else "$foreground") for part in re.split("(█)", row))
+            rows.append(Content.assemble(" " * _LEFT, *line, gap, (_SENTENCE, "bold $foreground")))
+        else:
+            said = f"{gap}{_VERBS}" if number == _ACROSS + 1 else ""
+            rows.append(Content.assemble(" " * (_LEFT + 2), (row[2:], "$accent"), (said, "$text-muted")))
+    return [*rows, Content("")]

@@ -1,0 +1,147 @@
+"""What fills the window, as a bar with a legend: categories, shares, load lines and the reserve."""
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from tui_app.conversation.message_actions import Share
+from tui_app.records import frozen
+from tui_app.ui.widgets.tables import packed
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import one_line, tokens
+from tui_app.usage import CATEGORIES, ContextUsage
+
+_MOST = 5
+"""So many of them are named."""
+
+
+def in_brackets(category: str, shares: Sequence[Share]) -> str:
+    """What a category is made of, by names and sizes, where that is more than the program's own tools."""
+    parts = [share for share in shares if NAMES[share.category] == category and share.tokens]
+    if len(parts) < 2 and all(share.category == "tools" for share in parts):
+        return ""
+    return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
+
+
+def fixed_names(shares: Sequence[Share]) -> dict[str, str]:
+    """What a user reads for what goes with every request, by category."""
+    memory = [one_line(share.name, 24) for share in shares if share.category == "memory" and share.tokens]
+    return {
+        "tools": "definitions of all tools",
+        "system": "system prompt, date and folder",
+        "memory": ", ".join(memory[:_MOST]) or "notes on this project",
+    }
+
+
+NAMES = {
+    **{name: name for name in CATEGORIES},
+    **{"assistant": "answers", "tool_calls": "calls", "tool_results": "results"},
+}
+"""Categories as a user reads them."""
+_COLOURS = {
+    "system": "$kind-system", "tools": "$kind-tools", "memory": "$kind-memory", "summary": "$kind-summary",
+    "user": "$kind-you", "assistant": "$kind-answers", "thinking": "$kind-answers",
+    "tool_calls": "$kind-calls", "tool_results": "$kind-results", "attachments": "$kind-you",
+    "": "$text-muted",
+}  # fmt: skip
+"""By category; what no category explains has none."""
+_LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
+UNMEASURED = "not measured"
+
+
+@frozen
+class CategoryRow:
+    """Tokens of one category."""
+
+    name: str
+    tokens: int
+    category: str = ""
+
+
+def category_rows(usage: ContextUsage) -> list[CategoryRow]:
+    """Categories that hold anything; together with ``not measured`` they sum to the total."""
+    held = ((name, getattr(usage.parts, name)) for name in CATEGORIES)
+    rows = [CategoryRow(NAMES[name], count, name) for name, count in held if count]
+    if usage.unmeasured:
+        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
+    return rows
+
+
+def _block(number: int, coloured: bool) -> str:
+    """What the bar of a category is made of: without colours two neighbours differ by it."""
+    return UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
+
+
+def window_bar(
+    usage: ContextUsage, width: int, load_lines: tuple[float, float], *, coloured: bool = True
+) -> Content:
+    """The whole window as one bar: what fills it, where compaction starts and waits, the answer's reserve.
+
+    Args:
+        usage: What is measured.
+        width: Cells of the bar.
+        load_lines: Shares at which a compaction starts in the background and at which sending waits; 0 for
+            never.
+        coloured: Whether colours tell categories apart; else their signs do.
+    """
+    limit = max(usage.window.stated, usage.total, 1)
+    signs: list[tuple[str, str]] = []
+    reached = 0
+    for number, row in enumerate(category_rows(usage)):
+        reached += row.tokens
+        cells = round(width * reached / limit) - len(signs)
+        block = _block(number, coloured)
+        signs += [(block, _COLOURS[row.category])] * max(0, cells)
+    signs += [(UNICODE.gauge_empty, "$line-strong")] * (width - len(signs))
+    reserve = round(width * usage.window.reserve / limit)
+    for at in range(width - reserve, width):
+        if signs[at][0] == UNICODE.gauge_empty:
+            signs[at] = (_block(-1, coloured), "$surface" if coloured else "$line-strong")
+    names, end = "", width
+    for share, name in reversed(list(zip(load_lines, ("compacts at", "waits at"), strict=True))):
+        if 0 < share <= 1:
+            at = min(width - 1, round(width * share))
+            signs[at] = (UNICODE.load_mark, "$foreground bold")
+            said = f"{name} {round(share * 100)}%"
+            # Each ends below its mark, two cells in front of the next.
+            start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
+            names = f"{said}{' ' * (end - start - len(said))}{names}"
+            end = start
+    bar = Content("").join(Content.styled(sign, colour) for sign, colour in signs)
+    return Content("\n").join([bar, Content.styled(" " * end + names, "$text-muted")])
+
+
+def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, coloured: bool = True) -> Content:
+    """The categories with their tokens in three columns, and what stands behind tools and memory."""
+    rows = category_rows(usage)
+    cells = []
+    for number, row in enumerate(rows):
+        block = _block(number, coloured)
+        name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
+        cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
+    cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
+    high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
+    lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
+    for row in rows:
+        if told := in_brackets(row.name, shares):
+            lines.append(Content.styled(f"  {row.name}{told}", "$text-muted"))
+    return Content("\n").join(lines)
+
+
+def category_words(
+    usage: ContextUsage, width: int, shares: Sequence[Share] = (), *, coloured: bool = True
+) -> Content:
+    """The categories one behind the other, for a screen without room for columns."""
+    return packed(
+        (
+            Content.assemble(
+                (_block(number, coloured), _COLOURS[row.category]),
+                (f" {row.name}", "$text-muted"),
+                f" {tokens(row.tokens)}",
+                (in_brackets(row.name, shares), "$text-muted"),
+            )
+            for number, row in enumerate(category_rows(usage))
+        ),
+        width,
+        "  ",
+    )

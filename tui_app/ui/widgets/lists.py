@@ -1,0 +1,216 @@
+"""A list of one-line rows that are painted only when visible; ten thousand rows cost nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+
+from tui_app.ui.colours.palette import legible
+from tui_app.ui.keyboard.keys import place_bindings
+from tui_app.ui.widgets.long_text import PaintedRows
+from tui_app.ui.words.text import cut_cells
+
+
+class Row(NamedTuple):
+    """The texts of one row, which must be clean, and their colours."""
+
+    text: str
+    right: str = ""
+    """Right-aligned; leaves first when the row is too narrow."""
+    component: str = "row-list--row"
+    """Component class that colours the text."""
+    right_component: str = "row-list--right"
+    leads: tuple[tuple[int, str], ...] = ()
+    """Parts at the beginning with component classes of their own: where each ends, in characters."""
+
+
+class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
+    """Shows ``row(0)`` to ``row(count - 1)`` with a cursor; follows its end until scrolled."""
+
+    BINDINGS = place_bindings("rows")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "row-list--row", "row-list--right", "row-list--quiet", "row-list--head", "row-list--cursor",
+    }  # fmt: skip
+    DEFAULT_CSS = """
+    RowList {
+        background: $background;
+        & > .row-list--right { color: $foreground 70%; }
+        & > .row-list--quiet { color: $text-muted; }
+        & > .row-list--head { color: $foreground; text-style: bold; }
+        & > .row-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
+    }
+    """
+
+    cursor: reactive[int | None] = reactive(None)
+    """Index of the focused row."""
+
+    @dataclass
+    class Selected(Message):
+        """The user selected a row with enter or a click."""
+
+        row_list: "RowList"
+        index: int
+
+        @property
+        def control(self) -> "RowList":
+            return self.row_list
+
+    class Moved(Message):
+        """The cursor is on another row, or the row has changed."""
+
+    def __init__(
+        self, row: Callable[[int], Row], *, head: str = "", follows: bool = True, id: str | None = None
+    ) -> None:
+        """Make an empty list.
+
+        Args:
+            row: Returns the row with an index; called for visible rows only.
+            head: A title that stays at the top while the rows scroll under it; empty for none.
+            follows: Whether it starts at its end and stays there while rows come.
+            id: Textual id.
+        """
+        super().__init__(id=id)
+        self._row = row
+        self._head = head
+        self._head_right = ""
+        self._head_rows = 1 if head else 0
+        self._nothing = ""
+        self._count = 0
+        self._follows = self._following = follows
+        self._placing = False
+        self._placed_rows = 0
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    def say_when_empty(self, text: str) -> None:
+        self._nothing = text
+        self.refresh()
+
+    def set_head(self, head: str, right: str = "") -> None:
+        self._head, self._head_right = head, right
+        self.refresh()
+
+    def set_count(self, count: int) -> None:
+        """Change the number of rows; any of them may have changed too."""
+        self._count = count
+        if self.cursor is not None:
+            self.cursor = min(self.cursor, count - 1) if count else None
+        self._place()
+
+    def push_down(self, rows: int) -> None:
+        """Move the window and the cursor down by as many rows as have been put in front of the others."""
+        if not self._following:
+            self._placing = True
+            self.scroll_to(y=self.scroll_y + rows, animate=False, force=True)
+            self._placing = False
+        if self.cursor is not None:
+            self.cursor = min(self.cursor + rows, self._count - 1)
+
+    def follow(self) -> None:
+        """Go to the end and stay there."""
+        self._following = True
+        self._place()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Stay at the end, if that is where the list was."""
+        self._place()
+
+    def _place(self) -> None:
+        if not self.size:
+            return
+        self._placing = True
+        self._placed_rows = self.size.height
+        self.virtual_size = Size(self.scrollable_content_region.width, self._count + self._head_rows)
+        if self._following:
+            self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
+        self._placing = False
+        self.refresh()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Stop following when the user scrolls up, and follow again at the end."""
+        super().watch_scroll_y(old_value, new_value)
+        # With another height than was placed for, Textual has moved the window, not the user.
+        if not self._placing and self.size.height == self._placed_rows:
+            self._following = self._follows and round(new_value) >= self.max_scroll_y
+
+    def watch_cursor(self, cursor: int | None) -> None:
+        self.post_message(self.Moved())
+        if cursor is None or not self.size:
+            return
+        rows = max(1, self.scrollable_content_region.height - self._head_rows)
+        top = self.scroll_offset.y
+        if not top <= cursor < top + rows:
+            self.scroll_to(y=cursor if cursor < top else cursor - rows + 1, animate=False, force=True)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.scrollable_content_region.width
+        if y < self._head_rows:
+            # Where no row shows that this list has the keys, its title does.
+            rows = self.scrollable_content_region.height - self._head_rows
+            in_sight = self.cursor is not None and 0 <= self.cursor - self.scroll_offset.y < rows
+            focused = self.has_focus and not in_sight
+            row = Row(self._head, self._head_right, component="row-list--head")
+            return self._paint(row, width, focused=focused)
+        index = self.scroll_offset.y + y - self._head_rows
+        if not self._count and not index and self._nothing:
+            return self._paint(Row(self._nothing, component="row-list--right"), width)
+        if index >= self._count:
+            return Strip.blank(width, self.rich_style)
+        focused = index == self.cursor and self.has_focus
+        return self._paint(self._row(index), width, focused=focused)
+
+    def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
+        over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()
+        right = row.right if cell_len(row.right) + 8 <= width else ""
+        room = width - (cell_len(right) + 1 if right else 0)
+        text = cut_cells(row.text, room)
+        space = " " * (width - cell_len(text) - cell_len(right))
+        base = self.rich_style
+        segments, at = list[Segment](), 0
+        for end, component in (*row.leads, (len(text), row.component)):
+            colour = base + legible(self.get_component_rich_style(component)) + over
+            segments.append(Segment(text[at:end], colour))
+            at = max(at, end)
+        segments += [
+            Segment(space, base + over),
+            Segment(right, base + legible(self.get_component_rich_style(row.right_component)) + over),
+        ]
+        return Strip(segments, width)
+
+    def action_move(self, step: int) -> None:
+        if self._count:
+            start = self._count if self.cursor is None else self.cursor
+            self.cursor = min(max(0, start + step), self._count - 1)
+
+    def action_page(self, step: int) -> None:
+        self.action_move(step * max(1, self.scrollable_content_region.height - self._head_rows))
+
+    def action_first(self) -> None:
+        self.action_move(-self._count)
+
+    def action_last(self) -> None:
+        self.action_move(self._count)
+
+    def action_select(self) -> None:
+        if self.cursor is not None:
+            self.post_message(self.Selected(self, self.cursor))
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None or offset.y < self._head_rows:
+            return
+        index = self.scroll_offset.y + offset.y - self._head_rows
+        if index < self._count:
+            self.cursor = index
+            self.action_select()

@@ -1,0 +1,1 @@
+"""Numbers, costs and facts in words."""

@@ -1,0 +1,353 @@
+"""The words of a compaction: what it did, its facts, messages and numbers, as rows."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import groupby
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Literal
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.widgets.option_list import Option
+
+from tui_app.events import CompactionComplete, Fact, FactState, answers_told, fact_counts, lines_told
+from tui_app.session.figures.compaction_diff import Difference
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import (
+    clean,
+    clock,
+    cost,
+    count,
+    duration,
+    one_line,
+    padded,
+    percent,
+    tokens,
+    wrap_spans,
+)
+
+_COLOURS: dict[FactState, str] = {
+    "kept": "$text-muted",
+    "recoverable": "$text-warning",
+    "lost": "$text-error",
+}
+STATES: dict[FactState, str] = {"kept": "kept", "recoverable": "at risk", "lost": "lost"}
+SIGNS: dict[FactState, str] = {
+    "kept": UNICODE.check,
+    "recoverable": UNICODE.recoverable,
+    "lost": UNICODE.cross,
+}
+ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
+"""What needs attention comes first."""
+LEAST_TITLE = 20
+"""Cells that a title keeps at least."""
+REASON_CELLS = 320
+"""Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
+_CONTEXT = 3
+"""Messages that stayed and are named on each side of a change."""
+
+
+def headline(done: CompactionComplete, time: float, width: int) -> Content:
+    """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
+    title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
+    facts = [clock(time), done.trigger.replace("_", " "), one_line(done.model, 40), duration(done.duration_s)]
+    if done.cost_usd is not None:
+        facts.append(cost(done.cost_usd))
+    rest = " · ".join(filter(None, facts))
+    if done.title and done.outcome == "success":
+        title = done.title
+    title = one_line(title, max(LEAST_TITLE, width - cell_len(rest) - 4))
+    gap = " " * max(2, width - cell_len(title) - cell_len(rest) - 2)
+    return Content.assemble(
+        (f"{UNICODE.load_line} ", "$text-accent"), (title, "bold"), (gap + rest, "not bold $text-muted")
+    )
+
+
+def sizes(
+    done: CompactionComplete,
+    undone: bool,
+    *,
+    gap: str = "   ",
+    edited: bool = False,
+    numbers_last: bool = False,
+) -> str:
+    """Tokens and messages before and after, and what became of the facts; or why nothing changed.
+
+    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words;
+    ``numbers_last`` is for one row that may be cut.
+    """
+    if done.outcome != "success":
+        return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
+    before = (
+        f"{tokens(done.tokens_before)} → {tokens(done.tokens_after)} tokens   "
+        f"{done.messages_before:,} → {count(done.messages_after, 'message')}"
+    )
+    parts = [before]
+    if done.facts:
+        counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
+        said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
+        said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
+        parts.append(" · ".join(said))
+    parts += answers_told(done.questions, done.unanswered, done.misread)
+    parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
+    if done.calls_not_understood:
+        parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
+    if done.files_restored:
+        parts.append(f"{count(len(done.files_restored), 'file')} attached again")
+    if edited:
+        parts.append("edited since")
+    if undone:
+        parts.append("undone: the full history is back")
+    return gap.join(reversed(parts) if numbers_last else parts)
+
+
+def tone_of(fact: Fact, state: FactState) -> str:
+    """The colour of a fact's state: only what is wrong has one, and a detail that is not carried is not."""
+    return "$text-muted" if fact.kind == "detail" else _COLOURS[state]
+
+
+def where(fact: Fact, history: str = "") -> str:
+    """Where a fact can be found that is not kept, besides its place in the log."""
+    return f"conversation_history/{PurePath(history).name}" if history and fact.state == "recoverable" else ""
+
+
+def fate(fact: Fact) -> str:
+    """What became of a fact, as the head of all that fared so."""
+    if fact.kind == "detail":
+        return "Details, not counted as facts"
+    if fact.state == "lost":
+        return "Left out"
+    if fact.state == "recoverable":
+        return "At risk, the model can look them up"
+    return "Added by Plimsoll" if fact.put_back else "In the summary"
+
+
+def ranked(facts: Iterable[Fact]) -> list[Fact]:
+    """Lost ones first, then what Plimsoll added, heavier ones first; details last."""
+
+    def place(fact: Fact) -> tuple[bool, int, bool, float]:
+        return fact.kind == "detail", ORDER.index(fact.state), not fact.put_back, -fact.weight
+
+    return sorted(facts, key=place)
+
+
+def fact_options(
+    facts: Iterable[Fact],
+    history: str = "",
+    back: str = "",
+    *,
+    width: int = 80,
+    said: Mapping[str, str] = MappingProxyType({}),
+) -> list[Option]:
+    """Every fact below a head that says what became of it; its id is its place among the ranked ones.
+
+    Args:
+        facts: What the dropped history held.
+        history: Path of the file that holds what left; empty where there is none.
+        back: How a fact comes back that is not kept.
+        width: Cells of a row.
+        said: Whose words the sources are and when they came, where there is room for that.
+    """
+    options: list[Option] = []
+    found = ranked(facts)
+    if width >= ONE_LINE:
+        longest = max((len(fact.source) for fact in found), default=0)
+        found = [
+            replace(fact, source=f"{fact.source:<{longest}} {said.get(fact.source, '')}".rstrip())
+            for fact in found
+        ]
+    source = max((len(fact.source) for fact in found), default=0)
+    source = min(source, _MOST_SOURCE) + 2 if width >= SOURCED else 0
+    told = {
+        place: " · ".join(filter(None, (where(fact, history), back)))
+        for place, fact in enumerate(found)
+        if fact.state != "kept"
+    }
+    beside = max(map(cell_len, told.values()), default=-2) + 2
+    if width - _FACT_CELLS - source - beside < _ROOM_OF_FACT:
+        beside = 0
+    for head, group in groupby(enumerate(found), key=lambda placed: fate(placed[1])):
+        rows = list(group)
+        if options:
+            options.append(Option("", disabled=True))
+        much = f"  {len(rows):,}"
+        options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
+        for place, fact in rows:
+            cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
+            options.append(Option(_fact_row(fact, told.get(place, ""), cells), id=str(place)))
+    return options
+
+
+SOURCED = 64
+"""Cells of a row from which a fact says where in the log it comes from."""
+_FACT_CELLS, _MOST_SOURCE = 12, 22
+"""Cells in front of the text of a fact, and at most those of the message it comes from."""
+
+
+def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
+    """A fact in columns: sign, kind, text, where in the log it comes from, and how it comes back.
+
+    Args:
+        fact: It.
+        told: Where it is, and how it comes back; empty where it is kept.
+        cells: Room for its text, for its source, and for what is told; of the latter 0 where there is none.
+    """
+    room, source, beside = cells
+    text, place = one_line(unmarked(fact.text), 300), one_line(fact.source, _MOST_SOURCE)
+    if not source:
+        text = f"{text}  {place}".rstrip()
+    first, *others = (text[start:stop] for start, stop, _ in wrap_spans(text, room))
+    kind, sign = fact.kind, SIGNS[fact.state]
+    if kind == "live" and fact.state == "kept":
+        sign = UNICODE.collapsed
+    row = Content.assemble(
+        (f"{sign} ", tone_of(fact, fact.state)),
+        (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),
+        padded(first, room) if source else first,
+        (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
+        (f"{told:>{beside}}" if beside else "", "$text-muted"),
+    )
+    lead = " " * _FACT_CELLS
+    below = [Content(f"{lead}{line}") for line in others]
+    if told and not beside:
+        below.append(Content.styled(f"{lead}{told}", "$text-muted"))
+    return Content("\n").join([row, *below])
+
+
+_ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
+"""Cells that the text of a fact keeps at least beside what is told of it; and without that."""
+
+
+_MARKED = re.compile(r"(?<![\w`*])(\*\*|`)(?=[^\s`*])(.+?)(?<=[^\s`*])\1(?![\w`*])")
+
+
+def unmarked(text: str) -> str:
+    """A line of Markdown without the signs that make a part of it bold or code."""
+    return _MARKED.sub(r"\2", text)
+
+
+def message_lines(
+    lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0, width: int = 300
+) -> str:
+    """The messages that left or stayed, one a line, with the size that the model had of each.
+
+    Args:
+        lines: What left, came and stayed.
+        sign: ``-`` for what left, a space for what stayed.
+        scale: Tokens as the model counts them for each counted one.
+        width: Cells of a row.
+    """
+    rows = [_message_row(line, scale, width) for line in lines if line.sign == sign]
+    if not rows:
+        return "Nothing."
+    where = "removed from the model's view; the log keeps all." if sign == "-" else "kept as before."
+    return "\n".join([f"{count(len(rows), 'message')} {where}", "", *rows])
+
+
+def _message_row(line: Difference, scale: float, width: int) -> str:
+    head = line.head
+    size, whole = (round(each * scale) for each in (sum(head.tokens.values()), line.full))
+    full = f"  ({tokens(whole)} in full)" if whole > size else ""
+    kind = "summary" if head.type == CompactionComplete.TYPE else head.type.partition(".")[0]
+    number = f"{'#' + str(head.seq):>7}  {clock(head.time):<5}  {_KINDS.get(kind, kind):<10}"
+    row = f"{number} {tokens(size) if size else '':>7}  "
+    title = one_line(unmarked(line.title), max(LEAST_TITLE, width - len(row) - len(full)))
+    return f"{row}{title}{full}".rstrip()
+
+
+_KINDS = {"assistant": "answer"}
+
+
+def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0, width: int = 300) -> str:
+    """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
+
+    Args:
+        lines: What left, came and stayed.
+        summary: Text of the summary, shown where it came in.
+        scale: Tokens as the model counts them for each counted one.
+        width: Cells of a row.
+    """
+    written = [unmarked(part) for part in summary.splitlines()]
+    said = [part[start:stop] for part in written for start, stop, _ in wrap_spans(part, max(8, width - 4))]
+    rows: list[str] = []
+    for sign, group in groupby(lines, key=lambda line: line.sign):
+        run: list[str] = []
+        for line in group:
+            run.append(f"{line.sign} {_message_row(line, scale, width - 2)}")
+            if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
+                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in said)])
+        if sign == " " and len(run) > 2 * _CONTEXT + 1:
+            left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages kept as they were"
+            run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]
+        rows.extend(run)
+    return "\n".join(rows)
+
+
+def summary_text(done: CompactionComplete) -> str:
+    """Return the summary, or why there is none, in full."""
+    if done.summary:
+        return done.summary
+    reason = _whole(done.reason)
+    why = f"\n\n{reason}" if len(reason) > REASON_CELLS // 2 else ""
+    return f"No summary was written.{why}{_refused(done)}"
+
+
+def _refused(done: CompactionComplete) -> str:
+    return f"\n\nRefused notes:\n\n{done.refused_notes}" if done.refused_notes else ""
+
+
+def _whole(text: str) -> str:
+    """A text of any length on one line, which is wrapped where it is shown."""
+    return " ".join(clean(text).split())
+
+
+_COUNTED = ("tokens_before", "tokens_after", "tokens_removed", "messages_before", "messages_after")
+
+
+def number_lines(done: CompactionComplete) -> str:
+    """Every number of the event, one a line."""
+    ranges = ", ".join(
+        f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
+    )
+    stands_in = _whole(done.reason) if done.outcome == "success" else ""
+    known: list[tuple[str, str]] = [
+        ("outcome", f"{done.outcome} {'' if stands_in else _whole(done.reason)}".strip()),
+        ("trigger", done.trigger.replace("_", " ")),
+        ("policy", done.policy),
+        ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
+        ("because", stands_in),
+        ("asked by the model", one_line(done.asked, 200)),
+        ("focus", one_line(done.focus, 200)),
+        ("instructions", one_line(done.instructions, 400)),
+        *((name.replace("_", " "), f"{getattr(done, name):,}") for name in _COUNTED),
+        ("messages removed", f"{done.messages_left or done.messages_removed:,}"),
+        ("log numbers", ranges),
+        ("facts kept", "not measured" if done.retention is None else f"{percent(done.retention)} by weight"),
+        ("questions", ", ".join(answers_told(done.questions, done.unanswered, done.misread))),
+        ("not answered", one_line("; ".join(done.unanswered), 600)),
+        ("not by the model", one_line("; ".join(done.misread or ()), 600)),
+        ("took", duration(done.duration_s)),
+        ("request", f"{done.input_tokens:,} in, {done.output_tokens:,} out"),
+        ("cost", cost(done.cost_usd) if done.cost_usd is not None else "not known"),
+        ("checkpoint", one_line(done.checkpoint_path, 400)),
+        ("full history", one_line(done.history_path, 400)),
+    ]
+    rows = "\n".join(f"{name:<18}{value}" for name, value in known if value)
+    return f"{rows}{_refused(done) if done.summary else ''}"
+
+
+ONE_LINE = 100
+"""Cells of a row from which it says of a fact whose words it is from, and when they came."""
+
+
+_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+
+
+def figures(text: str) -> Content:
+    """A row of figures, which stand out from what they count."""
+    parts = _FIGURE.split(text)
+    return Content.assemble(
+        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
+    )
