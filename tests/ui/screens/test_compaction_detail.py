@@ -23,7 +23,7 @@ from tui_app.session.views.entries import Entry
 from tui_app.ui.colours.palette import PLAIN_PALETTE, Palette, Tone
 from tui_app.ui.context.sent_page import Replacement, sent_page
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView, SummaryEditor
-from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.details import DetailsScreen, unchanged_text
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.sent import SentText, SentView, SourceText
 from tui_app.ui.keyboard import stray_keys
@@ -656,6 +656,7 @@ def test_notes_that_were_refused_can_be_read() -> None:
     failed = replace(stood_in, outcome="failed", summary="", reason="only 0 of 5 lines have a source")
     assert summary_text(failed) == f"No summary was written.\n\nRefused notes:\n\n{notes}"
     assert notes not in number_lines(failed), "it is told once"
+    assert unchanged_text(failed, {}).endswith(f"\n\nRefused notes:\n\n{notes}")
 
 
 def test_what_left_has_the_size_that_the_model_had() -> None:

@@ -12,6 +12,7 @@ from tui_app.events import CompactionComplete
 from tui_app.ui.chat.compaction_outcome import NOTICE_CELLS, outcome_text
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.parts import readable, reading_area
+from tui_app.ui.words.compaction_words import refused_text
 from tui_app.ui.words.text import cost, duration, one_line, tokens
 
 
@@ -71,4 +72,4 @@ def unchanged_text(done: CompactionComplete, keymap: Mapping[str, str]) -> str:
     )
     figures = [line for label, told in rows if told for line in labelled(label, [told])]
     on = f"{label_of('chat.compact', keymap)} tries again, /compact WORDS also says what matters most"
-    return "\n".join([why, "", *figures, "", f"{on}."])
+    return "\n".join([why, "", *figures, "", f"{on}."]) + refused_text(done)

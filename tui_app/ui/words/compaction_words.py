@@ -291,10 +291,10 @@ def summary_text(done: CompactionComplete) -> str:
         return done.summary
     reason = _whole(done.reason)
     why = f"\n\n{reason}" if len(reason) > REASON_CELLS // 2 else ""
-    return f"No summary was written.{why}{_refused(done)}"
+    return f"No summary was written.{why}{refused_text(done)}"
 
 
-def _refused(done: CompactionComplete) -> str:
+def refused_text(done: CompactionComplete) -> str:
     return f"\n\nRefused notes:\n\n{done.refused_notes}" if done.refused_notes else ""
 
 
@@ -335,7 +335,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("full history", one_line(done.history_path, 400)),
     ]
     rows = "\n".join(f"{name:<18}{value}" for name, value in known if value)
-    return f"{rows}{_refused(done) if done.summary else ''}"
+    return f"{rows}{refused_text(done) if done.summary else ''}"
 
 
 ONE_LINE = 100
