@@ -303,6 +303,7 @@ async def test_a_branch_that_is_open_is_not_merged(
         assert opened.store.last_of(session, BranchMerged.TYPE) is None
 
 
+@pytest.mark.timeout(400)
 def test_no_kill_leaves_half_of_a_branch_or_a_merge(tmp_path: Path) -> None:
     """Every step that reaches the disk is one at which the process dies, one after the other."""
     command = (sys.executable, "-m", "tests.conversation.killing_branches", str(tmp_path))

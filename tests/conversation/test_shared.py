@@ -99,7 +99,7 @@ async def test_two_readers_follow_a_conversation_that_is_compacted_and_undone(
         with pytest.raises(SessionLocked):
             open_session(desk.opening(session=session, store=server.url))
         looked = await inspect_session(desk.opening(session=session, store=server.url))
-        assert looked.usage().messages == history.usage().messages
+        assert looked.history.usage().messages == history.usage().messages
         looked.close()
     reopened = PostgresStore(server, read_only=True)
     assert fold_agent_view(reopened.heads(session)).visible()

@@ -433,3 +433,9 @@ def test_a_huge_line_is_no_trouble(evil: str) -> None:
 def test_the_words_with_which_a_call_is_declined_end_where_the_program_goes_on() -> None:
     told = NOT_DONE.format(f"{SAID_NO}, because: Keep it.")
     assert [each.text for each in of(shell("rm a", told, "denied")).prompts()] == ["Keep it."]
+
+
+def test_nothing_that_was_worked_out_outlives_the_last_message() -> None:
+    ledger = Ledger.from_items([Item(1, ModelRequest(parts=[UserPromptPart("Fix the gauge.")]))])
+    assert ledger.prompts()
+    assert ledger.catch_up([], lambda _: []).prompts() == []

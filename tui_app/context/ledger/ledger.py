@@ -324,6 +324,7 @@ class Ledger:
     def _back_to(self, count: int) -> None:
         keys = self._keys[:count]
         self.entries, self._keys, self._open = [], [], defaultdict(deque)
+        self.derived.clear()
         for key in keys:
             self._fold(key, self._known[key])
 
