@@ -23,9 +23,6 @@ from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
 
-_LEAST = 2
-"""Fewest messages that are worth a summary."""
-
 
 def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset[int]) -> Split | str:
     """Cut a view so that only the messages of a span leave, or say why that is not possible.
@@ -60,7 +57,7 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
     latest = latest_prompt_index(items)
     stays = pinned if latest is None else pinned | {keys[latest]}
     split = split_at(items, max(start, end), stays, first=start)
-    if sum(map(_is_said, split.old)) < _LEAST:
+    if sum(map(_is_said, split.old)) < 2:
         return f"Nothing to compact {span.words}: fewer than two messages there can be replaced."
     return split
 
@@ -435,7 +432,7 @@ def widened(plan: Plan, tokens: Callable[[Item], int], room: int) -> Plan:
     old, split = plan.split.old, plan.split
     safe = safe_cuts([*old, *split.recent])
     start, spent, taken = len(old), 0, 0
-    for place in range(len(old) - 1, _LEAST - 1, -1):
+    for place in range(len(old) - 1, 1, -1):
         spent += tokens(old[place])
         if spent > room:
             break
