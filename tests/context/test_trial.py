@@ -7,7 +7,7 @@ import pytest
 from tests.context.facts_kit import call, history, says, shell, user, viewed
 from tests.context.governor_kit import Writer
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.compaction.trial import misread, trial_questions, unanswered
+from tui_app.context.compaction.trial import misread, questions_about, trial_questions, unanswered
 from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import NO_STAGES, PLIMSOLL, Policy
@@ -40,7 +40,7 @@ WHOLE = """\
   legacy importer.
 - #1: Make the importer skip empty rows. Then go on."""
 LEDGER = Ledger.from_items(history(*SESSION))
-QUESTIONS = trial_questions(LEDGER)
+QUESTIONS = trial_questions(LEDGER, ())
 
 
 def test_the_questions_are_about_what_will_be_needed_and_a_whole_text_answers_them() -> None:
@@ -83,9 +83,19 @@ def test_another_answer_is_none(said: str, instead: str) -> None:
 
 def test_what_stays_in_sight_and_what_has_ended_is_not_asked() -> None:
     newest = LEDGER.prompts()[-1].key
-    assert len(trial_questions(LEDGER, {newest})) == len(QUESTIONS) - 1
-    assert len(trial_questions(LEDGER, alive=())) == len(QUESTIONS) - 1
-    assert trial_questions(Ledger.from_items(history(says("Well.")))) == ()
+    assert len(trial_questions(LEDGER, (), {newest})) == len(QUESTIONS) - 1
+    assert len(trial_questions(LEDGER, (), alive=())) == len(QUESTIONS) - 1
+    assert trial_questions(Ledger.from_items(history(says("Well."))), ()) == ()
+
+
+def test_names_that_will_be_needed_are_asked_for_by_their_place() -> None:
+    read = call("read_file", {"path": "src/tide_table.py"}, "def low_water(harbour): ...")
+    items = history(user("When is it low?"), read, says("`low_water` is in there."))
+    asked = [each for each in questions_about(items) if each.kind == "name"]
+    assert ("low_water",) in [each.pieces for each in asked]
+    assert all(f"#{each.source}" in each.asked and each.pieces[0] not in each.asked for each in asked)
+    assert unanswered(asked, "- src/tide_table.py: low_water") == ()
+    assert len(unanswered(asked, "- src/tide_table.py")) == 1
 
 
 async def test_the_models_answers_are_held_against_the_log() -> None:

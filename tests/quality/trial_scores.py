@@ -19,10 +19,9 @@ from tests.quality.governed import bare_summary
 from tests.quality.text import files_in, identifiers_in
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.truth import Truth, truth_of
-from tui_app.context.compaction.trial import TrialQuestion, trial_questions, unanswered
+from tui_app.context.compaction.trial import TrialQuestion, questions_about, unanswered
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.views.view import Item
 
 SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)
@@ -61,7 +60,7 @@ def tried(case: Case, text: TextCounter) -> list[Tried]:
     """All forms of a history with their questions and look-ups; none where it has too little of either."""
     truth = truth_of(case)
     items = [Item(key, message) for key, message in enumerate(case.before, 1)]
-    questions = trial_questions(Ledger.from_items(items))
+    questions = questions_about(items)
     if min(len(questions), len(truth.needed_files | truth.needed_identifiers)) < _FEWEST:
         return []
     return [_tried(each, questions, truth) for each in forms_of(case, text)]

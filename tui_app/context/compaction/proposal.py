@@ -275,7 +275,7 @@ def _sections(
             replace(fact, put_back=True) if fact.state == "kept" and before.state != "kept" else fact
             for fact, before in zip(judged, alone, strict=True)
         )
-    questions = trial_questions(ledger, in_sight, session.alive)
+    questions = trial_questions(ledger, session.names, in_sight, session.alive)
     told = {
         "facts": judged,
         "retention": min(kept, _BLIND) if ledger.not_understood else kept,
@@ -381,7 +381,7 @@ class ProposalWriter:
     async def tried(self, proposal: Proposal) -> Proposal:
         """Put the questions to the model that will read the view; where that fails it was not asked."""
         session = (await self._read()).now(self.alive())
-        questions = trial_questions(session.ledger, session.whole.in_sight, session.alive)
+        questions = trial_questions(session.ledger, session.names, session.whole.in_sight, session.alive)
         stays = (item.message for item in self.history.items() if item.key not in proposal.left)
         sent = "\n".join(map(message_text, (*proposal.messages, *stays)))
         reader = self.reader

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
 from tui_app.context.ledger.facts import file_told, live_text
 from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
+from tui_app.context.ledger.name_lines import RankedName, names_to_carry
+from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.retention import plain
 from tui_app.context.ledger.tools import OPEN
 from tui_app.context.summaries.prompt import inert
@@ -15,7 +17,7 @@ from tui_app.events import CompactionComplete
 from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
 
-_MOST_FILES, _MOST_DEEDS, _MOST_RUNS, _MOST_TASKS, _MOST_DECISIONS = 8, 4, 3, 5, 4
+_MOST_FILES, _MOST_DEEDS, _MOST_RUNS, _MOST_TASKS, _MOST_DECISIONS, _MOST_NAMES = 8, 4, 3, 5, 4, 20
 _SHORT, _PIECE = 60, 80
 """Characters of a name in a question, and of a text that an answer has to hold."""
 _SENTENCE = 160
@@ -33,7 +35,7 @@ class TrialQuestion:
 
     kind: str
     """What it is about: ``prompt``, ``error``, ``decision``, ``live``, ``task``, ``file``,
-    ``deed``, ``run``."""
+    ``deed``, ``run``, ``name``."""
     asked: str
     pieces: tuple[str, ...]
     """What the answer holds, all of it in one line."""
@@ -96,16 +98,22 @@ async def misread(
 
 def questions_about(items: Sequence[Item], in_sight: Collection[int] = ()) -> tuple[TrialQuestion, ...]:
     """The questions about a whole session; see :func:`trial_questions`."""
-    return trial_questions(Ledger.from_items(items), in_sight)
+    ledger = Ledger.from_items(items)
+    names = names_to_carry(list(passages(items)), ledger.files().values(), in_sight)
+    return trial_questions(ledger, names, in_sight)
 
 
 def trial_questions(
-    ledger: Ledger, in_sight: Collection[int] = (), alive: Sequence[str] | None = None
+    ledger: Ledger,
+    names: Sequence[RankedName],
+    in_sight: Collection[int] = (),
+    alive: Sequence[str] | None = None,
 ) -> tuple[TrialQuestion, ...]:
     """What will have to be known, from what leaves.
 
     Args:
         ledger: The whole session.
+        names: Names that will be needed, the likeliest first.
         in_sight: Messages that stay: nobody has to be asked what they say.
         alive: What is alive now, a line each; None where only the ledger can say.
     """
@@ -117,6 +125,7 @@ def trial_questions(
         *_tasks(ledger),
         *_files(ledger),
         *_runs(ledger),
+        *_names(names),
     )
     return tuple(dict.fromkeys(each for each in every if each.pieces and each.source not in in_sight))
 
@@ -193,6 +202,13 @@ def _runs(ledger: Ledger) -> Iterator[TrialQuestion]:
     for run in runs[-_MOST_RUNS:]:
         asked = f"How did `{beginning(one_line(run.command), _SHORT)}` end?"
         yield TrialQuestion("run", asked, (_command(run), run.outcome.describe()), run.key)
+
+
+def _names(names: Sequence[RankedName]) -> Iterator[TrialQuestion]:
+    for each in names[:_MOST_NAMES]:
+        kind = "file" if each.is_file else "name"
+        place = f" of {each.place}" if each.place else ""
+        yield TrialQuestion("name", f"Which {kind}{place} came up at #{each.key}?", (each.name,), each.key)
 
 
 def _command(run: Run) -> str:
