@@ -29,7 +29,6 @@ ALLOWED_TAILS: set[str] = {
     # One of several kinds, which the module that picks among them imports.
     "cli.sessions.plot",
     "cli.setup.repair",
-    "context.compaction.writers",
     "context.tool_results.pointers",
     "context.tool_results.stale_reads",
     "context.tool_results.trim",

@@ -18,8 +18,8 @@ from pydantic_ai.messages import (
 
 from tests.context.governor_kit import Writer, tokens
 from tests.context.histories import as_items, long_conversation
+from tui_app.context.compaction.compactor import PlainHost, writers_for
 from tui_app.context.compaction.plan import Plan, plan_compaction
-from tui_app.context.compaction.writers import writers_for
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.image_tokens import IMAGE_TOKENS
 from tui_app.context.policy import (
@@ -64,7 +64,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
 def writers(policy: Policy, trigger: Trigger) -> list[str]:
     """Who writes a summary, and who does when that fails."""
     extractive = ExtractiveSummariser(len)
-    chain = writers_for(policy, trigger, lambda _trigger: (Writer(),), extractive)
+    chain = writers_for(policy, trigger, PlainHost((Writer(),), extractive))
     names = {Writer: "model", MarkerSummariser: "marker", ExtractiveSummariser: "heuristic"}
     return [names[type(each)] for each in chain]
 

@@ -13,10 +13,9 @@ from tests.context.facts_kit import answered, said, viewed
 from tests.context.governor_kit import NOTES, tokens
 from tests.context.histories import as_bytes, long_conversation
 from tests.context.hostile_kit import HOSTILE, Arena, list_arena, saying, session_arena
-from tui_app.context.compaction.compactor import State
+from tui_app.context.compaction.compactor import PlainHost, State, writers_for
 from tui_app.context.compaction.plan import Plan, plan_compaction
 from tui_app.context.compaction.proposal import ProposalWriter
-from tui_app.context.compaction.writers import writers_for
 from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.counting.expenses import Spent
 from tui_app.context.history import OriginalView, Proposal
@@ -70,6 +69,7 @@ def writing(timeout_s: float = 100.0) -> ProposalWriter:
     plan = plan_compaction(view.items(), view.usage(), tokens, PLIMSOLL, trigger="blocking")
     assert isinstance(plan, Plan)
     return ProposalWriter(
+        job="j",
         history=view,
         plan=plan,
         whole=OriginalView(items=tuple(view.items()), ledger=Ledger.from_items(view.items())),
@@ -216,7 +216,7 @@ WITHOUT = ExtractiveSummariser(len, "without a model")
 
 
 def names(policy: str, trigger: Trigger, without: Summariser | None = WITHOUT) -> list[str]:
-    writers = writers_for(PRESETS[policy], trigger, lambda _trigger: (MODEL,), without)
+    writers = writers_for(PRESETS[policy], trigger, PlainHost((MODEL,), without))
     return ["marker" if isinstance(one, MarkerSummariser) else one.model_name for one in writers]
 
 
@@ -236,7 +236,7 @@ def test_automatic_compactions_fall_back_as_the_policy_says(policy: str, expecte
 
 
 def test_the_user_may_want_the_extract_without_a_model() -> None:
-    writers = writers_for(PRESETS["reserve"], "manual", lambda _trigger: (MODEL,), WITHOUT, extract=True)
+    writers = writers_for(PRESETS["reserve"], "manual", PlainHost((MODEL,), WITHOUT), extract=True)
     assert [writer.model_name for writer in writers] == ["without a model"]
 
 
@@ -246,7 +246,7 @@ def test_without_a_writer_by_extraction_the_model_stands_alone() -> None:
 
 def test_a_policy_may_do_without_models() -> None:
     policy = derive("mine", {"base": "plimsoll", "summary_by": "heuristic"})
-    writers = writers_for(policy, "manual", lambda _trigger: (MODEL,), WITHOUT)
+    writers = writers_for(policy, "manual", PlainHost((MODEL,), WITHOUT))
     assert [writer.model_name for writer in writers] == ["without a model"]
 
 

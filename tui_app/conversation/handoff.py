@@ -117,7 +117,7 @@ async def write_brief(
             goal=mask_secrets(goal.strip()),
             additions=[*goal_additions(store, source.id), *notes],
             carried=with_session(brief_of(handed.text), handed.from_session) if handed is not None else "",
-            heard=heard,
+            progress=heard,
         )
         room = history.usage().window.effective // 2
         return Draft(source, policy.name, brief, history.counter, room)

@@ -23,14 +23,14 @@ from tui_app.context.compaction.guards import (
     refuse_asked,
     refuse_gain,
 )
-from tui_app.context.compaction.plan import FORCED, Addition, Plan, plan_of, unfinished
+from tui_app.context.compaction.plan import FORCED, Addition, Plan, plan_of
 from tui_app.context.compaction.proposal import ProposalWriter
 from tui_app.context.compaction.replacement import WAY_BACK, key_ranges
 from tui_app.context.compaction.reviews import Reviewer, priced, review
-from tui_app.context.compaction.writers import writers_for
 from tui_app.context.counting.expenses import Ledger
 from tui_app.context.history import History, Proposal, original_view
 from tui_app.context.policy import Policy
+from tui_app.context.summaries.extractive import MarkerSummariser
 from tui_app.context.summaries.writer import Summariser
 from tui_app.events import (
     CompactionAwaited,
@@ -182,6 +182,22 @@ class PlainHost(CompactionHost):
         return self.writers
 
 
+def writers_for(
+    policy: Policy, trigger: Trigger, host: CompactionHost, *, extract: bool = False
+) -> Sequence[Summariser]:
+    """Name the writers of one compaction, best first; by extraction alone where the user wants just that.
+
+    The user who asked for a summary decides again when it fails; a request that waits must go on.
+    """
+    without_model = host.fallback
+    if without_model is not None and (extract or policy.summary_by == "heuristic"):
+        return (without_model,)
+    models = tuple(host.summarisers(trigger))
+    if policy.fallback == "none" or trigger == "manual":
+        return models
+    return (*models, *filter(None, (MarkerSummariser() if policy.fallback == "marker" else without_model,)))
+
+
 class CompactionRefused(Exception):
     """There is nothing to compact, or a job is already running; the message says which."""
 
@@ -263,12 +279,17 @@ class Compactor:
             raise CompactionRefused("A compaction is already running.")
         plan, reviewer = self.preview(trigger, focus, span), reviewer or self.host.reviewer(trigger)
         self._count += 1
-        writers = writers_for(
-            self.policy, trigger, self.host.summarisers, self.host.fallback, extract=extract
-        )
+        writers = writers_for(self.policy, trigger, self.host, extract=extract)
         job = f"{self.history.version}-{self._count}"
-        blank = replace(
-            unfinished(plan, job),
+        blank = CompactionComplete(
+            job=job,
+            outcome="failed",
+            trigger=trigger,
+            focus=focus,
+            tokens_before=plan.tokens_before,
+            tokens_after=plan.tokens_before,
+            messages_before=plan.messages_before,
+            messages_after=plan.messages_before,
             policy=self.policy.name,
             asked=asked,
             model=writers[0].model_name,
@@ -435,6 +456,7 @@ class Compactor:
             plan=replace(plan, instructions=said),
             whole=original_view(self.history, plan.left),
             blank=replace(blank, instructions=said),
+            job=blank.job,
             timeout_s=self.timeout_s,
             describe=self.host.describe,
             way_back=self.way_back,

@@ -6,22 +6,24 @@ same checks of what a model wrote. Without a model it is those facts alone.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from tui_app.context.compaction.plan import Addition, Plan, fitted, unfinished
-from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL, ProposalWriter
+from tui_app.context.binding.bind import Binder
+from tui_app.context.compaction.notes import NotesWriter, task_of
+from tui_app.context.compaction.plan import Addition, fitted, rough_tokens
+from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
 from tui_app.context.compaction.sections import deeds_section, unlike_ours
 from tui_app.context.compaction.user_words import words_section
-from tui_app.context.counting.expenses import Ledger as Costs
-from tui_app.context.history import History, OriginalView, original_view, sizes_of
+from tui_app.context.history import History, OriginalView, original_view
 from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.ledger.ledger import Ledger
+from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import Policy
 from tui_app.context.summaries import prompt
 from tui_app.context.summaries.extractive import ExtractiveSummariser
-from tui_app.context.summaries.writer import Summariser
-from tui_app.context.views.cuts import Split
-from tui_app.events import CompactionProgress, Fact
+from tui_app.context.summaries.writer import Summariser, SummaryTask
+from tui_app.events import Fact
 from tui_app.records import frozen
 
 JOB = "handoff"
@@ -71,8 +73,8 @@ class Brief:
     output_tokens: int = 0
 
 
-@frozen(kw_only=True)
-class BriefWriter:
+@dataclass(kw_only=True)
+class BriefWriter(NotesWriter):
     """Writes the brief of one session; the session is only read."""
 
     history: History
@@ -80,8 +82,7 @@ class BriefWriter:
     goal: str
     count: Callable[[str], int]
     """Tokens of a text as the model counts them."""
-    describe: Callable[[BaseException], str]
-    """Says why a model could not be asked."""
+    job: str = JOB
     additions: Sequence[Addition] = ()
     """Plan and todo list."""
     carried: str = ""
@@ -90,8 +91,8 @@ class BriefWriter:
     """Log number behind which everything is told; what was said up to there is known to the reader."""
     heading: str = ""
     """What stands first instead of the goal."""
-    timeout_s: float = 120.0
-    heard: Callable[[CompactionProgress], object] = lambda _progress: None
+    _room: int = 0
+    """Tokens of the notes."""
 
     async def write(self, writers: Sequence[Summariser], *, extract: bool = False) -> Brief:
         """Write it.
@@ -100,9 +101,7 @@ class BriefWriter:
             writers: Whoever may write notes, best first.
             extract: Whether no model is asked.
         """
-        keys = frozenset(item.key for item in self.history.items())
-        whole = replace(original_view(self.history, keys), in_sight=frozenset())
-        window = self.history.usage().window
+        whole, window = self.whole, self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
         told = [item for item in whole.items if item.key > self.since]
         ledger = await asyncio.to_thread(Ledger.from_items, told) if self.since else whole.ledger
@@ -120,19 +119,18 @@ class BriefWriter:
         said = "\n\n".join(filter(None, (words.rules_text, words.text)))
         left -= self.count(said)
         deeds = await asyncio.to_thread(deeds_section, ledger, left, self.count)
-        for_notes = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
+        self._room = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
         facts = ledger_facts(ledger)
         brief = Brief(goal=self.goal, text="", facts=facts[:_MOST_HANDED_ON])
-        writing = self._writing(whole, budget=for_notes)
         # Extraction would only say again what the lists say.
         models = [writer for writer in writers if not isinstance(writer, ExtractiveSummariser)]
-        if extract or self.policy.summary_by == "heuristic" or for_notes < _NOTES:
+        if extract or self.policy.summary_by == "heuristic" or self._room < _NOTES:
             models = []
         notes, reason = "", ""
         for model in models:
-            summary = await writing.notes(model)
+            summary = await self.notes(model)
             if not isinstance(summary, str):
-                notes = prompt.fitted(summary.text, for_notes, self.count)
+                notes = prompt.fitted(summary.text, self._room, self.count)
                 brief = replace(
                     brief, performed_by=summary.performed_by, model=summary.model, marked=summary.not_in_log
                 )
@@ -140,7 +138,7 @@ class BriefWriter:
             reason = reason or summary
         written = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
         text = "\n\n".join(filter(None, (goal, deeds.text, said, written, beside)))
-        spent = writing.ledger.spent
+        spent = self.ledger.spent
         binding = [
             fact
             for fact in facts
@@ -154,38 +152,20 @@ class BriefWriter:
             tokens=self.count(text),
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
-            cost_usd=spent.cost_usd if writing.ledger.requests else None,
+            cost_usd=spent.cost_usd if self.ledger.requests else None,
         )
 
-    def _writing(self, whole: OriginalView, *, budget: int) -> ProposalWriter:
+    @cached_property
+    def whole(self) -> OriginalView:
+        """The session; of it nothing stays in sight."""
+        return original_view(self.history, [item.key for item in self.history.items()])
+
+    @cached_property
+    def binder(self) -> Binder:
+        beside = (*self.history.circumstances(), *(addition.text for addition in self.additions))
+        return Binder(self.whole.ledger, list(passages(self.whole.items)), beside, rough_tokens)
+
+    def task(self) -> SummaryTask:
         items = [item for item in self.history.items() if item.key > self.since]
-        usage = self.history.usage()
-        sizes = sizes_of(items, usage, lambda item: self.history.weigh(item).total)
-        plan = Plan(
-            trigger="manual",
-            split=Split(head=(), old=tuple(items), recent=()),
-            sizes=sizes,
-            tokens_before=usage.total,
-            messages_before=len(items),
-            old=usage.total - sizes.carried,
-            floor=sizes.carried,
-            target=usage.window.effective,
-            summary_budget=budget,
-            prompts_budget=1,
-            facts_budget=1,
-            form=self.policy.form_of(by_hand=True),
-            focus=self.goal,
-            instructions=_BRANCH_WISH if self.since else _WISH,
-            additions=tuple(self.additions),
-        )
-        return ProposalWriter(
-            history=self.history,
-            plan=plan,
-            whole=whole,
-            blank=unfinished(plan, JOB),
-            timeout_s=self.timeout_s,
-            describe=self.describe,
-            way_back="",
-            progress=self.heard,
-            ledger=Costs(),
-        )
+        wish = _BRANCH_WISH if self.since else _WISH
+        return replace(task_of(items, self.whole.ledger, self._room), focus=self.goal, instructions=wish)

@@ -18,7 +18,7 @@ from tui_app.context.tool_results.results import result_text
 from tui_app.context.tool_results.stage_scope import call_of, paired
 from tui_app.context.views.cuts import Split, boundary_of, first_run, safe_cuts, split_at, with_room
 from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index
-from tui_app.events import CompactionComplete, Trigger
+from tui_app.events import Trigger
 from tui_app.records import frozen
 from tui_app.references import WHOLE, Span
 from tui_app.usage import ContextUsage, ContextWindow
@@ -205,20 +205,6 @@ class Plan:
     def added(self) -> int:
         """Messages that come into the view: the summary, and what acknowledges it."""
         return 2 if self.form.acknowledgement else 1
-
-
-def unfinished(plan: Plan, job: str) -> CompactionComplete:
-    """How a job ends unless it succeeds."""
-    return CompactionComplete(
-        job=job,
-        outcome="failed",
-        trigger=plan.trigger,
-        focus=plan.focus,
-        tokens_before=plan.tokens_before,
-        tokens_after=plan.tokens_before,
-        messages_before=plan.messages_before,
-        messages_after=plan.messages_before,
-    )
 
 
 def plan_compaction(

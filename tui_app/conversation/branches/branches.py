@@ -121,7 +121,7 @@ async def plan_merge(
             heading=f"## Branch\n{branch.name} · {count(len(branch.news), 'turn')}",
             since=since,
             carried=carried,
-            heard=heard,
+            progress=heard,
         )
         here = Workspace(opening.cwd, closed=opening.paths.own_folders)
         files = await asyncio.to_thread(
