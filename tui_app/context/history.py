@@ -298,6 +298,10 @@ class History(Protocol):
         """Tokens one message costs, counted once."""
         ...
 
+    def tokens(self, item: Item) -> int:
+        """The same in all."""
+        return self.weigh(item).total
+
     def usage(self) -> ContextUsage:
         """The estimate of the next request, in real tokens of the model it goes to."""
         ...
@@ -501,14 +505,14 @@ class ListHistory(History):
     def commit(self, proposal: Proposal) -> CompactionComplete:
         """Put the summary and its acknowledgement where the proposal wants them."""
         before, items = self.usage(), self.items()
-        sizes = sizes_of(items, before, self._tokens)
-        leaves = sum(self._tokens(item) for item in items if item.key in proposal.left)
+        sizes = sizes_of(items, before, self.tokens)
+        leaves = sum(self.tokens(item) for item in items if item.key in proposal.left)
         # What stays is read again by whoever takes the list up.
         stay = {item.key for item in items} - proposal.left
         carried = with_ledger(proposal.message, self.ledger().dump(without=stay))
         messages = (carried, *proposal.messages[1:])
         new = [Item(key, message) for key, message in enumerate(messages, self._next)]
-        after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self._tokens, new)))
+        after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self.tokens, new)))
         stays = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
         self._items = place_summary(stays, new, proposal.complete.behind)
         self._next += len(new)
@@ -548,9 +552,6 @@ class ListHistory(History):
                 self.pins |= {items[-1].key}
             self._next += key is None
         return items
-
-    def _tokens(self, item: Item) -> int:
-        return self.weigh(item).total
 
     def _weighed(self, item: Item) -> MessageWeight:
         answer = item.message

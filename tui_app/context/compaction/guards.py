@@ -87,15 +87,11 @@ def refuse_asked(plan: Plan | str, usage: ContextUsage, left: int) -> str:
 
 def gain_of(history: History, proposal: Proposal) -> int:
     """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
-
-    def tokens(item: Item) -> int:
-        return history.weigh(item).total
-
     items = history.items()
-    leaves = sum(tokens(item) for item in items if item.key in proposal.left)
-    gained = leaves - sum(tokens(Item(0, message)) for message in proposal.messages)
+    leaves = sum(history.tokens(item) for item in items if item.key in proposal.left)
+    gained = leaves - sum(history.tokens(Item(0, message)) for message in proposal.messages)
     # What the provider reports beyond our count may well stay: only a smaller scale is believed.
-    return round(gained * min(1.0, sizes_of(items, history.usage(), tokens).scale))
+    return round(gained * min(1.0, sizes_of(items, history.usage(), history.tokens).scale))
 
 
 def keys_between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:

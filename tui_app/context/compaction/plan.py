@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from posixpath import normpath
 
-from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from tui_app.context.history import History, Sizes, Weigh, sizes_of
 from tui_app.context.ledger.ledger import Ledger
@@ -15,7 +15,7 @@ from tui_app.context.policy import Policy, Recent, Wording
 from tui_app.context.summaries.prompt import clip
 from tui_app.context.tool_results.file_calls import file_call
 from tui_app.context.tool_results.results import result_text
-from tui_app.context.tool_results.stage_scope import call_of, paired
+from tui_app.context.tool_results.stage_scope import successes
 from tui_app.context.views.cuts import Split, boundary_of, first_run, safe_cuts, split_at, with_room
 from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index
 from tui_app.events import Trigger
@@ -455,10 +455,7 @@ _CHANGED = "; it has changed since it was last seen here"
 def worked_on(items: Sequence[Item]) -> dict[str, str]:
     """The files that calls read or wrote with success, oldest first, each with what is known of its text."""
     found: dict[str, str] = {}
-    for pair in paired(items):
-        call, result = call_of(items, pair), pair.part
-        if not isinstance(result, ToolReturnPart) or result.outcome != "success":
-            continue
+    for _, call, result in successes(items):
         try:
             path = target_path(call.args_as_dict())
         except (ValueError, AssertionError):
@@ -549,14 +546,10 @@ def plan_of(
 ) -> Plan | str:
     """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
     usage = history.usage()
-
-    def weigh(item: Item) -> int:
-        return history.weigh(item).total
-
     plan = plan_compaction(
         history.items(),
         usage,
-        weigh,
+        history.tokens,
         policy,
         trigger=trigger,
         pinned=history.pinned(),
@@ -567,5 +560,5 @@ def plan_of(
         return plan
     behind = tuple(each for item in plan.split.old for each in history.behind(item))
     plan = _with_additions(plan, policy, usage.window, additions)
-    plan = with_files(plan, policy, usage.window, read, weigh)
+    plan = with_files(plan, policy, usage.window, read, history.tokens)
     return replace(plan, focus=focus, behind=behind)

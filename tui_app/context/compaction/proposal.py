@@ -161,7 +161,7 @@ async def propose(
     if left <= plan.aim * _CLOSE or not plan.names_budget or named:
         return best
     # There are not as many names as there is room: newest messages that would leave stay.
-    wider = widened(plan, lambda item: plan.sizes.estimate(history.weigh(item).total), left)
+    wider = widened(plan, lambda item: plan.sizes.estimate(history.tokens(item)), left)
     if wider is plan:
         return best
     kept = {item.key for item in wider.split.recent} - {item.key for item in plan.split.recent}
@@ -189,7 +189,7 @@ async def _propose(
     message = summary_message(passages, summary.text, writer=writer)
     said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
-    added = tokens.total + (history.weigh(Item(0, said)).total if said else 0)
+    added = tokens.total + (history.tokens(Item(0, said)) if said else 0)
     left, after = plan.left, plan.floor + plan.sizes.estimate(added)
     complete = replace(
         blank,

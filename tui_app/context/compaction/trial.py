@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
 from tui_app.context.ledger.facts import file_told, live_text
-from tui_app.context.ledger.ledger import Ledger, Prompt, Run, is_look
+from tui_app.context.ledger.ledger import Ledger, Prompt, is_look
 from tui_app.context.ledger.name_lines import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.retention import plain
@@ -136,8 +136,8 @@ def _prompts(prompts: Sequence[Prompt]) -> Iterator[TrialQuestion]:
         if not 0 <= place < len(prompts):
             continue
         prompt = prompts[place]
-        said = [each for each in sentences(own_words(prompt.text)) if len(each) > 1]
-        words = mask_secrets(said[0])[:_SENTENCE].strip() if said else ""
+        said = (each for each in sentences(own_words(prompt.text)) if len(each) > 1)
+        words = mask_secrets(next(said, ""))[:_SENTENCE].strip()
         yield TrialQuestion(
             "prompt", f"How does {name} of the user begin?", (words,) * bool(words), prompt.key, True
         )
@@ -147,7 +147,7 @@ def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
     open_runs = [run for run in ledger.runs().values() if run.is_open and not is_look(run.command)]
     names = {posixpath.basename(path) for path in ledger.files()}
     for run in open_runs[-_MOST_RUNS:]:
-        command, lines = _command(run), run.outcome.lines
+        command, lines = _piece(run.command), run.outcome.lines
         said = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.describe()
         asked = f"What does `{beginning(one_line(run.command), _SHORT)}` fail with?"
         yield TrialQuestion("error", asked, (command, said), run.key)
@@ -158,16 +158,11 @@ def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
 
 def _decisions(ledger: Ledger) -> Iterator[TrialQuestion]:
     for each in ledger.decisions()[-_MOST_DECISIONS:]:
-        asked = mask_secrets(one_line(each.text))[:_PIECE].strip(" `")
+        asked = _piece(each.text).strip(" `")
+        question = f"What did the user say to {asked[:_SHORT]}?"
         if each.answer:
-            answer = mask_secrets(one_line(each.answer))[:_PIECE].strip()
-            yield TrialQuestion(
-                "decision", f"What did the user answer to: {asked[:_SHORT]}", (asked, answer), each.key
-            )
-        else:
-            yield TrialQuestion(
-                "decision", f"What did the user say to {asked[:_SHORT]}?", (asked, "refused"), each.key
-            )
+            question = f"What did the user answer to: {asked[:_SHORT]}"
+        yield TrialQuestion("decision", question, (asked, _piece(each.answer) or "refused"), each.key)
 
 
 def _live(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[TrialQuestion]:
@@ -175,13 +170,12 @@ def _live(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[TrialQuestion
         text = live_text(each.handle, each.command)
         if alive is None or text in alive:
             asked = f"By which handle is `{beginning(one_line(each.command), _SHORT)}` reached?"
-            command = mask_secrets(one_line(each.command))[:_PIECE].strip()
-            yield TrialQuestion("live", asked, (command, each.handle), each.key)
+            yield TrialQuestion("live", asked, (_piece(each.command), each.handle), each.key)
 
 
 def _tasks(ledger: Ledger) -> Iterator[TrialQuestion]:
     for task in [each for each in ledger.tasks() if each.state in OPEN][-_MOST_TASKS:]:
-        text = mask_secrets(one_line(task.text))[:_PIECE].strip()
+        text = _piece(task.text)
         yield TrialQuestion(
             "task", f"What is the state of the task: {text[:_SHORT]}", (text, task.state), task.key
         )
@@ -201,7 +195,7 @@ def _runs(ledger: Ledger) -> Iterator[TrialQuestion]:
     runs = [run for run in ledger.runs().values() if run.outcome.counts and not run.is_open]
     for run in runs[-_MOST_RUNS:]:
         asked = f"How did `{beginning(one_line(run.command), _SHORT)}` end?"
-        yield TrialQuestion("run", asked, (_command(run), run.outcome.describe()), run.key)
+        yield TrialQuestion("run", asked, (_piece(run.command), run.outcome.describe()), run.key)
 
 
 def _names(names: Sequence[RankedName]) -> Iterator[TrialQuestion]:
@@ -211,5 +205,6 @@ def _names(names: Sequence[RankedName]) -> Iterator[TrialQuestion]:
         yield TrialQuestion("name", f"Which {kind}{place} came up at #{each.key}?", (each.name,), each.key)
 
 
-def _command(run: Run) -> str:
-    return mask_secrets(one_line(run.command))[:_PIECE].strip()
+def _piece(text: str) -> str:
+    """What an answer holds of a text."""
+    return mask_secrets(one_line(text))[:_PIECE].strip()

@@ -414,8 +414,8 @@ def _script(code: str) -> Iterator[Operation]:
     found: list[Operation] = []
     for match in filter(itemgetter(1), _TOOL_CALL.finditer(code)):
         try:
-            value, _ = _literal(code, match.end())
-        except (ValueError, IndexError, RecursionError):
+            value = _literal(code, match.end())
+        except (ValueError, RecursionError):
             return  # made by the program while it runs: nobody knows what it did
         args = value if isinstance(value, dict) else {"input": value}
         inner = operations(match[1], args)
@@ -425,63 +425,44 @@ def _script(code: str) -> Iterator[Operation]:
     yield from found
 
 
-_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_BARE = re.compile(r"[A-Za-z_$][\w$]*")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`", re.DOTALL)
-_CONSTANTS: Mapping[str, Any] = {"true": True, "false": False, "null": None, "undefined": None}
+_TOKEN = re.compile(
+    r"(?s)(?P<blank>\s+|//[^\n]*|/\*.*?\*/)|(?P<word>[A-Za-z_$][\w$]*)|(?P<number>-?\d+(?:\.\d+)?)"
+    r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)|(?P<sign>[{}\[\](),:])"
+)
+_NAMED = re.compile(r"(?s)(?:\s|//[^\n]*|/\*.*?\*/)*:")
+_CONSTANTS = {"true": "true", "false": "false", "null": "null", "undefined": "null"}
 
 
-def _literal(code: str, at: int) -> tuple[Any, int]:
-    """The literal of JavaScript at a place, and where it ends.
+def _literal(code: str, at: int) -> Any:
+    """The literal of JavaScript that is the first argument of a call.
+
+    Args:
+        code: The program.
+        at: Where the arguments begin.
 
     Raises:
         ValueError: if there is anything else, such as a variable.
-        IndexError: if the code ends inside of it.
     """
-    at = _skip(code, at)
-    if code[at] in "{[":
-        return _collection(code, at)
-    if quoted := _QUOTED.match(code, at):
-        return _unescaped(quoted[0]), _end(code, quoted.end())
-    if number := _NUMBER.match(code, at):
-        return float(number[0]), _end(code, number.end())
-    if (bare := _BARE.match(code, at)) and bare[0] in _CONSTANTS:
-        return _CONSTANTS[bare[0]], _end(code, bare.end())
-    raise ValueError(code[at : at + 20])
-
-
-def _collection(code: str, at: int) -> tuple[Any, int]:
-    is_object, closing = code[at] == "{", "}" if code[at] == "{" else "]"
-    items: list[tuple[Any, Any]] = []
-    at = _skip(code, at + 1)
-    while code[at] != closing:
-        key: Any = len(items)
-        if is_object:
-            name = _BARE.match(code, at) or _QUOTED.match(code, at)
-            if name is None:
-                raise ValueError(code[at : at + 20])
-            key, at = name[0].strip("\"'`"), _skip(code, name.end())
-            if code[at] != ":":
-                raise ValueError(code[at : at + 20])
-            at += 1
-        value, at = _literal(code, at)
-        items.append((key, value))
-        at = _skip(code, at + 1) if code[at] == "," else at
-    return (dict(items) if is_object else [value for _, value in items]), _skip(code, at + 1)
-
-
-def _skip(code: str, at: int) -> int:
-    match = _SPACE.match(code, at)
-    return match.end() if match else at
-
-
-def _end(code: str, at: int) -> int:
-    """Where a value ends, if nothing is added to it."""
-    at = _skip(code, at)
-    if at < len(code) and code[at] not in ",)}]":
-        raise ValueError(code[at : at + 20])
-    return at
+    written, depth = list[str](), 0
+    while at < len(code):
+        if (token := _TOKEN.match(code, at)) is None:
+            raise ValueError(code[at : at + 20])
+        at, text = token.end(), token[0]
+        match token.lastgroup:
+            case "sign" if text in "),:" and not depth:
+                break
+            case "sign":
+                depth += (text in "{[") - (text in "}]")
+                if text in "}]" and written[-1:] == [","]:
+                    written.pop()
+                written.append(text)
+            case "word" if not _NAMED.match(code, at):
+                written.append(_CONSTANTS.get(text, "?"))  # a variable: that is no JSON
+            case "word" | "text":
+                written.append(json.dumps(text if token.lastgroup == "word" else _unescaped(text)))
+            case "number":
+                written.append(str(float(text)))
+    return json.loads("".join(written))
 
 
 def _unescaped(quoted: str) -> str:

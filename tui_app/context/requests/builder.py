@@ -72,7 +72,7 @@ def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[Mod
         A new list, empty only when nothing sendable was left.
     """
     tidy = _merge_responses([kept for kept in map(_without_blanks, messages) if kept is not None])
-    answers: _Answers = {(pair.call, pair.call_id): pair.part for pair in pairs(tidy)}
+    answers: _Answers = {(pair.call, pair.made.tool_call_id): pair.part for pair in pairs(tidy)}
     repaired: list[ModelMessage] = []
     skip = -1
     for index, message in enumerate(tidy):
@@ -313,10 +313,10 @@ def build(
     items = history.items()
     messages, added = (assembly or Assembly()).request(items, sent)
     usage = history.usage()
-    before = usage.total + sum(history.weigh(Item(0, ModelRequest(parts=[part]))).total for part in added)
+    before = usage.total + sum(history.tokens(Item(0, ModelRequest(parts=[part]))) for part in added)
     if before <= usage.window.effective:
         return Outgoing(messages)
-    sizes = sizes_of(items, usage, lambda item: history.weigh(item).total)
+    sizes = sizes_of(items, usage, history.tokens)
     # A system prompt stays when the prompt beside it goes.
     view: list[Item] = []
     for message in messages:
@@ -329,7 +329,7 @@ def build(
     cut = truncate(
         view,
         int(usage.window.effective * (1 - policy.safety_margin)) - room,
-        lambda message: sizes.estimate(history.weigh(Item(0, message)).total),
+        lambda message: sizes.estimate(history.tokens(Item(0, message))),
         frozenset(item.key for item in view if any(id(part) in pins for part in item.message.parts)),
         limit=usage.window.effective - room,
     )
@@ -345,7 +345,7 @@ def build(
     sent = sendable(left)
     items = [Item(place, message) for place, message in enumerate(left)]
     tokens += sum(
-        sizes.estimate(history.weigh(Item(0, ModelRequest(parts=[part]))).total)
+        sizes.estimate(history.tokens(Item(0, ModelRequest(parts=[part]))))
         for part in _new_parts(items, sent)
     )
     truncation = Truncation(

@@ -34,7 +34,6 @@ from tui_app.context.tool_results.results import (
 from tui_app.context.tool_results.stage_scope import (
     NO_GAIN,
     UNREAD,
-    call_of,
     newest_answer,
     newest_answers,
     paired,
@@ -132,7 +131,7 @@ def _leaving(items: Sequence[Item]) -> list[_Leaving]:
 
 
 def _calls(view: Sequence[Item]) -> _Calls:
-    return {id(pair.part): call_of(view, pair) for pair in paired(view)}
+    return {id(pair.part): pair.made for pair in paired(view)}
 
 
 def _ends(count: int, most: int) -> set[int]:

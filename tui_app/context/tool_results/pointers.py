@@ -20,7 +20,7 @@ from tui_app.context.tool_results.results import (
     rewrite_results,
     source_of,
 )
-from tui_app.context.tool_results.stage_scope import call_of, paired, turn_start
+from tui_app.context.tool_results.stage_scope import successes, turn_start
 from tui_app.context.views.rewrites import Change, Rewrite, SpillFile
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
@@ -95,13 +95,8 @@ def pointers(
     Returns:
         The smaller forms and files, or None when nothing can be pointed to.
     """
-    found: list[_Write] = []
-    for pair in paired(items):
-        result = pair.part
-        if isinstance(result, ToolReturnPart) and result.outcome == "success":
-            part = call_of(items, pair)
-            if call := file_call(part):
-                found.append(_Write(pair.call, part, call, result))
+    calls_made = ((place, part, file_call(part), result) for place, part, result in successes(items))
+    found = [_Write(place, part, call, result) for place, part, call, result in calls_made if call]
     found.sort(key=attrgetter("index"))
     start = turn_start(items)
     newest = {target: write for write in found if write.index >= start for target in write.call.targets}

@@ -1,7 +1,7 @@
 """The part of a view that a stage may touch."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
@@ -47,21 +47,22 @@ def newest_answer(items: Sequence[Item]) -> int | None:
     return next((index for index in places if isinstance(items[index].message, ModelResponse)), None)
 
 
-def call_of(items: Sequence[Item], pair: Pair) -> ToolCallPart:
-    """The call of a pair."""
-    calls = (part for part in items[pair.call].message.parts if isinstance(part, ToolCallPart))
-    return next(call for call in calls if call.tool_call_id == pair.call_id)
-
-
 def paired(items: Sequence[Item]) -> list[Pair]:
     """Calls with their results, in the order of the results."""
     return list(pairs([item.message for item in items]))
 
 
+def successes(items: Sequence[Item]) -> Iterator[tuple[int, ToolCallPart, ToolReturnPart]]:
+    """Calls that ended well, in the order of the results: index of the calling message, call and result."""
+    for pair in paired(items):
+        if isinstance(pair.part, ToolReturnPart) and pair.part.outcome == "success":
+            yield pair.call, pair.made, pair.part
+
+
 def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
     """Identities of the results that were brought back in the present turn: they must not leave at once."""
     start = turn_start(items)
-    return {id(pair.part) for pair in found if pair.call >= start and _brings_back(call_of(items, pair))}
+    return {id(pair.part) for pair in found if pair.call >= start and _brings_back(pair.made)}
 
 
 def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:

@@ -102,12 +102,12 @@ class StageRunner:
         if settings is None or names is None or usage.total <= usage.window.effective:
             return
         items = self.history.items()
-        sizes = sizes_of(items, usage, self._weigh)
-        floor = sizes.carried + sum(sizes.estimate(self._weigh(item)) for item in unread(items))
+        sizes = sizes_of(items, usage, self.history.tokens)
+        floor = sizes.carried + sum(sizes.estimate(self.history.tokens(item)) for item in unread(items))
         excess = floor - self.policy.background_mark(usage.window)
 
         def size(part: ResultPart) -> int:
-            return sizes.estimate(self._weigh(Item(0, ModelRequest(parts=[part]))))
+            return sizes.estimate(self.history.tokens(Item(0, ModelRequest(parts=[part]))))
 
         if excess > 0:
             self._commit(offload_newest(items, settings, excess, size, names, handles=self.around.handles))
@@ -149,9 +149,6 @@ class StageRunner:
         """Whether a compaction would start with the view as it is."""
         return self.policy.pressure(self.history.usage()) != "none"
 
-    def _weigh(self, item: Item) -> int:
-        return self.history.weigh(item).total
-
     def _reached(self, share: float) -> bool:
         usage = self.history.usage()
         return usage.total >= min(int(usage.window.limit * share), usage.window.effective)
@@ -168,7 +165,7 @@ class StageRunner:
         chosen = tuple(item for item in to_archive(items, settings) if item.key not in exempt)
         # A model may write the digest, so it is not asked before there is enough.
         batch = self._enough("archive", settings.batch)
-        if chosen and self._pays([item.key for item in chosen], sum(map(self._weigh, chosen)), batch):
+        if chosen and self._pays([item.key for item in chosen], sum(map(self.history.tokens, chosen)), batch):
             written = Digest()
             if settings.strategy == "llm" and self.around.digest is not None:
                 try:
@@ -213,7 +210,7 @@ class StageRunner:
         usage, shares = self.history.usage(), self.policy.limit is None
         if batch is not None and not self._due and (rates := self.around.cache()) is not None:
             items = self.history.items()
-            behind = sum(self._weigh(item) for item in items if item.key >= min(changed)) - freed
+            behind = sum(self.history.tokens(item) for item in items if item.key >= min(changed)) - freed
             answers = sum(isinstance(item.message, ModelResponse) for item in items)
             return rates.pays(freed, behind, answers)
         if batch is not None and len(changed) >= batch:
@@ -232,8 +229,8 @@ class StageRunner:
         new = {change.key: change.message for change in rewrite.changes}
         old = [item for item in self.history.items() if item.key in new]
         after = [replace(item, message=new[item.key]) for item in old]
-        digest = self._weigh(Item(0, rewrite.digest)) if rewrite.digest is not None else 0
-        return sum(map(self._weigh, old)) - sum(map(self._weigh, after)) - digest
+        digest = self.history.tokens(Item(0, rewrite.digest)) if rewrite.digest is not None else 0
+        return sum(map(self.history.tokens, old)) - sum(map(self.history.tokens, after)) - digest
 
     def _commit(self, rewrite: Rewrite | None) -> None:
         """Apply a decision that frees something, less what the user has undone, if its files can be kept."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -27,9 +27,8 @@ from tui_app.context.tool_results.results import (
     result_text,
     rewrite_results,
 )
-from tui_app.context.tool_results.stage_scope import call_of, newest_answers, paired, recalled, turn_start
+from tui_app.context.tool_results.stage_scope import newest_answers, paired, recalled, successes, turn_start
 from tui_app.context.views.rewrites import Change, Rewrite
-from tui_app.context.views.tool_pairs import Pair
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
 
@@ -81,7 +80,7 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
     """
     found = paired(items)
     stays = recalled(items, found) | newest_answers(items, found)
-    reads, writes = _reads_and_writes(items, found)
+    reads, writes = _reads_and_writes(items)
     left: dict[int, str] = {}
     for path, (*older, newest) in reads.items():
         # What a shortened read showed is not seen any more, so it takes no other's place.
@@ -108,25 +107,20 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
     return Rewrite(stage="superseded", changes=changes) if changes else None
 
 
-def _reads_and_writes(
-    items: Sequence[Item], found: Sequence[Pair]
-) -> tuple[dict[str, list[_Read]], dict[str, int]]:
+def _reads_and_writes(items: Sequence[Item]) -> tuple[dict[str, list[_Read]], dict[str, int]]:
     """Reads of each file in order, and the place of the last call that wrote the whole of it."""
     reads: dict[str, list[_Read]] = {}
     writes: dict[str, int] = {}
-    for pair in sorted(found, key=attrgetter("call")):
-        part, result = call_of(items, pair), pair.part
-        if not isinstance(result, ToolReturnPart) or result.outcome != "success":
-            continue
+    for place, part, result in sorted(successes(items), key=itemgetter(0)):
         if (call := file_call(part)) is not None:
             whole = bool(call.bodies) and all(body.kind == "file" for body in call.bodies)
-            writes |= dict.fromkeys(call.targets if whole else (), pair.call)
+            writes |= dict.fromkeys(call.targets if whole else (), place)
             continue
         args = part.args_as_dict()
         text, path, used = result_text(result), target_path(args), operations(part.tool_name, args)
         if text is not None and path and any(isinstance(one, FileUse) and one.verb == "read" for one in used):
             rest = {name: value for name, value in args.items() if target_path({name: value}) == ""}
-            read = _Read(pair.call, result, rest, _numbered(text))
+            read = _Read(place, result, rest, _numbered(text))
             reads.setdefault(comparable(path), []).append(read)
     return reads, writes
 

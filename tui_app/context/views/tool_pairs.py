@@ -3,9 +3,9 @@
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 
-from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ToolCallPart
 
-from tui_app.context.views.view import Item, answer_id, answers_of, calls_of, is_prompt
+from tui_app.context.views.view import Item, answer_id, answers_of, is_prompt
 from tui_app.records import frozen
 
 
@@ -17,7 +17,7 @@ class Pair:
     """Index of the message that calls."""
     answer: int
     """Index of the message that answers."""
-    call_id: str
+    made: ToolCallPart
     part: ModelRequestPart
 
 
@@ -28,22 +28,22 @@ def pairs(messages: Sequence[ModelMessage]) -> Iterator[Pair]:
     it is a duplicate and belongs to nothing. Any other result belongs to the oldest call of its id that is
     still open: ids may be used again later.
     """
-    newest, called = -1, frozenset[str]()
+    newest, made = -1, dict[str, ToolCallPart]()
     # The calls without a result so far; those of the newest response are the last of their id.
-    waiting: defaultdict[str, deque[int]] = defaultdict(deque)
+    waiting: defaultdict[str, deque[tuple[int, ToolCallPart]]] = defaultdict(deque)
     for index, message in enumerate(messages):
         if isinstance(message, ModelResponse):
-            newest, called = index, frozenset(calls_of(message))
-            for id in called:
-                waiting[id].append(index)
+            newest = index
+            made = {each.tool_call_id: each for each in message.parts[::-1] if isinstance(each, ToolCallPart)}
+            for id, call in made.items():
+                waiting[id].append((index, call))
             continue
         for part in message.parts:
             if (call_id := answer_id(part)) is None or not (calls := waiting[call_id]):
                 continue
-            if call_id not in called:
-                yield Pair(calls.popleft(), index, call_id, part)
-            elif calls[-1] == newest:
-                yield Pair(calls.pop(), index, call_id, part)
+            if call_id not in made or calls[-1][0] == newest:
+                place, call = calls.popleft() if call_id not in made else calls.pop()
+                yield Pair(place, index, call, part)
 
 
 def last_messages(items: Sequence[Item], count: int) -> int:

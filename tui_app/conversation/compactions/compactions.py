@@ -207,7 +207,7 @@ class Compactions:
         return irreducible_floor(
             history.items(),
             history.usage(),
-            lambda item: history.weigh(item).total,
+            history.tokens,
             self.compactor.policy,
             history.pinned(),
         )

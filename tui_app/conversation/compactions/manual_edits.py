@@ -185,16 +185,11 @@ class ManualEdits:
 
     def _pinned_tokens(self, pinned: frozenset[int], *, alone: bool = False) -> int:
         """Tokens of pinned messages, with those that stay along or without."""
-        history = self.history
-
-        def weigh(item: Item) -> int:
-            return history.weigh(item).total
-
-        items = history.items()
-        sizes = sizes_of(items, history.usage(), weigh)
+        history, items = self.history, self.history.items()
+        sizes = sizes_of(items, history.usage(), history.tokens)
         if alone:
-            return sum(sizes.estimate(weigh(item)) for item in items if item.key in pinned)
-        return cost_of(items, pinned, lambda item: sizes.estimate(weigh(item)))
+            return sum(sizes.estimate(history.tokens(item)) for item in items if item.key in pinned)
+        return cost_of(items, pinned, lambda item: sizes.estimate(history.tokens(item)))
 
     def _decided(self, seq: int, stage: HandStage) -> Rewrite | str:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)

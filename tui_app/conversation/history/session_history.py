@@ -222,6 +222,9 @@ class SessionHistory:
         """Tokens of one message in the current model's own tokens."""
         return self.counter.message(item.message).scaled(self.factor)
 
+    def tokens(self, item: Item) -> int:
+        return self.weigh(item).total
+
     def usage(self) -> ContextUsage:
         return self._tally.usage(self.overhead, model=self.model, counter_exact=self.counter.exact)
 
