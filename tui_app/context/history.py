@@ -16,7 +16,7 @@ from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
 from tui_app.context.message_marks import is_acknowledgement
 from tui_app.context.views.cuts import ItemIndex, place_summary, sections, with_partners
 from tui_app.context.views.rewrites import Rewrite, rewritten_items
-from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index, to_messages
+from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index
 from tui_app.events import REWRITES, CompactionComplete, Payload, Rewritten, Stage, ToolArchived, ViewRewrite
 from tui_app.records import frozen, picked
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Kinds, Overhead
@@ -52,28 +52,6 @@ class RunningCount:
         self._ends[same:] = list(accumulate(sizes, Kinds.plus, initial=before))[1:]
         self._messages, self._loaded = messages, loaded
         return self._ends[-1] if self._ends else Kinds()
-
-
-@dataclass(slots=True)
-class RunningMessages:
-    """Counts the messages that one view after another is sent as."""
-
-    _items: Sequence[Item] = ()
-    _answers: list[tuple[int, int]] = field(default_factory=list)
-    """Places of answers, and messages in front of each: nothing is joined across an answer."""
-
-    def count(self, items: Sequence[Item]) -> int:
-        """Messages of a request with these items, results of one answer as one."""
-        same = same_objects(self._items, items)
-        while self._answers and self._answers[-1][0] >= same:
-            self._answers.pop()
-        place, before = self._answers[-1] if self._answers else (0, 0)
-        messages = to_messages(items[place:])
-        sent = (count for count, message in enumerate(messages, before) if isinstance(message, ModelResponse))
-        fresh = (at for at in range(place, len(items)) if isinstance(items[at].message, ModelResponse))
-        self._answers[-1:] = zip(fresh, sent, strict=True)
-        self._items = list(items)
-        return before + len(messages)
 
 
 Weigh = Callable[[Item], int]

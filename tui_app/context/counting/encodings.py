@@ -12,8 +12,6 @@ from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from tui_app.records import frozen
-
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -42,18 +40,10 @@ _CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、
 # slash); before punctuation that follows a letter or digit, except the apostrophe of a contraction.
 
 
-@frozen
-class _Spec:
-    """What defines one of OpenAI's published encodings beside its ranks."""
-
-    sha256: str
-    pattern: str
-
-
 _SPECS = {
-    "o200k_base": _Spec(
-        sha256="446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        pattern="|".join(
+    "o200k_base": (
+        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+        "|".join(
             (
                 r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
                 r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -67,9 +57,9 @@ _SPECS = {
             )
         ),
     ),
-    "cl100k_base": _Spec(
-        sha256="223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-        pattern="|".join(
+    "cl100k_base": (
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+        "|".join(
             (
                 r"'(?i:[sdmt]|ll|ve|re)",
                 r"[^\r\n\p{L}\p{N}]?+\p{L}++",
@@ -83,6 +73,7 @@ _SPECS = {
         ),
     ),
 }
+"""What defines OpenAI's published encodings: checksums of their ranks, and patterns."""
 
 _FAMILIES = (
     (re.compile(r"gpt-4(?![^-])|gpt-3\.?5|text-embedding-|(davinci|babbage)-002"), "cl100k_base"),
@@ -173,7 +164,7 @@ def _pieces(text: str) -> Iterator[str]:
 def _build(name: str) -> "Encoding":
     from tiktoken import Encoding
 
-    spec = _SPECS[name]
+    sha256, pattern = _SPECS[name]
     # Not needed for the first frame, which loads this module.
     import hashlib
     from importlib import resources
@@ -181,7 +172,7 @@ def _build(name: str) -> "Encoding":
     from tui_app.context.resident_memory import give_back
 
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
-    if hashlib.sha256(raw).hexdigest() != spec.sha256:
+    if hashlib.sha256(raw).hexdigest() != sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
     # Lines ``base64 rank``, in rank order without gaps. In slices, because each is one call into C that lets
     # no other thread run, and somebody may be typing; and because memory that was taken once is kept.
@@ -191,7 +182,7 @@ def _build(name: str) -> "Encoding":
         encoded = raw[start:end].split()[::2]
         ranks.update(zip(map(a2b_base64, encoded), range(len(ranks), len(ranks) + len(encoded)), strict=True))
         start = end
-    encoding = Encoding(name, pat_str=spec.pattern, mergeable_ranks=ranks, special_tokens={})
+    encoding = Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
     del raw, encoded

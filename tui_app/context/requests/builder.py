@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.history import History, RunningMessages, same_objects, sizes_of, with_parts
+from tui_app.context.history import History, same_objects, sizes_of, with_parts
 from tui_app.context.message_marks import is_given_part
 from tui_app.context.policy import Policy
 from tui_app.context.truncator import truncate
@@ -364,14 +364,19 @@ def _joined(messages: Sequence[ModelMessage]) -> int:
     return sum(1 for _ in groupby(messages, type))
 
 
-def usage_as_sent(history: History, messages: RunningMessages | None = None) -> ContextUsage:
-    """The estimate of the next request, messages counted as they are sent: results of one answer are one.
+def usage_as_sent(history: History, policy: Policy) -> ContextUsage:
+    """The estimate of the next request; where a policy looks at the number of messages, as they are sent.
+
+    Results of one answer are one message.
 
     Args:
         history: Owner of the view.
-        messages: Keeps its count for the next request; None begins anew.
+        policy: Says when a compaction is due.
     """
-    return replace(history.usage(), messages=(messages or RunningMessages()).count(history.items()))
+    usage = history.usage()
+    if policy.limit is None and usage.total < policy.background_mark(usage.window):
+        return usage
+    return replace(usage, messages=len(to_messages(history.items())))
 
 
 def _rejoined(items: Sequence[Item]) -> list[Item]:

@@ -13,7 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tui_app.context.compaction.compactor import Asked, CompactionRefused, Compactor, State
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import History, RunningMessages
+from tui_app.context.history import History
 from tui_app.context.message_marks import is_note_part
 from tui_app.context.policy import Policy
 from tui_app.context.requests.builder import Assembly, build, usage_as_sent
@@ -95,7 +95,6 @@ class Pipeline:
     _answers_to: Adjustments | None = field(default=None, init=False)
     """Those of the newest request; None where its model has no server."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
-    _messages: RunningMessages = field(default_factory=RunningMessages, init=False)
 
     def __post_init__(self) -> None:
         self.meter = RequestMeter(self.counter, self.limits, self.cache, self.around.sources)
@@ -287,7 +286,7 @@ class Pipeline:
         # It may have shrunk since it was found large.
         if pressed and self.history.usage().total >= LARGE:
             await self._compact("memory_pressure")
-        match self.policy.pressure(usage_as_sent(self.history, self._messages)):
+        match self.policy.pressure(usage_as_sent(self.history, self.policy)):
             case "background":
                 self._start(self.compactor, "background")
             case "blocking":
@@ -333,7 +332,7 @@ class Pipeline:
         if compactor.state is not State.IDLE:
             ended = await compactor.finish_for(trigger)
             helped = ended is not None and ended.outcome == "success"
-            if helped and self.policy.pressure(usage_as_sent(self.history, self._messages)) != "blocking":
+            if helped and self.policy.pressure(usage_as_sent(self.history, self.policy)) != "blocking":
                 return
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)
@@ -375,7 +374,7 @@ async def compact_at_turn_end(compactor: Compactor) -> None:
 
     It is applied at once, unless the user has to decide on it first.
     """
-    usage = usage_as_sent(compactor.history)
+    usage = usage_as_sent(compactor.history, compactor.policy)
     if not compactor.policy.due_at_turn_end(usage) or not compactor.wanted("turn_end"):
         return
     try:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import accumulate, chain
+from itertools import chain
 from operator import eq
 from time import time
 from typing import NamedTuple
@@ -50,42 +50,22 @@ class Piece:
     tokens: int
 
 
-@frozen
-class Sent:
-    """A request that went out, as pieces in their order."""
-
-    head: tuple[Piece, ...] = ()
-    """What stands in front of the messages."""
-    messages: Sequence[ModelMessage] = ()
-    pieces: Sequence[Piece] = ()
-    """Those of the messages."""
-    ends: Sequence[int] = ()
-    """How many pieces there are up to the end of each message."""
-    sums: Sequence[int] = ()
-    """Tokens up to the end of each piece."""
-
-
-def prefix_kept(before: Sent, now: Sent, same: int = 0) -> float:
+def prefix_kept(before: Sequence[Piece], now: Sequence[Piece]) -> float:
     """The share of a request's tokens that the next request begins with.
 
     Args:
-        before: The earlier request.
+        before: The earlier request, its pieces in their order.
         now: The later one.
-        same: How many pieces behind the head are known to be the same in both.
 
     Returns:
         1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
     """
-    head = _alike(before.head, now.head)
-    whole_head = head == len(before.head) == len(now.head)
-    kept = same + _alike(before.pieces[same:], now.pieces[same:]) if whole_head else 0
-    if (head == len(before.head) and not before.pieces) or (whole_head and kept == len(before.pieces)):
+    kept = _alike(before, now)
+    if kept == len(before):
         return 1.0
-    in_front = sum(piece.tokens for piece in before.head)
-    total = in_front + (before.sums[-1] if before.sums else 0)
-    shared = sum(piece.tokens for piece in before.head[:head]) + (before.sums[kept - 1] if kept else 0)
+    total = sum(piece.tokens for piece in before)
     # Rounding must not make a whole out of almost all.
-    return min(round(shared / total, 4), 0.9999) if total else 0.0
+    return min(round(sum(piece.tokens for piece in before[:kept]) / total, 4), 0.9999) if total else 0.0
 
 
 def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
@@ -107,12 +87,11 @@ class PrefixMeter:
     """Whether the newest request has anything of the one before: else they are of two conversations."""
     broken: PrefixBreak | None = None
     """The first part of a message that is not as it was, where what stands in front of them is the same."""
-    _before: Sent | None = None
-
-    @property
-    def head(self) -> tuple[Piece, ...]:
-        """What stands in front of the messages of the newest request."""
-        return self._before.head if self._before is not None else ()
+    head: Sequence[Piece] = ()
+    """What stands in front of the messages of the newest request."""
+    _messages: Sequence[ModelMessage] | None = None
+    _pieces: Sequence[Sequence[Piece]] = ()
+    """Those of each message."""
 
     def next(
         self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
@@ -127,36 +106,23 @@ class PrefixMeter:
         Returns:
             Share of the previous request's tokens that this one begins with; None for the first one.
         """
-        before = self._before or Sent()
-        same = same_objects(before.messages, messages)
-        start = before.ends[same - 1] if same else 0
-        known = () if same else {id(part) for part in message_parts(before.messages)}
+        earlier, before, front = self._messages, [*self.head, *chain(*self._pieces)], self.head
+        same = same_objects(earlier or (), messages)
+        known = () if same else {id(part) for part in message_parts(earlier or ())}
         self.goes_on = bool(same) or any(id(part) in known for part in message_parts(messages))
-        groups = [list(self._pieces(message)) for message in messages[same:]]
-        fresh = list(chain.from_iterable(groups))
-        sums = accumulate((piece.tokens for piece in fresh), initial=before.sums[start - 1] if start else 0)
-        now = Sent(
-            head=tuple(self._head(instructions, tools)),
-            messages=messages,
-            pieces=[*before.pieces[:start], *fresh],
-            ends=[*before.ends[:same], *list(accumulate(map(len, groups), initial=start))[1:]],
-            sums=[*before.sums[:start], *list(sums)[1:]],
-        )
-        first, self._before = self._before is None, now
-        self.broken = None if first else self._message_break(before, now, start)
-        return None if first else prefix_kept(before, now, start)
-
-    def _message_break(self, before: Sent, now: Sent, same: int) -> PrefixBreak | None:
-        place = same + _alike(before.pieces[same:], now.pieces[same:])
-        if place >= len(before.pieces) or [each.digest for each in before.head] != [
-            each.digest for each in now.head
-        ]:
+        self._messages, self.head = messages, list(self._head(instructions, tools))
+        self._pieces = [*self._pieces[:same], *map(self._of_message, messages[same:])]
+        now, self.broken = [*self.head, *chain(*self._pieces)], None
+        if earlier is None:
             return None
-        return message_break(before.messages, before.ends, place, message_parts(now.messages), _sent)
+        place = _alike(before, now)
+        if len(front) == len(self.head) <= place < len(before):
+            self.broken = message_break(earlier, place - len(front), message_parts(messages), _sent)
+        return prefix_kept(before, now)
 
-    def _pieces(self, message: ModelMessage) -> Iterator[Piece]:
+    def _of_message(self, message: ModelMessage) -> Sequence[Piece]:
         role = "user" if isinstance(message, ModelRequest) else "assistant"
-        return (Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts)
+        return [Piece(_digest(_sent(part)), self.counter.part(part, role)) for part in message.parts]
 
     def _head(self, instructions: str, tools: Sequence[ToolDefinition]) -> Iterator[Piece]:
         for tool in tools:
@@ -276,7 +242,7 @@ class Told(NamedTuple):
     """An answered request: its model, what stands in front of its messages, their size, and its report."""
 
     model: str
-    head: tuple[Piece, ...]
+    head: Sequence[Piece]
     sent: Kinds
     """Counted tokens of the messages."""
     reported: int

@@ -1,6 +1,5 @@
 """Where a request first differs from the one before it, and whose bytes these are."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -87,25 +86,19 @@ def first_break(before: Sequence[Source], now: Sequence[Source]) -> PrefixBreak 
 
 
 def message_break(
-    before: Sequence[ModelMessage],
-    ends: Sequence[int],
-    place: int,
-    now: Sequence[object],
-    form: Callable[[object], bytes],
+    before: Sequence[ModelMessage], place: int, now: Sequence[object], form: Callable[[object], bytes]
 ) -> PrefixBreak:
     """Say which part of a message is not as it was.
 
     Args:
         before: The messages of the earlier request.
-        ends: How many parts there are up to the end of each.
-        place: The first part that differs.
+        place: The first part of them that differs.
         now: The parts of the later request.
         form: What stands for a part on the wire.
     """
-    at = bisect_right(ends, place)
-    part = before[at].parts[place - (ends[at - 1] if at else 0)]
+    number, part = [(at, part) for at, message in enumerate(before, 1) for part in message.parts][place]
     kind = f"{part.part_kind} {part.tool_name}" if isinstance(part, ToolReturnPart) else part.part_kind
-    name = f"message {at + 1}: {kind}"
+    name = f"message {number}: {kind}"
     if place >= len(now):
         return PrefixBreak(part=name, how="removed")
     return PrefixBreak(part=name, how="changed", byte=difference(form(part), form(now[place]))[0])
