@@ -29,23 +29,23 @@ PROTOCOLS = (OPENAI_CHAT, OPENAI, ANTHROPIC, GOOGLE)
 """What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
 
 
-@frozen(kw_only=True)
+@frozen
 class Provider:
     """A provider, by the prefix of its model names."""
 
     name: str
     keys: tuple[str, ...] = ()
     """Environment variables that hold its key, the usual one first."""
+    key_check: str = ""
+    """Address that tells at no cost whether a key is taken."""
+    package: str = "openai"
+    """SDK that it needs."""
     sdk_reads_key: bool = False
     """Whether pydantic-ai reads the key itself, from the process environment alone, and may do without."""
     url: str = ""
     """Its address, where the model is made with it."""
     url_variable: str = ""
     """Environment variable that moves it somewhere else."""
-    key_check: str = ""
-    """Address that tells at no cost whether a key is taken."""
-    package: str = "openai"
-    """SDK that it needs."""
     port: int = 0
     """Where a server on this machine listens unless told otherwise."""
     reserved: bool = False
@@ -63,77 +63,65 @@ _openai = partial(
     Provider, keys=("OPENAI_API_KEY",), url=_OPENAI_URL, url_variable="OPENAI_BASE_URL", reserved=True
 )
 _ALL = (
-    Provider(name=OFFLINE, reserved=True),
-    Provider(name=GGUF, reserved=True),
-    _openai(name=OPENAI, key_check=f"{_OPENAI_URL}/models"),
-    _openai(name=OPENAI_CHAT),
-    _openai(name=OPENAI_RESPONSES),
-    Provider(name="openai-decisions", keys=("OPENAI_API_KEY",), url_variable="OPENAI_BASE_URL"),
+    Provider(OFFLINE, reserved=True),
+    Provider(GGUF, reserved=True),
+    _openai(OPENAI, key_check=f"{_OPENAI_URL}/models"),
+    _openai(OPENAI_CHAT),
+    _openai(OPENAI_RESPONSES),
+    Provider("openai-decisions", ("OPENAI_API_KEY",), url_variable="OPENAI_BASE_URL"),
     Provider(
-        name=ANTHROPIC,
-        keys=("ANTHROPIC_API_KEY",),
+        ANTHROPIC,
+        ("ANTHROPIC_API_KEY",),
+        f"{_ANTHROPIC_URL}/v1/models",
+        "anthropic",
         url=_ANTHROPIC_URL,
         url_variable="ANTHROPIC_BASE_URL",
-        key_check=f"{_ANTHROPIC_URL}/v1/models",
-        package="anthropic",
         reserved=True,
     ),
     Provider(
-        name=GOOGLE,
-        keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        GOOGLE,
+        ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        f"{_GOOGLE_URL}/v1beta/models",
         url=_GOOGLE_URL,
         url_variable="GOOGLE_GEMINI_BASE_URL",
-        key_check=f"{_GOOGLE_URL}/v1beta/models",
         reserved=True,
     ),
     Provider(
-        name="openrouter",
-        keys=("OPENROUTER_API_KEY",),
+        "openrouter",
+        ("OPENROUTER_API_KEY",),
         # Its list of models is open to everybody; this says whose key it is.
-        key_check="https://openrouter.ai/api/v1/key",
+        "https://openrouter.ai/api/v1/key",
         reserved=True,
         any_model=True,
     ),
+    Provider(GROQ, ("GROQ_API_KEY",), "https://api.groq.com/openai/v1/models", "groq"),
+    Provider(MISTRAL, ("MISTRAL_API_KEY",), "https://api.mistral.ai/v1/models", "mistralai"),
+    Provider(DEEPSEEK, ("DEEPSEEK_API_KEY",), "https://api.deepseek.com/models"),
+    Provider("xai", ("XAI_API_KEY",), "https://api.x.ai/v1/models", "xai_sdk"),
+    Provider("cohere", ("CO_API_KEY",), "https://api.cohere.com/v1/models", "cohere"),
+    Provider("cerebras", ("CEREBRAS_API_KEY",), "https://api.cerebras.ai/v1/models"),
+    Provider("crusoe", ("CRUSOE_API_KEY",)),
+    Provider("moonshotai", ("MOONSHOTAI_API_KEY",), "https://api.moonshot.ai/v1/models"),
+    Provider("zai", ("ZAI_API_KEY",)),
+    Provider("meta", ("META_API_KEY",)),
+    Provider("huggingface", ("HF_TOKEN",), package="huggingface_hub"),
+    Provider("heroku", ("HEROKU_INFERENCE_KEY",)),
+    Provider("together", ("TOGETHER_API_KEY",)),
+    Provider("fireworks", ("FIREWORKS_API_KEY",)),
+    Provider("alibaba", ("ALIBABA_API_KEY", "DASHSCOPE_API_KEY")),
+    Provider("vercel", ("VERCEL_AI_GATEWAY_API_KEY",)),
+    Provider("sambanova", ("SAMBANOVA_API_KEY",)),
+    Provider("nebius", ("NEBIUS_API_KEY",)),
+    Provider("ovhcloud", ("OVHCLOUD_API_KEY",)),
+    Provider(GATEWAY, ("PYDANTIC_AI_GATEWAY_API_KEY", "PAIG_API_KEY")),
+    Provider("bedrock", package="boto3"),
+    Provider("azure", ("AZURE_OPENAI_API_KEY",), sdk_reads_key=True),
+    Provider("github", ("GITHUB_API_KEY",), sdk_reads_key=True),
+    Provider("grok", ("XAI_API_KEY",), sdk_reads_key=True),
+    Provider("litellm", ("LITELLM_API_KEY",), sdk_reads_key=True, any_model=True),
     Provider(
-        name=GROQ,
-        keys=("GROQ_API_KEY",),
-        key_check="https://api.groq.com/openai/v1/models",
-        package="groq",
-    ),
-    Provider(
-        name=MISTRAL,
-        keys=("MISTRAL_API_KEY",),
-        key_check="https://api.mistral.ai/v1/models",
-        package="mistralai",
-    ),
-    Provider(name=DEEPSEEK, keys=("DEEPSEEK_API_KEY",), key_check="https://api.deepseek.com/models"),
-    Provider(name="xai", keys=("XAI_API_KEY",), key_check="https://api.x.ai/v1/models", package="xai_sdk"),
-    Provider(
-        name="cohere", keys=("CO_API_KEY",), key_check="https://api.cohere.com/v1/models", package="cohere"
-    ),
-    Provider(name="cerebras", keys=("CEREBRAS_API_KEY",), key_check="https://api.cerebras.ai/v1/models"),
-    Provider(name="crusoe", keys=("CRUSOE_API_KEY",)),
-    Provider(name="moonshotai", keys=("MOONSHOTAI_API_KEY",), key_check="https://api.moonshot.ai/v1/models"),
-    Provider(name="zai", keys=("ZAI_API_KEY",)),
-    Provider(name="meta", keys=("META_API_KEY",)),
-    Provider(name="huggingface", keys=("HF_TOKEN",), package="huggingface_hub"),
-    Provider(name="heroku", keys=("HEROKU_INFERENCE_KEY",)),
-    Provider(name="together", keys=("TOGETHER_API_KEY",)),
-    Provider(name="fireworks", keys=("FIREWORKS_API_KEY",)),
-    Provider(name="alibaba", keys=("ALIBABA_API_KEY", "DASHSCOPE_API_KEY")),
-    Provider(name="vercel", keys=("VERCEL_AI_GATEWAY_API_KEY",)),
-    Provider(name="sambanova", keys=("SAMBANOVA_API_KEY",)),
-    Provider(name="nebius", keys=("NEBIUS_API_KEY",)),
-    Provider(name="ovhcloud", keys=("OVHCLOUD_API_KEY",)),
-    Provider(name=GATEWAY, keys=("PYDANTIC_AI_GATEWAY_API_KEY", "PAIG_API_KEY")),
-    Provider(name="bedrock", package="boto3"),
-    Provider(name="azure", keys=("AZURE_OPENAI_API_KEY",), sdk_reads_key=True),
-    Provider(name="github", keys=("GITHUB_API_KEY",), sdk_reads_key=True),
-    Provider(name="grok", keys=("XAI_API_KEY",), sdk_reads_key=True),
-    Provider(name="litellm", keys=("LITELLM_API_KEY",), sdk_reads_key=True, any_model=True),
-    Provider(
-        name="ollama",
-        keys=("OLLAMA_API_KEY",),
+        "ollama",
+        ("OLLAMA_API_KEY",),
         sdk_reads_key=True,
         url_variable="OLLAMA_BASE_URL",
         port=11434,
@@ -141,11 +129,11 @@ _ALL = (
         any_model=True,
         start="Start Ollama (ollama serve)",
     ),
-    Provider(name="lmstudio", port=1234, start="Start the server of LM Studio (lms server start)"),
-    Provider(name="llamacpp", port=8080, start="Start llama-server"),
+    Provider("lmstudio", port=1234, start="Start the server of LM Studio (lms server start)"),
+    Provider("llamacpp", port=8080, start="Start llama-server"),
     Provider(
-        name="vllm",
-        keys=("VLLM_API_KEY",),
+        "vllm",
+        ("VLLM_API_KEY",),
         sdk_reads_key=True,
         url_variable="VLLM_BASE_URL",
         port=8000,
