@@ -41,6 +41,7 @@ from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.requests.builder import repair
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
+    SummaryTask,
     prefix_prompt,
     quoted_message,
     summary_prompt,
@@ -105,12 +106,12 @@ class BilledReplay(Replay):
         while items and left > 0:
             leaving.append(items.pop(0))
             left -= self.history.weigh(leaving[-1]).total
-        task = prefix_prompt("…", focus="", budget_tokens=3_000)
+        task = prefix_prompt("…", SummaryTask(items=(), budget_tokens=3_000))
         view = repair(to_messages(self.history.items()))
         asked = [*view, ModelRequest(parts=[UserPromptPart(task)])]
         await self.model.request(WireForm.of(self.model).of_messages(asked), self.settings, HEAD)
         data = "\n\n".join(map(quoted_message, transcript_lines(leaving)))
-        prompt = summary_prompt("", data, focus="", budget_tokens=3_000)
+        prompt = summary_prompt("", data, SummaryTask(items=(), budget_tokens=3_000))
         alone = ModelRequestParameters(instruction_parts=[InstructionPart(content=INSTRUCTIONS)])
         await self.model.request([ModelRequest(parts=[UserPromptPart(prompt)])], None, alone)
         warm, cold = self.server.bill[-2:]

@@ -26,8 +26,8 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.summaries.prompt import INSTRUCTIONS
-from tui_app.context.summaries.writer import ModelSummariser, Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import INSTRUCTIONS, SummaryTask
+from tui_app.context.summaries.writer import ModelSummariser, Progress, Summary
 from tui_app.context.views.view import Item
 from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.context.windows.window_limits import Limits

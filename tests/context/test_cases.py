@@ -24,7 +24,7 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import build, sendable
-from tui_app.context.summaries.writer import SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
 from tui_app.context.views.cuts import safe_cuts
 from tui_app.context.windows.window_limits import ContextTooLarge
 from tui_app.context.windows.windows import resolve_window

@@ -24,7 +24,8 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import ListHistory
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import Outgoing, build, repair, sendable
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.truncator import truncate
 from tui_app.context.views.cuts import choose_boundary, safe_cuts, sections, split_at
 from tui_app.context.views.view import Item, to_messages

@@ -13,7 +13,7 @@ from tui_app.context.compaction.compactor import Compactor, PlainHost, State
 from tui_app.context.compaction.reviews import DECLINED, EMPTY
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
-from tui_app.context.summaries.writer import SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
 from tui_app.context.views.view import to_messages
 from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionAwaited, CompactionComplete

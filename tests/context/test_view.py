@@ -22,16 +22,16 @@ from tests.context.facts_kit import characters, history, says, shell, user
 from tests.context.governor_kit import plain_counter
 from tests.context.histories import retry_prompt
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.compaction.sections import NO_SUCCESS, deeds_section
+from tui_app.context.compaction.sections import deeds_section
 from tui_app.context.compaction.user_words import standing_notes, words_section
 from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.history import ListHistory, Originals, original_view
-from tui_app.context.ledger.facts import session_facts
+from tui_app.context.ledger.facts import NO_SUCCESS, session_facts
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, Trim
 from tui_app.context.summaries.extractive import ExtractiveSummariser
-from tui_app.context.summaries.prompt import message_text
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask, message_text
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.tool_results.archive import archived, heuristic_digest
 from tui_app.context.tool_results.trim import trim
 from tui_app.context.views.cuts import sections

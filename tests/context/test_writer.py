@@ -23,7 +23,8 @@ from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, derive
 from tui_app.context.summaries.extractive import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.summaries.notes_request import SummaryFailed
-from tui_app.context.summaries.writer import Progress, Summariser, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Progress, Summariser, Summary
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Trigger
 from tui_app.session.stores.sqlite_store import SqliteStore
 

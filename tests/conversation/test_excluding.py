@@ -18,8 +18,8 @@ from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.counting.expenses import Ledger
 from tui_app.context.policy import PLIMSOLL
 from tui_app.context.requests.builder import sendable
-from tui_app.context.summaries.prompt import message_text
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask, message_text
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.views.view import to_messages
 from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.history.session_history import SessionHistory, apart_from

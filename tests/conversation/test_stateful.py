@@ -25,7 +25,8 @@ from tui_app.context.counting.expenses import Ledger
 from tui_app.context.policy import PLIMSOLL, PRESETS, Archive, Policy, Stages, Trim
 from tui_app.context.requests.builder import sendable
 from tui_app.context.summaries.notes_request import SummaryFailed
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.tool_results.stage_scope import HandStage
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.context.views.cuts import safe_cuts

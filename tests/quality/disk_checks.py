@@ -19,7 +19,8 @@ from tui_app.context.counting.expenses import Ledger
 from tui_app.context.history import Proposal
 from tui_app.context.summaries.extractive import ExtractiveSummariser
 from tui_app.context.summaries.notes_request import SummaryFailed
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.views.view import Item, to_messages
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.history.view_messages import ViewMessages

@@ -13,7 +13,8 @@ from tests.quality.happenings import Fact, Happenings, happenings_of
 from tests.quality.text import flat, message_text
 from tests.quality.wordings import ENGLISH, FOREIGN, HEADINGS, worded
 from tui_app.context.counting.expenses import Ledger
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Progress, Summary
 
 _MOST = {"rule": 12, "said": 6, "open": 6, "solved": 4, "order": 4, "passed": 8, "failed": 6, "mended": 6,
          "count": 3, "setting": 5, "line": 4, "read": 6}  # fmt: skip

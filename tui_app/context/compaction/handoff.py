@@ -22,7 +22,8 @@ from tui_app.context.ledger.passages import passages
 from tui_app.context.policy import Policy
 from tui_app.context.summaries import prompt
 from tui_app.context.summaries.extractive import ExtractiveSummariser
-from tui_app.context.summaries.writer import Summariser, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask
+from tui_app.context.summaries.writer import Summariser
 from tui_app.events import Fact
 from tui_app.records import frozen
 

@@ -17,8 +17,8 @@ from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.message_marks import is_acknowledgement, is_note
 from tui_app.context.summaries.extractive import ExtractiveSummariser, MarkerSummariser
 from tui_app.context.summaries.notes_request import SummaryFailed
-from tui_app.context.summaries.prompt import second_try, split_title
-from tui_app.context.summaries.writer import AsksModel, Summariser, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask, second_try, split_title
+from tui_app.context.summaries.writer import AsksModel, Summariser, Summary
 from tui_app.context.views.view import Item
 from tui_app.events import CompactionProgress
 from tui_app.wires.error_text import outline

@@ -30,8 +30,8 @@ from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.retention import judge
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import framed
-from tui_app.context.summaries.prompt import message_text
-from tui_app.context.summaries.writer import AsksModel, Summariser, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask, message_text
+from tui_app.context.summaries.writer import AsksModel, Summariser, Summary
 from tui_app.context.views.view import Item
 from tui_app.events import CompactionComplete, Fact, Origin
 from tui_app.records import frozen

@@ -7,22 +7,8 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from tui_app.context.ledger.facts import (
-    LINE_BREAK,
-    NO_RESULT,
-    SEPARATOR,
-    decision_text,
-    error_text,
-    failure_text,
-    file_told,
-    live_text,
-    run_text,
-    task_text,
-    telling_runs,
-)
-from tui_app.context.ledger.files import FileTrail
-from tui_app.context.ledger.ledger import Ledger, Run, is_look
-from tui_app.context.ledger.tools import OPEN, FileUse
+from tui_app.context.ledger.facts import SEPARATOR, Entry, ledger_entries
+from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.user_text import one_line
 from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
@@ -39,7 +25,6 @@ _OURS = frozenset(
     heading.removeprefix("## ").casefold()
     for heading in (DEEDS_HEADING, WORDS_HEADING, CLIPPED_HEADING, RULES_HEADING, NAMES_HEADING)
 )
-NO_SUCCESS = " · no success since"
 Count = Callable[[str], int]
 
 _SHORTEST_ROOT, _FEWEST_PATHS, _MOST_OF_THEM = 12, 3, 0.6
@@ -63,27 +48,13 @@ def unlike_ours(notes: str) -> str:
     return _HEADING.sub(renamed, notes)
 
 
-@frozen
-class Entry:
-    """One line about one thing of the ledger."""
+def _group(entry: Entry) -> tuple[str, bool] | None:
+    """Files that stand together: those of a folder, and of them those that were only read."""
+    return (entry.folder, entry.text.endswith(f"{SEPARATOR}read")) if entry.kind == "file" else None
 
-    kind: str
-    text: str
-    """As its fact says it."""
-    shown: str
-    keys: tuple[int, ...] = ()
-    rank: float = 0.0
-    """The lower it is, the later it is left out."""
-    folder: str = ""
 
-    @property
-    def group(self) -> tuple[str, bool] | None:
-        """Files that stand together: those of a folder, and of them those that were only read."""
-        return (self.folder, self.text.endswith(f"{SEPARATOR}read")) if self.kind == "file" else None
-
-    @property
-    def line(self) -> str:
-        return f"- {one_line(plain_text(self.shown))}{_sources(self.keys)}"
+def _line(entry: Entry) -> str:
+    return f"- {one_line(plain_text(entry.shown))}{_sources(entry.keys)}"
 
 
 def _sources(keys: Sequence[int]) -> str:
@@ -119,7 +90,9 @@ def deeds_section(
     """
     seen = set(in_sight)
     entries = [
-        entry for entry in _entries(ledger, alive) if entry.kind in _ALWAYS or not set(entry.keys) <= seen
+        entry
+        for entry in ledger_entries(ledger, alive)
+        if entry.rank is not None and (entry.kind in _ALWAYS or not set(entry.keys) <= seen)
     ]
     root = _common_root(entry.folder for entry in entries)
     first, last, unknown = [f"…/ stands for {root}/"] if root else [], list[str](), ledger.not_understood
@@ -130,14 +103,14 @@ def deeds_section(
         return DeedsSection()
     chosen: list[Entry] = []
     groups: set[tuple[str, bool] | None] = {None}
-    for entry in sorted(entries, key=lambda entry: entry.rank):
-        cost = count(f"  {entry.line}") + 1
-        if entry.group not in groups:
+    for entry in sorted(entries, key=lambda entry: entry.rank or 0.0):
+        cost = count(f"  {_line(entry)}") + 1
+        if _group(entry) not in groups:
             cost += count(f"- {_short(entry.folder, root) or _HERE}") + 1
         if cost <= left:
             left -= cost
             chosen.append(entry)
-            groups.add(entry.group)
+            groups.add(_group(entry))
     kept = {id(entry) for entry in chosen}
     lines = list(_lines([entry for entry in entries if id(entry) in kept], root))
     if not (lines or last):
@@ -156,81 +129,18 @@ def _unknown_calls(ledger: Ledger) -> str:
     )
 
 
-def _entries(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[Entry]:
-    """Every entry in the order in which it is shown, with its rank."""
-    trails = list(ledger.files().values())
-    yield from (_file_entry(trail, 2.0) for trail in trails if trail.is_changed)
-    yield from _run_entries(ledger)
-    for action in ledger.failures():
-        text = failure_text(action)
-        shown = mask_secrets(f"{text.replace(LINE_BREAK, ' / ')}{NO_SUCCESS}")
-        rank = 1.5 if isinstance(action.operation, FileUse) else 3.5
-        yield Entry("error", text, shown, (action.key,), rank)
-    started = {live_text(live.handle, live.command): live.key for live in ledger.live()}
-    ended = ", not seen to end" if alive is None else ""
-    for text in started if alive is None else alive:
-        keys = tuple(filter(None, [started.get(text)]))
-        yield Entry("live", text, f"▶ {mask_secrets(text)}{ended}", keys, 0.0)
-    for task in ledger.tasks():
-        if task.state != "dropped":
-            text, rank = task_text(task), 1.2 if task.state in OPEN else 4.5
-            yield Entry("todo", text, f"task: {mask_secrets(text)}", (task.key,), rank)
-    decisions = ((decision_text(each), each.key) for each in ledger.decisions())
-    yield from (Entry("decision", text, mask_secrets(text), (key,), 3.0) for text, key in decisions)
-    waiting = ((f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting())
-    yield from (Entry("question", text, text, (key,), 0.5) for text, key in waiting)
-    yield from (_file_entry(trail, 5.0) for trail in trails if not trail.is_changed)
-
-
-def _run_entries(ledger: Ledger) -> Iterator[Entry]:
-    telling = telling_runs(ledger)
-    for run in ledger.runs().values():
-        if is_look(run.command):
-            continue
-        if run.is_open:
-            shown = mask_secrets(error_text(run)).replace(LINE_BREAK, " / ")
-            told = f", {run.outcome.describe()}" if run.outcome.counts or run.outcome.exit else ""
-            since = (
-                f"{SEPARATOR}run again since (#{run.hidden}), its end is hidden" if run.hidden else NO_SUCCESS
-            )
-            yield Entry("error", error_text(run), f"{shown}{told}{since}", (run.key,), 1.0)
-        elif run in telling:
-            shown = f"{mask_secrets(run_text(run))}{_solved(run)}"
-            yield Entry("command", run_text(run), shown, (run.key,), 4.0)
-
-
-def _solved(run: Run) -> str:
-    """That an earlier run of it failed, with what it said then, or that it would work by now."""
-    if run.solved_by:
-        return f", worked since #{run.solved_by}"
-    failed = [action for action in run.actions if action.outcome.state == "failed"]
-    if not failed or not run.outcome.ok:
-        return ""
-    lines = failed[-1].outcome.lines
-    return f", after {failed[-1].outcome.describe()}" + (f": {mask_secrets(lines[0])}" if lines else "")
-
-
-def _file_entry(trail: FileTrail, rank: float) -> Entry:
-    folder, name = posixpath.split(trail.path)
-    keys = tuple(trail.keys or trail.reads[-1:])
-    told = file_told(trail)
-    # The newest first where not all have room.
-    rank += 0.9 * (1 - 1 / (1 + keys[-1] / 1000)) * -1 + 0.9
-    return Entry("file", f"{trail.path}{SEPARATOR}{told}", f"{name}{SEPARATOR}{told}", keys, rank, folder)
-
-
 def _lines(entries: Sequence[Entry], root: str) -> Iterator[str]:
     """Lines as they are shown: files of one folder below it, at the place of the first."""
     groups: dict[object, list[Entry]] = {}
     for entry in entries:
-        groups.setdefault(entry.group or id(entry), []).append(entry)
+        groups.setdefault(_group(entry) or id(entry), []).append(entry)
     for group in groups.values():
         first, folder = group[0], _short(group[0].folder, root)
         if len(group) == 1:
-            yield f"- {folder}{first.line.removeprefix('- ')}"
+            yield f"- {folder}{_line(first).removeprefix('- ')}"
         else:
             yield f"- {folder or _HERE}"
-            yield from (f"  {each.line}" for each in group)
+            yield from (f"  {_line(each)}" for each in group)
 
 
 def _common_root(folders: Iterable[str]) -> str:

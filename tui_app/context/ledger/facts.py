@@ -1,6 +1,7 @@
 """The facts of a session as relations that a user reads, and which of them a text keeps."""
 
-from collections.abc import Collection, Iterator, Sequence
+import posixpath
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tui_app.context.ledger.files import FileTrail
 from tui_app.context.ledger.ledger import Action, Decision, Ledger, Run, Task, is_look
@@ -10,13 +11,14 @@ from tui_app.context.ledger.tools import OPEN, FileUse
 from tui_app.context.user_text import beginning, clipped, one_line
 from tui_app.context.views.view import Item
 from tui_app.events import Fact, FactKind
+from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
 
 SEPARATOR = " · "
 FAILED = " · failed: "
 LINE_BREAK = " ¦ "
 ANSWER, REFUSED = " · answer: ", "the user refused: "
-NO_RESULT = " · no result yet"
+NO_RESULT, NO_SUCCESS = " · no result yet", " · no success since"
 COMMAND_LIMIT, TASK_LIMIT, QUESTION_LIMIT, ANSWER_LIMIT = 160, 240, 300, 300
 """Characters."""
 PROMPT_LIMIT = 12_000
@@ -32,6 +34,34 @@ MOST_NAMES = 600
 """Names of which it is judged whether a replacement keeps them."""
 
 
+@frozen
+class Entry:
+    """One thing of the ledger: a fact, and a line about it."""
+
+    kind: FactKind
+    text: str
+    """As its fact says it."""
+    keys: tuple[int, ...]
+    rank: float | None
+    """The lower it is, the later its line is left out; None where it has none."""
+    share: float = 1.0
+    """Of the weight of its kind; 0 where it is no fact."""
+    more: str = ""
+    """What its line says besides."""
+    folder: str = ""
+    """Of a file."""
+
+    @property
+    def shown(self) -> str:
+        """Its text as a line shows it, the folder left out."""
+        if self.kind == "file":
+            return self.text.removeprefix(self.folder).lstrip("/")
+        return f"{_SIGNS.get(self.kind, '')}{mask_secrets(self.text).replace(LINE_BREAK, ' / ')}{self.more}"
+
+
+_SIGNS: Mapping[FactKind, str] = {"live": "▶ ", "todo": "task: "}
+
+
 def ledger_facts(
     ledger: Ledger, names: Sequence[RankedName] = (), in_sight: Collection[int] = ()
 ) -> tuple[Fact, ...]:
@@ -42,15 +72,14 @@ def ledger_facts(
         names: The names that will be needed.
         in_sight: Messages that stay: what can be read there is no fact.
     """
+    kinds = list(WEIGHTS)
     facts = [
         *_prompt_facts(ledger),
-        *_error_facts(ledger),
-        *(_fact("live", live_text(each.handle, each.command), each.key) for each in ledger.live()),
-        *(_fact("question", f"call of {each.tool}{NO_RESULT}", each.key) for each in ledger.waiting()),
-        *(_fact("todo", task_text(task), task.key) for task in ledger.tasks() if task.state in OPEN),
-        *_file_facts(ledger),
-        *(_fact("decision", decision_text(each), each.key) for each in ledger.decisions()[-_MOST_DECISIONS:]),
-        *_command_facts(ledger),
+        *(
+            _fact(each.kind, each.text, each.keys[-1], each.share)
+            for each in sorted(ledger_entries(ledger), key=lambda each: kinds.index(each.kind))
+            if each.share
+        ),
         *(
             Fact(kind="detail", text=_name_text(one), source=f"#{one.key}", weight=round(0.13 * one.score, 4))
             for one in names
@@ -59,6 +88,71 @@ def ledger_facts(
     seen = {f"#{key}" for key in in_sight}
     unique = {(fact.kind, fact.text): fact for fact in facts if fact.source not in seen}
     return tuple(sorted(unique.values(), key=lambda fact: -fact.weight))
+
+
+def ledger_entries(ledger: Ledger, alive: Sequence[str] | None = None) -> Iterator[Entry]:
+    """What was done, what is open and what is alive, in the order in which it is shown.
+
+    Args:
+        ledger: The whole session.
+        alive: What is alive now, a line each; None where only the ledger can say.
+    """
+    trails = list(ledger.files().values())
+    yield from (_file_entry(trail, 2.0) for trail in trails if trail.is_changed)
+    yield from _run_entries(ledger)
+    for action in ledger.failures():
+        rank, share = (1.5, 1.0) if isinstance(action.operation, FileUse) else (3.5, 0.4)
+        yield Entry("error", failure_text(action), (action.key,), rank, share, NO_SUCCESS)
+    started = {live_text(live.handle, live.command): live.key for live in ledger.live()}
+    for text in started if alive is None else alive:
+        keys = tuple(filter(None, [started.get(text)]))
+        yield Entry("live", text, keys, 0.0, more=", not seen to end" if alive is None else "")
+    for task in ledger.tasks():
+        is_open = task.state in OPEN
+        place = 1.2 if is_open else None if task.state == "dropped" else 4.5
+        yield Entry("todo", task_text(task), (task.key,), place, float(is_open))
+    decisions = ledger.decisions()
+    for at, each in enumerate(decisions, _MOST_DECISIONS - len(decisions)):
+        yield Entry("decision", decision_text(each), (each.key,), 3.0, float(at >= 0))
+    for waiting in ledger.waiting():
+        yield Entry("question", f"call of {waiting.tool}{NO_RESULT}", (waiting.key,), 0.5)
+    yield from (_file_entry(trail, 5.0, _READ) for trail in trails if not trail.is_changed)
+
+
+def _run_entries(ledger: Ledger) -> Iterator[Entry]:
+    telling = telling_runs(ledger)
+    for run in ledger.runs().values():
+        if is_look(run.command):
+            continue
+        if run.is_open:
+            told = f", {run.outcome.describe()}" if run.outcome.counts or run.outcome.exit else ""
+            since = (
+                f"{SEPARATOR}run again since (#{run.hidden}), its end is hidden" if run.hidden else NO_SUCCESS
+            )
+            yield Entry("error", error_text(run), (run.key,), 1.0, more=f"{told}{since}")
+        elif run in telling:
+            yield Entry("command", run_text(run), (run.key,), 4.0, more=_solved(run))
+        else:
+            yield Entry("command", run_text(run), (run.key,), None, _SILENT)
+
+
+def _solved(run: Run) -> str:
+    """That an earlier run of it failed, with what it said then, or that it would work by now."""
+    if run.solved_by:
+        return f", worked since #{run.solved_by}"
+    failed = [action for action in run.actions if action.outcome.state == "failed"]
+    if not failed or not run.outcome.ok:
+        return ""
+    lines = failed[-1].outcome.lines
+    return f", after {failed[-1].outcome.describe()}" + (f": {mask_secrets(lines[0])}" if lines else "")
+
+
+def _file_entry(trail: FileTrail, rank: float, share: float = 1.0) -> Entry:
+    keys = tuple(trail.keys or trail.reads[-1:])
+    # The newest first where not all have room.
+    rank += 0.9 * (1 - 1 / (1 + keys[-1] / 1000)) * -1 + 0.9
+    text = f"{trail.path}{SEPARATOR}{file_told(trail)}"
+    return Entry("file", text, keys, rank, share, folder=posixpath.dirname(trail.path))
 
 
 def session_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tuple[Fact, ...]:
@@ -78,12 +172,6 @@ def _prompt_facts(ledger: Ledger) -> Iterator[Fact]:
     for place, prompt in enumerate(prompts):
         kind: FactKind = "request" if place in ends else "said"
         yield _fact(kind, clipped(prompt.text, PROMPT_LIMIT), prompt.key)
-
-
-def _file_facts(ledger: Ledger) -> Iterator[Fact]:
-    for trail in ledger.files().values():
-        factor = 1.0 if trail.is_changed else _READ
-        yield _fact("file", f"{trail.path}{SEPARATOR}{file_told(trail)}", trail.key, factor)
 
 
 def file_told(trail: FileTrail) -> str:
@@ -109,23 +197,6 @@ def telling_runs(ledger: Ledger) -> Collection[Run]:
     ]
     left_out = set(others[:-_NEWEST_RUNS])
     return [run for run in runs if run not in left_out]
-
-
-def _command_facts(ledger: Ledger) -> Iterator[Fact]:
-    telling = telling_runs(ledger)
-    for run in ledger.runs().values():
-        if not is_look(run.command) and not run.is_open:
-            yield _fact("command", run_text(run), run.key, 1.0 if run in telling else _SILENT)
-
-
-def _error_facts(ledger: Ledger) -> Iterator[Fact]:
-    for run in ledger.runs().values():
-        if run.is_open and not is_look(run.command):
-            yield _fact("error", error_text(run), run.key)
-    for action in ledger.failures():
-        yield _fact(
-            "error", failure_text(action), action.key, 1.0 if isinstance(action.operation, FileUse) else 0.4
-        )
 
 
 def error_text(run: Run) -> str:

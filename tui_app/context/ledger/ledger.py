@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic_ai.messages import (
     BaseToolCallPart,
@@ -39,7 +39,6 @@ from tui_app.context.ledger.tools import (
     Command,
     FileUse,
     HandleUse,
-    Look,
     Operation,
     Question,
     TaskEntry,
@@ -117,10 +116,8 @@ class Answer:
 
 Entry = Prompt | Words | Call | Answer
 _STORED = {
-    kind.__name__: kind
-    for kind in (Prompt, Words, Call, Answer, Outcome, Counts, Command, FileUse, TaskEntry, TaskUpdate,
-                 HandleUse, Question, Look)
-}  # fmt: skip
+    kind.__name__: kind for kind in (*get_args(Entry), *get_args(Operation), Outcome, Counts, TaskEntry)
+}
 """What a dump holds, by name."""
 _LONGEST_WORDS = 4_000
 _VERSION = 4

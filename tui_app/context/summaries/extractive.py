@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from tui_app.context.counting.expenses import Ledger
 from tui_app.context.summaries.notes_request import SummaryFailed
-from tui_app.context.summaries.prompt import fitted
-from tui_app.context.summaries.writer import Progress, Summary, SummaryTask
+from tui_app.context.summaries.prompt import SummaryTask, fitted
+from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
 

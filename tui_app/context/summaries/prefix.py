@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,14 +30,19 @@ from tui_app.context.summaries.notes_request import (
     SummaryFailed,
     checked_notes,
 )
-from tui_app.context.summaries.prompt import RESULT_LIMIT, message_text, prefix_prompt, split_title
+from tui_app.context.summaries.prompt import (
+    RESULT_LIMIT,
+    SummaryTask,
+    message_text,
+    prefix_prompt,
+    split_title,
+)
 from tui_app.context.summaries.writer import (
     LONGEST_NOTES,
     AsksModel,
     Progress,
     Summariser,
     Summary,
-    SummaryTask,
     refuse_wordy,
 )
 from tui_app.context.user_text import one_line
@@ -146,11 +151,9 @@ class PrefixSummariser:
         messages, sent = self._messages(), self.sent.last
         if messages is None or sent is None or not task.items:
             raise SummaryFailed("what the provider has cached is no longer the beginning of the conversation")
-        budget = min(task.budget_tokens, LONGEST_NOTES)
+        task = replace(task, budget_tokens=min(task.budget_tokens, LONGEST_NOTES))
         last = one_line(message_text(task.items[-1].message, _QUOTED))[:_QUOTED]
-        asked = prefix_prompt(
-            last, focus=task.focus, instructions=task.instructions, budget_tokens=budget, known=task.known
-        )
+        asked = prefix_prompt(last, task)
         messages = [*messages, ModelRequest(parts=[UserPromptPart(asked)])]
         progress(1, 1, 0)
         ledger.ask(self.model, self.history.usage().total + self.count(asked))
@@ -178,7 +181,7 @@ class PrefixSummariser:
             raise SummaryFailed("the model continued working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
         notes = checked_notes(said, why_not_whole(answer))
-        refuse_wordy(self.count(notes), max(1_024, 4 * budget))
+        refuse_wordy(self.count(notes), max(1_024, 4 * task.budget_tokens))
         title, text = split_title(self.mask(notes))
         return Summary(text=text, title=title, model=self.model_name)
 

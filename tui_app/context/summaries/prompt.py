@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 
 from pydantic_ai.messages import (
     CompactionPart,
@@ -25,6 +25,7 @@ from tui_app.context.counting.attachments import file_name
 from tui_app.context.message_marks import is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import one_line, sentences
 from tui_app.context.views.view import Item
+from tui_app.records import frozen
 from tui_app.wires.web_searches import as_text
 
 RESULT_LIMIT = 1_800
@@ -188,40 +189,58 @@ _FEWEST_WORDS = 5
 _MOST_LACKING = 20
 
 
-def summary_prompt(
-    notes: str, part: str, *, focus: str, budget_tokens: int, known: str = "", instructions: str = ""
-) -> str:
+@frozen(kw_only=True)
+class SummaryTask:
+    """The messages to summarise, and how."""
+
+    items: tuple[Item, ...]
+    """What leaves, as the agent sees it: all that a model is given."""
+    previous: str = ""
+    """An earlier summary to update."""
+    known: str = ""
+    """What code writes beside the notes."""
+    quoted: str = ""
+    """What is said without any model: the speakers' own words, and what code writes where it writes nothing
+    beside them."""
+    focus: str = ""
+    instructions: str = ""
+    """What else the user wants of the notes."""
+    budget_tokens: int = 2_000
+    again: bool = False
+    """Whether notes of it were written before, and too few lines of them could be traced."""
+    overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
+    """Told the text while it is written, before anything of it is checked."""
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The request beside the messages: notes of another one cannot be continued."""
+        return (self.previous, self.focus, self.instructions)
+
+
+def summary_prompt(notes: str, part: str, task: SummaryTask) -> str:
     """The request of one part: earlier notes, the transcript as data, and the task.
 
     Args:
         notes: What was noted so far, to be updated; may be empty.
         part: A stretch of the transcript.
-        focus: What the user wants kept above all; may be empty.
-        budget_tokens: Tokens the notes should take at most.
-        known: What code writes beside the notes; may be empty.
-        instructions: What else the user wants of the notes; may be empty.
+        task: What is wanted of the notes.
     """
     pieces = [f"<notes_so_far>\n{inert(notes)}\n</notes_so_far>"] if notes else []
     pieces.append(f"<transcript>\n{inert(part)}\n</transcript>")
     update = "Update the notes so far with this stretch of the transcript; keep what still holds."
     pieces.append(update if notes else "Write the notes for this transcript.")
-    return "\n\n".join([*pieces, *_wishes(focus, instructions, known, budget_tokens)])
+    return "\n\n".join([*pieces, *_wishes(task)])
 
 
-def prefix_prompt(
-    last: str, *, focus: str, budget_tokens: int, known: str = "", instructions: str = ""
-) -> str:
+def prefix_prompt(last: str, task: SummaryTask) -> str:
     """The request for notes behind the conversation itself.
 
     Args:
         last: How the last message begins that the notes stand for; what follows it stays as it is.
-        focus: What the user wants kept above all; may be empty.
-        budget_tokens: Tokens the notes should take at most.
-        known: What code writes beside the notes; may be empty.
-        instructions: What else the user wants of the notes; may be empty.
+        task: What is wanted of the notes.
     """
     until = f"They cover what was said up to the message that begins with this line:\n  {last}"
-    return "\n\n".join([_BEHIND, until, *_wishes(focus, instructions, known, budget_tokens)])
+    return "\n\n".join([_BEHIND, until, *_wishes(task)])
 
 
 def second_try(lacking: Sequence[str]) -> str:
@@ -234,14 +253,14 @@ def second_try(lacking: Sequence[str]) -> str:
     )
 
 
-def _wishes(focus: str, instructions: str, known: str, budget_tokens: int) -> Iterator[str]:
-    if known:
-        yield f"<known>\n{inert(known)}\n</known>"
-    if focus.strip():
-        yield f"Above all keep what concerns: {' '.join(focus.split())}"
-    if instructions.strip():
-        yield f"The user also asks of these notes:\n{inert(instructions.strip())}"
-    yield f"At most about {budget_tokens} tokens."
+def _wishes(task: SummaryTask) -> Iterator[str]:
+    if task.known:
+        yield f"<known>\n{inert(task.known)}\n</known>"
+    if task.focus.strip():
+        yield f"Above all keep what concerns: {' '.join(task.focus.split())}"
+    if task.instructions.strip():
+        yield f"The user also asks of these notes:\n{inert(task.instructions.strip())}"
+    yield f"At most about {task.budget_tokens} tokens."
 
 
 def quoted_message(text: str) -> str:

@@ -17,6 +17,7 @@ from tui_app.context.summaries.notes_request import NotesRequest, Pause, Summary
 from tui_app.context.summaries.prompt import (
     INSTRUCTIONS,
     RESULT_LIMIT,
+    SummaryTask,
     fitted,
     split_blocks,
     split_title,
@@ -191,34 +192,6 @@ def refuse_wordy(tokens: int, most: int) -> None:
 
 
 @frozen(kw_only=True)
-class SummaryTask:
-    """The messages to summarise, and how."""
-
-    items: tuple[Item, ...]
-    """What leaves, as the agent sees it: all that a model is given."""
-    previous: str = ""
-    """An earlier summary to update."""
-    known: str = ""
-    """What code writes beside the notes."""
-    quoted: str = ""
-    """What is said without any model: the speakers' own words, and what code writes where it writes nothing
-    beside them."""
-    focus: str = ""
-    instructions: str = ""
-    """What else the user wants of the notes."""
-    budget_tokens: int = 2_000
-    again: bool = False
-    """Whether notes of it were written before, and too few lines of them could be traced."""
-    overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
-    """Told the text while it is written, before anything of it is checked."""
-
-    @property
-    def about(self) -> tuple[str, ...]:
-        """The request beside the messages: notes of another one cannot be continued."""
-        return (self.previous, self.focus, self.instructions)
-
-
-@frozen(kw_only=True)
 class Summary:
     """A written summary."""
 
@@ -365,23 +338,18 @@ class ModelSummariser:
             raise SummaryFailed("there is nothing to summarise")
         for stretch, read in parts:
             report = partial(progress, read.parts, parts[-1][1].parts)
-            prompt = summary_prompt(
-                fitted(self._notes.text, self._notes_room(task), self.count),
-                stretch,
-                focus=task.focus,
-                instructions=task.instructions,
-                budget_tokens=task.budget_tokens,
-                known=fitted(task.known, room // 4, self.count),
-            )
+            notes = fitted(self._notes.text, self._notes_room(task), self.count)
+            shown = replace(task, known=fitted(task.known, room // 4, self.count))
+            prompt = summary_prompt(notes, stretch, shown)
             report(0)
             # Tokens the answer may take; what every window keeps free for one is for unexpected thinking.
             answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
             text = await request.ask(prompt, max_tokens=answer + self._thinking(), heard=report)
             refuse_wordy(self.count(text), self._answer(task) * _WORDY)
             self._notes = replace(read, text=text)
-        notes, self._notes = self._notes, Notes()
-        said = CONDENSED.format(count=notes.condensed)
-        return f"{notes.text}\n\n{said}" if notes.condensed else notes.text
+        done, self._notes = self._notes, Notes()
+        said = CONDENSED.format(count=done.condensed)
+        return f"{done.text}\n\n{said}" if done.condensed else done.text
 
     def _notes_room(self, task: SummaryTask) -> int:
         """Tokens of the notes so far that a request may hold beside the next part; models are wordy."""
