@@ -91,7 +91,7 @@ def test_what_stays_in_sight_and_what_has_ended_is_not_asked() -> None:
 def test_names_that_will_be_needed_are_asked_for_by_their_place() -> None:
     read = call("read_file", {"path": "src/tide_table.py"}, "def low_water(harbour): ...")
     items = history(user("When is it low?"), read, says("`low_water` is in there."))
-    asked = [each for each in questions_about(items) if each.kind == "name"]
+    asked = [each for each in questions_about(items) if "came up at" in each.asked]
     assert ("low_water",) in [each.pieces for each in asked]
     assert all(f"#{each.source}" in each.asked and each.pieces[0] not in each.asked for each in asked)
     assert unanswered(asked, "- src/tide_table.py: low_water") == ()

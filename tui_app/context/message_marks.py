@@ -51,7 +51,7 @@ class Mark(TypedDict, total=False):
 def mark_of(part: object) -> Mark:
     """The mark of a result, empty when no stage has touched it."""
     shell = _shell(part)
-    own = _own(part.metadata if isinstance(part, ToolReturnPart) else shell and shell.metadata)
+    own = own_metadata(part.metadata if isinstance(part, ToolReturnPart) else shell and shell.metadata)
     return cast("Mark", own)
 
 
@@ -77,13 +77,14 @@ def is_digest(message: ModelMessage) -> bool:
     if all(is_digest_part(part) for part in message.parts):
         return True
     # Digests of another wording (an older log) are known by the request's own metadata.
-    of_ours = _own(message.metadata).get("kind") == DIGEST_KIND
+    of_ours = own_metadata(message.metadata).get("kind") == DIGEST_KIND
     return of_ours and _text_alone(message).startswith(DIGEST_HEADING)
 
 
 def is_acknowledgement(message: ModelMessage) -> bool:
     """Whether a message only acknowledges a summary, in the assistant's name."""
-    return isinstance(message, ModelResponse) and _own(message.metadata).get("kind") == ACKNOWLEDGEMENT_KIND
+    own = own_metadata(message.metadata) if isinstance(message, ModelResponse) else {}
+    return own.get("kind") == ACKNOWLEDGEMENT_KIND
 
 
 def _text(part: object) -> str:
@@ -96,7 +97,8 @@ def _text_alone(message: ModelMessage) -> str:
     return _text(message.parts[0]) if isinstance(message, ModelRequest) and len(message.parts) == 1 else ""
 
 
-def _own(metadata: Any) -> Mapping[str, Any]:
+def own_metadata(metadata: Any) -> Mapping[str, Any]:
+    """What of metadata is ours."""
     own = metadata.get(OWN) if isinstance(metadata, Mapping) else None
     return own if isinstance(own, Mapping) else {}
 

@@ -1,7 +1,7 @@
 """The message that replaces compacted history, in parts that are known again when it is edited or updated."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -12,7 +12,7 @@ from pydantic_ai.messages import CompactionPart, ModelRequest, ModelResponse, Te
 
 from tui_app.context.binding.forms import numbers_only
 from tui_app.context.compaction.sections import unlike_ours
-from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN
+from tui_app.context.message_marks import ACKNOWLEDGEMENT_KIND, OWN, own_metadata
 from tui_app.context.views.view import Item, is_summary
 from tui_app.events import Origin
 from tui_app.records import frozen
@@ -87,11 +87,6 @@ def _parts(items: Sequence[Item]) -> Iterator[CompactionPart]:
 def notes_text(part: CompactionPart) -> str:
     own = own_metadata(part.metadata)
     return str(own.get("summary") or ("" if "parts" in own else part.content) or "")
-
-
-def own_metadata(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    own = (metadata or {}).get(OWN)
-    return own if isinstance(own, Mapping) else {}
 
 
 def acknowledging_response(text: str) -> ModelResponse:

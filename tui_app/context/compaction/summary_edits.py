@@ -12,9 +12,9 @@ from tui_app.context.compaction.replacement import (
     Passage,
     escaped,
     notes_text,
-    own_metadata,
     summary_message,
 )
+from tui_app.context.message_marks import own_metadata
 from tui_app.events import Origin
 
 

@@ -33,9 +33,6 @@ _ROW = re.compile(r"(?m)^\W{0,4}(\d{1,3})[.):]\s*(.*(?:\n(?!\W{0,4}\d{1,3}[.):])
 class TrialQuestion:
     """Something that the model will have to know, and that the log does."""
 
-    kind: str
-    """What it is about: ``prompt``, ``error``, ``decision``, ``live``, ``task``, ``file``,
-    ``deed``, ``run``, ``name``."""
     asked: str
     pieces: tuple[str, ...]
     """What the answer holds, all of it in one line."""
@@ -138,9 +135,7 @@ def _prompts(prompts: Sequence[Prompt]) -> Iterator[TrialQuestion]:
         prompt = prompts[place]
         said = (each for each in sentences(own_words(prompt.text)) if len(each) > 1)
         words = mask_secrets(next(said, ""))[:_SENTENCE].strip()
-        yield TrialQuestion(
-            "prompt", f"How does {name} of the user begin?", (words,) * bool(words), prompt.key, True
-        )
+        yield TrialQuestion(f"How does {name} of the user begin?", (words,) * bool(words), prompt.key, True)
 
 
 def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
@@ -150,10 +145,10 @@ def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
         command, lines = _piece(run.command), run.outcome.lines
         said = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.describe()
         asked = f"What does `{beginning(one_line(run.command), _SHORT)}` fail with?"
-        yield TrialQuestion("error", asked, (command, said), run.key)
+        yield TrialQuestion(asked, (command, said), run.key)
         place = next((name for name in names if name and any(name in line for line in lines)), "")
         if place:
-            yield TrialQuestion("error", f"{asked[:-1]}, in which file?", (command, place), run.key)
+            yield TrialQuestion(f"{asked[:-1]}, in which file?", (command, place), run.key)
 
 
 def _decisions(ledger: Ledger) -> Iterator[TrialQuestion]:
@@ -162,7 +157,7 @@ def _decisions(ledger: Ledger) -> Iterator[TrialQuestion]:
         question = f"What did the user say to {asked[:_SHORT]}?"
         if each.answer:
             question = f"What did the user answer to: {asked[:_SHORT]}"
-        yield TrialQuestion("decision", question, (asked, _piece(each.answer) or "refused"), each.key)
+        yield TrialQuestion(question, (asked, _piece(each.answer) or "refused"), each.key)
 
 
 def _live(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[TrialQuestion]:
@@ -170,39 +165,37 @@ def _live(ledger: Ledger, alive: Sequence[str] | None) -> Iterator[TrialQuestion
         text = live_text(each.handle, each.command)
         if alive is None or text in alive:
             asked = f"By which handle is `{beginning(one_line(each.command), _SHORT)}` reached?"
-            yield TrialQuestion("live", asked, (_piece(each.command), each.handle), each.key)
+            yield TrialQuestion(asked, (_piece(each.command), each.handle), each.key)
 
 
 def _tasks(ledger: Ledger) -> Iterator[TrialQuestion]:
     for task in [each for each in ledger.tasks() if each.state in OPEN][-_MOST_TASKS:]:
         text = _piece(task.text)
-        yield TrialQuestion(
-            "task", f"What is the state of the task: {text[:_SHORT]}", (text, task.state), task.key
-        )
+        yield TrialQuestion(f"What is the state of the task: {text[:_SHORT]}", (text, task.state), task.key)
 
 
 def _files(ledger: Ledger) -> Iterator[TrialQuestion]:
     changed = sorted((each for each in ledger.files().values() if each.is_changed), key=lambda each: each.key)
     for place, trail in enumerate(reversed(changed[-_MOST_FILES:])):
         name = posixpath.basename(trail.path)
-        yield TrialQuestion("file", f"Which file was changed at #{trail.key}?", (name,), trail.key)
+        yield TrialQuestion(f"Which file was changed at #{trail.key}?", (name,), trail.key)
         if place >= _MOST_DEEDS:
             continue
-        yield TrialQuestion("deed", f"What was done to {trail.path}?", (name, file_told(trail)), trail.key)
+        yield TrialQuestion(f"What was done to {trail.path}?", (name, file_told(trail)), trail.key)
 
 
 def _runs(ledger: Ledger) -> Iterator[TrialQuestion]:
     runs = [run for run in ledger.runs().values() if run.outcome.counts and not run.is_open]
     for run in runs[-_MOST_RUNS:]:
         asked = f"How did `{beginning(one_line(run.command), _SHORT)}` end?"
-        yield TrialQuestion("run", asked, (_piece(run.command), run.outcome.describe()), run.key)
+        yield TrialQuestion(asked, (_piece(run.command), run.outcome.describe()), run.key)
 
 
 def _names(names: Sequence[RankedName]) -> Iterator[TrialQuestion]:
     for each in names[:_MOST_NAMES]:
         kind = "file" if each.is_file else "name"
         place = f" of {each.place}" if each.place else ""
-        yield TrialQuestion("name", f"Which {kind}{place} came up at #{each.key}?", (each.name,), each.key)
+        yield TrialQuestion(f"Which {kind}{place} came up at #{each.key}?", (each.name,), each.key)
 
 
 def _piece(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest
 
-from tui_app.context.message_marks import OWN
+from tui_app.context.message_marks import OWN, own_metadata
 from tui_app.context.views.view import Item
 
 
@@ -15,17 +15,13 @@ def with_ledger(message: ModelMessage, ledger: Mapping[str, Any]) -> ModelMessag
     part = message.parts[0]
     if not isinstance(message, ModelRequest) or not isinstance(part, CompactionPart):
         return message
-    own = {**_own(part), "ledger": ledger}
+    own = {**own_metadata(part.metadata), "ledger": ledger}
     return replace(message, parts=[replace(part, metadata={**(part.metadata or {}), OWN: own})])
 
 
 def carried_ledgers(items: Sequence[Item]) -> Iterator[Mapping[str, Any]]:
     """Dumps of ledgers that summaries among some messages carry."""
     for part in (part for item in items for part in item.message.parts):
-        if isinstance(part, CompactionPart) and isinstance(dump := _own(part).get("ledger"), Mapping):
+        own = own_metadata(part.metadata) if isinstance(part, CompactionPart) else {}
+        if isinstance(dump := own.get("ledger"), Mapping):
             yield dump
-
-
-def _own(part: CompactionPart) -> Mapping[str, Any]:
-    own = (part.metadata or {}).get(OWN)
-    return own if isinstance(own, Mapping) else {}

@@ -18,7 +18,6 @@ from tui_app.tool_specs import (
     PLAN,
     READ_FILE,
     RUN_COMMAND,
-    SEARCH_HISTORY,
     TASKS,
     TODO,
     TOOLS,
@@ -250,13 +249,9 @@ def _own_tool(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
     match tool:
         case TASKS.name:
             return (HandleUse(_id(args), stops=args.get("action") == "stop"),)
-        case ASK_USER.name:
-            return (Question(_question(args)),)
         case PLAN.name:
             return (Question(first_text(args, ("text", "plan", "content")), plan=True),)
-        case SEARCH_HISTORY.name:
-            return (Look(),)
-        case READ_FILE.name | WRITE_FILE.name | EDIT_FILE.name | RUN_COMMAND.name | TODO.name:
+        case READ_FILE.name | WRITE_FILE.name | EDIT_FILE.name | RUN_COMMAND.name | TODO.name | ASK_USER.name:
             return ()  # as any program's
         case _:
             return (Look(),) if tool in TOOLS else ()
